@@ -67,6 +67,7 @@ check-rooms: $(VENV)/developing.stamp
 	$(VENV)/bin/lint-imports
 	$(PYTHON) .ci/cycles
 	$(PYTHON) .ci/names
+	$(PYTHON) .ci/docstrings
 	$(PYTHON) .ci/isa-names
 	$(PYTHON) .ci/patterns
 

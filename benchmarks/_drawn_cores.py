@@ -14,8 +14,8 @@ from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.x86.bodies import body_accesses, loop_body
-from inference.isa.x86.probes import STARTER_SET
 from inference.isa.x86.scheme_set import described
+from inference.isa.x86.starter_set import STARTER_SET
 from inference.measuring.scheduled_core import ScheduledCore
 from inference.measuring.simulated import SimulatedProcessor
 

@@ -31,8 +31,8 @@ from benchmarks._reference import enumerate_ports
 from benchmarks._silent import Silent
 from benchmarks._ten_ports import PORTS, scheme_names, ten_port_mapping
 from inference.core.checkpoint import encode
-from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.fitness import FitnessGate

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from benchmarks._generated_rows import insert_experiments, insert_measurements
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.features.library.sets.comparing import keep_comparison
 from inference.models import ISA, ExperimentSet
 from inference.storage.set_summary import keep_summary
@@ -39,7 +39,7 @@ def generated_sets(
         insert_experiments(isa.pk, keys, lengths.tolist())
         predicted = np.concatenate(
             [
-                MappingPredictor(truth).cycles(table_of_keys(keys[start : start + 100_000], texts))
+                PortMappingModel(truth).cycles(table_of_keys(keys[start : start + 100_000], texts))
                 for start in range(0, n, 100_000)
             ]
         )

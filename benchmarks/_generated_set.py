@@ -7,7 +7,7 @@ from django.db import transaction
 
 from benchmarks._generated_rows import insert_experiments, insert_measurements
 from inference.core.mapping import PortMapping
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.isa.scheme import Scheme
 from inference.models import ISA, ExperimentSet
 from inference.storage.instruction_sets import store_isa
@@ -46,7 +46,7 @@ def generate_set(n: int, name: str = "generated", *, terms: bool = False, seed: 
     rng = np.random.default_rng(seed)
     keys = _keys(n, rng, isa)
     insert_experiments(isa.pk, keys, [_LENGTH] * n, terms=terms)
-    predicted = MappingPredictor(generated_mapping(seed)).cycles(table_of_keys(keys, scheme_texts(isa)))
+    predicted = PortMappingModel(generated_mapping(seed)).cycles(table_of_keys(keys, scheme_texts(isa)))
     measured = np.maximum(np.round(predicted * rng.normal(1.02, 0.08, n), 2), 0.25)
     second = np.round(measured * rng.normal(1.0, 0.3, n).clip(0.1), 2)
     answers = (

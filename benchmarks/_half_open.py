@@ -10,7 +10,7 @@ import selectors
 import socket
 import sys
 
-from pmweb.launcher.connections import raise_file_limit
+from pmweb.launcher.file_limit import raise_file_limit
 
 OF_ONE_ADDRESS = 100
 _HALF = b"GET /runs/ HTTP/1.1\r\nHost: localhost\r\nX-Slow"

@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from pmweb.launcher.connections import raise_file_limit
+from pmweb.launcher.file_limit import raise_file_limit
 
 SOURCES = {"bodies": "127.0.0.1", "downloads": "127.0.4.1", "sockets": "127.0.4.2"}
 BYTE_EVERY = 5.0

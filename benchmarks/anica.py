@@ -25,9 +25,11 @@ from anica_app.core.domain.settings import GROUPS, SpaceSettings
 from anica_app.core.ranking import explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver, World, find_support
+from anica_app.core.search.panel import Driver
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.search.state import State
+from anica_app.core.search.support import find_support
+from anica_app.core.search.task import World
 from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from benchmarks._spent import cpu_seconds

@@ -17,8 +17,8 @@ from benchmarks import Result
 from benchmarks._generated_set import generate_set, generated_mapping
 from benchmarks._in_process_worker import done
 from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
-from inference.features.judging.comparisons import file_pages as files
 from inference.features.judging.comparisons import query as looking
+from inference.features.judging.comparisons import selection
 from inference.models import Comparison, PortMapping, Run
 from inference.storage.rows import store_mapping
 from pmweb.accounts.people import ensure_administrator
@@ -34,7 +34,7 @@ _CACHES = (
     looking._length_maps,
     looking._pictures,
     looking._biases,
-    files._facets,
+    selection._facets,
 )
 
 

@@ -17,8 +17,8 @@ from iced_x86 import Decoder
 from benchmarks import MissingDataError, Result
 from inference.isa.blocks.programs import BinaryFileError, read_program
 from inference.isa.x86.blocks.recognising import scheme_of
-from inference.isa.x86.probes import STARTER_SET
 from inference.isa.x86.scheme_set import described
+from inference.isa.x86.starter_set import STARTER_SET
 
 _PLACES = ("/usr/bin/*", "/usr/lib/x86_64-linux-gnu/*.so*")
 _FILES, _QUICK_FILES = 750, 10

@@ -27,7 +27,8 @@ from inference.core.explain import (
 )
 from inference.core.identity import best_renaming, structural_agreement
 from inference.core.mapping import PortMapping, Uops, uops_of
-from inference.measuring.simulated import NOTHING, PORTS, UOPS, Quirk, SimulatedProcessor
+from inference.measuring.quirks import Quirk
+from inference.measuring.simulated import NOTHING, PORTS, UOPS, SimulatedProcessor
 
 PUBLISHED_SCHEMES = 1_640
 PUBLISHED_MINUTES = 20 * 60.0

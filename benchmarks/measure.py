@@ -38,8 +38,9 @@ from inference.isa.scheme import Scheme
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import frame, unroll
 from inference.isa.x86.availability import missing_feature
+from inference.isa.x86.documented import beyond_ports
 from inference.isa.x86.microarchitectures import microarchitecture
-from inference.isa.x86.textbook import beyond_ports, known_cpi
+from inference.isa.x86.textbook import known_cpi
 
 PUBLISHED_RATE = 1.3
 PUBLISHED_SHARE = 0.8943  # 2,234 of 2,498

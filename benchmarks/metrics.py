@@ -25,7 +25,7 @@ from benchmarks._generated_set import generate_set, generated_mapping
 from benchmarks._temporary_database import temporary_database
 from inference.core.evaluator import Evaluator
 from inference.core.metrics import Scores, Unit, score
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.core.ranks import PairCounts
 from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import BINS, heat_map
@@ -129,7 +129,7 @@ def _streaming(n: int) -> Iterator[Result]:
     with temporary_database():
         began = time.monotonic()
         generated = generate_set(n)
-        predictor = MappingPredictor(generated_mapping(SEED))
+        predictor = PortMappingModel(generated_mapping(SEED))
         more = {"rows": n, "seed": SEED, "built_in_seconds": round(time.monotonic() - began, 1)}
 
         def streamed() -> Scores:

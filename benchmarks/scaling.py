@@ -23,21 +23,22 @@ from distributed import LocalCluster
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import World, find_support
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.search.state import checkpoint_of
+from anica_app.core.search.support import find_support
+from anica_app.core.search.task import World
 from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from benchmarks.anica import MCA_13, MCA_22
 from inference.cluster.executor import DaskExecutor
-from inference.core.events import PacedReporter
 from inference.core.executor import Task, TaskContext
 from inference.core.experiment import Experiment
-from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.islands import Evolved, evolve
+from inference.core.random_mixes import random_mixes
 from inference.measuring.simulated import SimulatedProcessor
 from inference.predictors.kinds import KINDS
 from inference.predictors.panel import Panel

@@ -40,7 +40,7 @@ from inference.models import Run, RunEvent
 from pmweb.accounts.api_tokens import issue
 from pmweb.accounts.roles import give_role
 from pmweb.cookies import name_at
-from pmweb.launcher.connections import raise_file_limit
+from pmweb.launcher.file_limit import raise_file_limit
 from pmweb.models import Role, Scope
 from pmweb.origins import origin_in
 from tests.launched import LaunchedSite

@@ -104,7 +104,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "pmweb.accounts.seen.noting_use",
-    "pmweb.accounts.telling.telling_caller",
+    "pmweb.accounts.caller.telling_caller",
     "django.contrib.messages.middleware.MessageMiddleware",
     "pmweb.permissions.middleware.Permissions",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

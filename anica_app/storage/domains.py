@@ -10,8 +10,9 @@ from typing import Any
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.panel import Support, World, find_support
 from anica_app.core.search.settings import SearchSettings
+from anica_app.core.search.support import Support, find_support
+from anica_app.core.search.task import World
 from anica_app.models import Campaign, CampaignFile
 from inference.core.protocols import Checkpoint, Json
 from inference.isa.targets import X86

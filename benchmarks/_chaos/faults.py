@@ -30,7 +30,7 @@ from benchmarks._chaos.message_faults import DOUBLE, LOSE, SWAP
 from benchmarks._chaos.world import MACHINES, Part, World
 from inference.models import Run
 from inference.runs.journal import LEASE_TIME
-from inference.runs.leases import PATIENCE
+from inference.runs.lease_monitor import PATIENCE
 from inference.runs.queue import computer_of
 from tests.launched import descendants
 

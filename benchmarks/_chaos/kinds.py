@@ -14,10 +14,10 @@ from anica_app.core.families.matching import FamilyIdentity
 from anica_app.models import Campaign
 from benchmarks._chaos.world import MACHINES, World, write_truth
 from inference.core.experiment import Experiment
-from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.protocols import Json
+from inference.core.random_mixes import random_mixes
 from inference.features.asking.predictors.query import row_for
 from inference.formats.mapping_json import write_mapping_json
 from inference.isa.targets import X86

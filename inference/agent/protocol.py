@@ -24,8 +24,7 @@ from __future__ import annotations
 
 import base64
 import json
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,32 +40,6 @@ from inference.agent.reading import (
     whole_of,
     within,
 )
-
-# How many messages the other side may send that nothing asked for.
-
-
-PER_SECOND = 20.0
-AT_ONCE = 100.0
-
-
-class Allowance:
-    """`AT_ONCE` messages, and `PER_SECOND` more every second; answers to what was sent are not counted."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._left = AT_ONCE
-        self._seen = clock()
-
-    def allows(self) -> bool:
-        """Count one message; False where it is one too many."""
-        now = self._clock()
-        self._left = min(AT_ONCE, self._left + (now - self._seen) * PER_SECOND)
-        self._seen = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
-
 
 PROTOCOL = 1
 MAX_MESSAGE_BYTES = 4 * 2**20

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from inference.agent.allowance import Allowance
 from inference.agent.connection import (
     AgentConnection,
     ConnectionLostError,
@@ -21,7 +22,7 @@ from inference.agent.connection import (
 )
 from inference.agent.passes import Harness
 from inference.agent.process import FrameRefusedError, UnfitError
-from inference.agent.protocol import PROTOCOL, Allowance, Batch, Beat, Result, decode, encode, whole
+from inference.agent.protocol import PROTOCOL, Batch, Beat, Result, decode, encode, whole
 from inference.agent.reading import Json, ProtocolError
 
 log = logging.getLogger("pmweb-agent")

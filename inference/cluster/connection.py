@@ -7,67 +7,20 @@ each side has to show a certificate of an authority that the operator has chosen
 from __future__ import annotations
 
 import contextlib
-import importlib
 import ipaddress
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import inference
-from inference.core.errors import InterruptedRunError
-from inference.core.events import PacedReporter
-from inference.core.executor import Task, TaskContext
+from inference.core.executor import Task
 
 if TYPE_CHECKING:
     from distributed import Client, Future
     from distributed.security import Security
-
-
-# What a Dask worker calls. It finds these functions by name in its own pmweb.
-
-
-def version_here() -> str:
-    """The version of pmweb that a worker has."""
-    return inference.__version__
-
-
-def name_of(task: Task) -> str:
-    """By which `perform` finds a function of a module."""
-    return f"{task.__module__}:{task.__qualname__}"
-
-
-def perform(name: str, common: bytes, piece: bytes) -> bytes:
-    """Carry out a `Task` with the one thread that Dask gives it, for as long as its answer is wanted."""
-    module, _, function = name.partition(":")
-    task = cast(Task, getattr(importlib.import_module(module), function))
-    return task(common, piece, TaskContext(1, PacedReporter(_Wanted()).pulse))
-
-
-class _Wanted:
-    """A reporter whose pulse raises when the scheduler has taken this piece back."""
-
-    def __init__(self) -> None:
-        from distributed import get_worker  # loads Dask
-
-        self._worker = get_worker()
-        self._key = self._worker.get_current_task()
-
-    def pulse(self) -> None:
-        state = self._worker.state.tasks.get(self._key)
-        if state is None or state.state == "cancelled":
-            raise InterruptedRunError("withdrawal")
-
-    def emit(self, event: object) -> None:
-        """What there is to tell goes back with the answer."""
-
-    def save(self, checkpoint: object) -> None:
-        """The answer is all that is kept."""
-
-
-# How the Dask cluster of an installation is doing, in words.
-
+from inference.cluster.worker import name_of, perform, version_here
 
 _ASK_SECONDS = 2.0
 
@@ -111,8 +64,6 @@ _QUIET = ("distributed", "distributed.client", "distributed.gc", "distributed.co
 _TROUBLE = (OSError, ValueError, TypeError, RuntimeError, KeyError, ImportError, CancelledError)
 """What Dask raises for addresses that make no sense, schedulers that are away or too slow, keys that do not
 fit, and answers that went away with their scheduler."""
-
-
 Answer = TypeVar("Answer")
 
 

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, TypeVar
 
 from inference.cluster.connection import ClusterError, Crew, SchedulerConnection
-from inference.core.events import PULSE_EVERY, Log, PacedReporter
+from inference.core.events import Log
 from inference.core.executor import Executor, Task
+from inference.core.pacing import PULSE_EVERY, PacedReporter
 
 if TYPE_CHECKING:
     from distributed import Future

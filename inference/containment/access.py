@@ -17,10 +17,10 @@ from functools import lru_cache
 from pathlib import Path
 
 import inference
-from inference.containment.limits import CannotStartError
+from inference.containment.errors import CannotStartError
 from inference.containment.private import is_home, opened_without_private, private_around, private_within
+from inference.containment.shielding import shielded
 from inference.sandbox import strangers
-from inference.sandbox.strangers import shielded
 
 READS = "PMWEB_TOOL_DIRECTORIES"
 """More directories that every tool may read, parted by colons."""

@@ -17,7 +17,8 @@ from typing import Any
 
 import inference
 from inference.containment.access import FileAccess
-from inference.containment.limits import CannotStartError, Limits
+from inference.containment.errors import CannotStartError
+from inference.containment.limits import Limits
 from inference.containment.metering import METER, ProgramMeter
 from inference.sandbox.starter import LARGEST_PACKET
 from inference.sandbox.strangers import Abilities

@@ -7,27 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-# What goes wrong with a foreign program before it has said anything of its own.
-#
-# OSError
-# └── CannotStartError   the program is missing, no program, or not allowed
-# RuntimeError
-# └── WorkerError        a warm worker has ended or talks nonsense
-#     └── WorkerSlowError   it did not answer in time
-
-
-class CannotStartError(OSError):
-    """A program cannot be started; the text names it and says why."""
-
-
-class WorkerError(RuntimeError):
-    """A worker that was kept running has gone; the text says what it complained of."""
-
-
-class WorkerSlowError(WorkerError):
-    """A worker did not answer in its time, and was ended."""
-
-
 _RANGES = (
     ("seconds", 0.01, 24 * 3600),
     ("memory", 16, 1 << 20),

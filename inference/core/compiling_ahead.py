@@ -7,9 +7,9 @@ import numpy as np
 from inference.core.arrays import Int64s
 from inference.core.compiled_mark import note_compiled
 from inference.core.evaluator import Evaluator
-from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.local_search import LocalSearch
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo.climb import climbed
 from inference.core.pmevo.congruence import congruent_schemes
 from inference.core.pmevo.fitness import FitnessGate, Slopes

@@ -9,10 +9,10 @@ import numpy as np
 
 from inference.core.arrays import Floats
 from inference.core.experiment import Experiment
-from inference.core.holdout import MIX_LENGTH, random_mixes
 from inference.core.mapping import R_MAX_RANGE
 from inference.core.metrics import Scores, Unit, convert, score
 from inference.core.predicting import ThroughputModel
+from inference.core.random_mixes import MIX_LENGTH, random_mixes
 from inference.core.tables import ExperimentTable
 from inference.core.tunables import check_number, check_whole
 

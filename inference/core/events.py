@@ -2,88 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
-from inference.core.errors import KEEP, InterruptedRunError
-from inference.core.protocols import Checkpoint, Event, Json, Reporter
-
-# Keeping a listener informed without drowning it: what may be said how often.
-
-
-PULSE_EVERY = 0.1  # seconds
-TELL_EVERY = 0.5
-SHOW_EVERY = 2.0
-SAVE_EVERY = 3.0
-SAVE_SHARE = 0.05  # at most this share of the time goes into saving
-
-
-class PacedReporter:
-    """A reporter behind rate limits. Nothing here may influence what the search finds."""
-
-    def __init__(self, reporter: Reporter, clock: Callable[[], float] = time.monotonic) -> None:
-        self._reporter = reporter
-        self.clock = clock
-        self._pulsed = clock()
-        self._saved = clock()
-        self._save_cost = 0.0
-        self._told: dict[str, float] = {}
-        self.may_finish = False
-        """Whether there is something to keep: then the wish to stop and keep it interrupts nothing."""
-        self.finishing = False
-        """Whether somebody wants the best that there is, and the search shall come to its end."""
-        self._began = clock()
-        self._deadline: float | None = None
-
-    def limit(self, seconds: float) -> None:
-        """Wish for the best that there is after so many seconds."""
-        self._began = self.clock()
-        self._deadline = self._began + seconds
-
-    @property
-    def elapsed(self) -> float:
-        """Share of the time limit that is over; 0 without one."""
-        return (
-            0.0 if self._deadline is None else (self.clock() - self._began) / (self._deadline - self._began)
-        )
-
-    def pulse(self) -> None:
-        """Cheap enough for inner loops; raises `InterruptedRunError` when somebody wants a stop."""
-        now = self.clock()
-        if self._deadline is not None and now > self._deadline and self.may_finish and not self.finishing:
-            self.finishing = True
-            self.emit(Log("warning", "the time limit is reached: the search ends with the best so far"))
-        if now - self._pulsed >= PULSE_EVERY:
-            self._pulsed = now
-            try:
-                self._reporter.pulse()
-            except InterruptedRunError as error:
-                if error.wanted != KEEP or not self.may_finish:
-                    raise
-                self.finishing = True
-
-    def emit(self, event: Event) -> None:
-        """Tell at once."""
-        self._reporter.emit(event)
-
-    def due(self, kind: str, every: float = TELL_EVERY) -> bool:
-        """Whether that much time has passed since this was last true for the kind; at first it is."""
-        now = self.clock()
-        if kind in self._told and now - self._told[kind] < every:
-            return False
-        self._told[kind] = now
-        return True
-
-    def save(self, make: Callable[[], Checkpoint], *, now: bool = False) -> None:
-        """Save if it is time, or `now`; large checkpoints are saved less often."""
-        start = self.clock()
-        if not now and start - self._saved < max(SAVE_EVERY, self._save_cost / SAVE_SHARE):
-            return
-        self._reporter.save(make())
-        self._saved = self.clock()
-        self._save_cost = self._saved - start
+from inference.core.protocols import Json
 
 
 class Plain:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from inference.core.errors import InterruptedRunError
-from inference.core.events import PULSE_EVERY, PacedReporter
+from inference.core.pacing import PULSE_EVERY, PacedReporter
 
 
 @dataclass(frozen=True)

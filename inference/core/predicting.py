@@ -38,8 +38,8 @@ class ThroughputModel(Protocol):
 
 
 @dataclass(frozen=True)
-class MappingPredictor:
-    """A port mapping as a predictor, its R_max applied.
+class PortMappingModel:
+    """A port mapping as a throughput model, its R_max applied.
 
     A few experiments the plain numpy kernels are done with before the compiled ones are loaded; they say the
     same bit for bit.
@@ -69,14 +69,14 @@ def known_to(described: Collection[str], table: ExperimentTable) -> Bools:
     return np.logical_and.reduceat(known[table.scheme], table.offsets[:-1])
 
 
-def predicted(predictor: ThroughputModel, table: ExperimentTable) -> tuple[Int64s, Floats]:
-    """What a predictor says of a table in which it need not know every scheme.
+def predicted(model: ThroughputModel, table: ExperimentTable) -> tuple[Int64s, Floats]:
+    """What a model says of a table in which it need not know every scheme.
 
     The indices of the experiments that it predicts, ascending, and their cycles: int64[m], float64[m].
     """
-    answered = known_to(predictor.described, table)
+    answered = known_to(model.described, table)
     kept = np.flatnonzero(answered)
-    known = _known(predictor.described, table)
+    known = _known(model.described, table)
     if not known.all():
         entries = np.repeat(answered, np.diff(table.offsets))
         ends = np.cumsum(np.diff(table.offsets)[kept])
@@ -88,7 +88,7 @@ def predicted(predictor: ThroughputModel, table: ExperimentTable) -> tuple[Int64
             count=table.count[entries],
             lengths=table.lengths[kept],
         )
-    return kept, predictor.cycles(table)
+    return kept, model.cycles(table)
 
 
 def _known(described: Collection[str], table: ExperimentTable) -> Bools:

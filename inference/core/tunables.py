@@ -102,3 +102,17 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Raise `InvalidInputError` unless the value is one of those allowed."""
     if value not in allowed:
         raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {as_written(value)}")
+
+
+def choice(default: str, allowed: tuple[str, ...], description: str, paper: Any) -> Any:
+    """A dataclass field like `inference.core.tunables.setting`; `metadata["choices"]` are the words."""
+    return dataclasses.field(
+        default=default, metadata={"help": description, "paper": paper, "choices": allowed}
+    )
+
+
+def check_choices(settings: Any) -> None:
+    """Raise `InvalidInputError` for an option that is none of its words."""
+    for entry in dataclasses.fields(settings):
+        if "choices" in entry.metadata:
+            check_choice(entry.name, getattr(settings, entry.name), entry.metadata["choices"])

@@ -18,7 +18,7 @@ import numpy as np
 from inference.core.arrays import Floats
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.core.tables import ExperimentTable
 
 Simulated = Callable[[PortMapping, Experiment], float | None]
@@ -158,7 +158,7 @@ def wasteful_times(
     """
     experiments = tuple(measured)
     table = ExperimentTable.from_experiments(experiments, _schemes(experiments))
-    ports = MappingPredictor(mapping).cycles(table)
+    ports = PortMappingModel(mapping).cycles(table)
     floor = np.array([(least or {}).get(experiment, 0.0) for experiment in experiments])
     bounds = np.maximum(ports, floor)
     predicted = bounds.copy()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.figures.card_letters import ADVANCE, letter
-from inference.figures.plotly_json import LIGHT
+from inference.figures.colours import LIGHT
 
 WIDTH, HEIGHT = 1200, 630
 _MARGIN = 60

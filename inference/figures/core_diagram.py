@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from inference.core.core_model import CoreOverview, FrontEndLimits, KindOnPort, PortOfCore
-from inference.figures.plotly_json import LIGHT
+from inference.figures.colours import LIGHT
 from inference.figures.svg import SvgDrawing
 
 _LETTER = 6.3
@@ -66,9 +66,6 @@ def _narrow() -> _Shape:
     return _Shape(2, _NARROW_BOX)
 
 
-# Front end and issue, one below the other.
-
-
 def _stages(core: CoreOverview) -> Iterator[tuple[str, list[str]]]:
     if core.front_end is not None and (lines := list(_front_end_lines(core.front_end))):
         yield "Front end", lines
@@ -115,9 +112,6 @@ def _ends_of_stages(core: CoreOverview, shape: _Shape) -> list[float]:
         ends.append(y + height)
         y += height + 2 * _GAP
     return ends
-
-
-# Ports.
 
 
 def _row(
@@ -195,9 +189,6 @@ def _rails(rows: Sequence[Sequence[PortOfCore]], ends: Sequence[float], shape: _
     if len(rows) > 1:
         lines.append(f"M{aside:g} {ends[-1] + _GAP:g}V{rail:g}")
     return f'<path class="edge" d="{"".join(lines)}"/>'
-
-
-# Words.
 
 
 def _legend(core: CoreOverview) -> str:

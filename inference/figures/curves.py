@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from inference.figures.plotly_json import LIGHT, Json, figure_json, whole_ticks
+from inference.figures.colours import LIGHT
+from inference.figures.plotly_json import Json, figure_json, whole_ticks
 
 _BEST, _MEAN = LIGHT[0], LIGHT[1]
 

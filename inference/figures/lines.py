@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inference.figures.plotly_json import LIGHT, Json
+from inference.figures.colours import LIGHT
+from inference.figures.plotly_json import Json
 
 Points = Sequence[tuple[float, float]]
 LEGEND_ABOVE = {"legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"}, "hovermode": "closest"}

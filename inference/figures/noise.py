@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from inference.figures.plotly_json import LIGHT, Json, figure_json
+from inference.figures.colours import LIGHT
+from inference.figures.plotly_json import Json, figure_json
 
 MOST_POINTS = 400
 """A picture has no room for more; readings that fall together become one with the median of each number."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from inference.figures.colours import LIGHT
 from inference.figures.lines import LEGEND_ABOVE, Points, marked_line
-from inference.figures.plotly_json import LIGHT, Json, figure_json
+from inference.figures.plotly_json import Json, figure_json
 
 
 def store_figure(curves: Mapping[str, Points]) -> Json:

@@ -14,8 +14,9 @@ from html import escape
 
 from inference.core.mapping import PortMapping, ports_in
 from inference.core.texts import xml_text
+from inference.figures.colours import DARK, LIGHT
 from inference.figures.heatmap import HeatMap
-from inference.figures.plotly_json import DARK, LIGHT, Json
+from inference.figures.plotly_json import Json
 from inference.figures.tripartite import tripartite
 
 _VIRIDIS = (
@@ -63,9 +64,6 @@ def _channels(colour: str) -> tuple[int, ...]:
     return tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5))
 
 
-# Predicted against measured.
-
-
 _MAP, _LEFT, _TOP, _BELOW = 350, 46, 8, 40
 
 
@@ -102,9 +100,6 @@ def _ticks(limit: float) -> Iterable[str]:
         yield f'<text x="{_LEFT - 6}" y="{_TOP + _MAP - at + 4:g}" text-anchor="end">{value:.3g}</text>'
 
 
-# How many schemes use each port.
-
-
 _ROW, _BAR = 26, 420
 
 
@@ -132,9 +127,6 @@ def port_usage_drawing(mapping: PortMapping) -> SvgDrawing:
         )
     label = "Schemes by port: " + ", ".join(f"{name} {can[k]}" for k, name in enumerate(mapping.ports))
     return SvgDrawing(72 + _BAR + 130, _ROW * len(mapping.ports), "".join(rows), label)
-
-
-# Schemes, µops and ports.
 
 
 _LINE, _GAP = 18, 14

@@ -16,8 +16,6 @@ from inference.core.identity import ComparedScheme, MappingComparison, SchemeRel
 from inference.core.mapping import PortMapping, Uops, described, ports_in
 from inference.figures.plotly_json import Json
 
-# How a kind of µop is told to the browser.
-
 
 def uop_json(mask: int, ports: Sequence[str]) -> Json:
     """{"mask": hexadecimal text, "ports": indices, "label": "[0,1,5]"} of the µops on a port set.

@@ -16,6 +16,7 @@ from inference.formats.errors import ExchangeError
 from inference.formats.foreign_texts import check_texts, clean_texts
 from inference.formats.json_fields import StrictJsonError, load_object
 from inference.formats.quoting import json_text
+from inference.isa.targets import DEFAULT
 
 FORMAT: Final = "pmweb-accuracy-baseline"
 LIMIT_BYTES = 1 << 20
@@ -99,7 +100,9 @@ def _every_key(_key: str) -> bool:
     return True
 
 
-def digest_of_blocks(codes: Iterable[bytes]) -> str:
-    """The same of the same blocks in any order."""
+def digest_of_blocks(codes: Iterable[bytes], isa: str) -> str:
+    """The same of the same blocks of an instruction set in any order; files that name no set have that of
+    `DEFAULT`."""
     own = sorted(hashlib.sha256(code).digest() for code in codes)
-    return hashlib.sha256(b"".join(own)).hexdigest()
+    named = b"" if isa == DEFAULT else isa.encode()
+    return hashlib.sha256(b"".join([named, *own])).hexdigest()

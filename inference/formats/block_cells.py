@@ -6,6 +6,7 @@ import re
 
 from inference.isa.blocks import TITLES, BlockError, block_of_text
 from inference.isa.code.decoration import without_colours
+from inference.isa.targets import DEFAULT
 
 SEPARATORS = (",", "\t", ";")
 
@@ -47,7 +48,7 @@ def _is_bytes(digits: str) -> bool:
     return len(left) % 2 == 0 and bool(_BYTES.fullmatch(digits))
 
 
-def block_of_cell(cell: str) -> tuple[bytes, str]:
+def block_of_cell(cell: str, isa: str = DEFAULT) -> tuple[bytes, str]:
     """(code, the assembly that was there in place of it). Raises `BlockError`."""
     code = code_of(cell)
     if code:
@@ -59,4 +60,4 @@ def block_of_cell(cell: str) -> tuple[bytes, str]:
     if not text.isascii() and any("\udc80" <= char <= "\udcff" for char in text):
         raise BlockError("these bytes are no UTF-8")
     text = without_colours(text.replace("\r\n", "\n").replace(";", "\n"))
-    return block_of_text(text).code, text
+    return block_of_text(text, isa).code, text

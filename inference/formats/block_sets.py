@@ -18,6 +18,7 @@ from inference.formats.csv_cells import cell, rows_text
 from inference.formats.errors import ExchangeError
 from inference.formats.problems import Problems
 from inference.formats.provenance import head_of
+from inference.isa.blocks import BlockName
 from inference.predictors.protocol import Answer
 
 CHUNK = 2000  # rows held at a time
@@ -75,6 +76,7 @@ class Look:
 
     file_name: str
     columns: tuple[ColumnFacts, ...]
+    isa: str
     problems: Problems
     doubts: AnswersBelowBounds
     broken: Broken
@@ -120,7 +122,8 @@ class Look:
             "doubts": self.doubts.counts,
             "doubtful": [asdict(doubt) for doubt in self.doubts.listed],
             "first": [
-                {"row": row.line, "hex": row.code.hex(), "numbers": list(row.numbers)} for row in self.first
+                {"row": row.line, **BlockName(self.isa, row.code).as_json(), "numbers": list(row.numbers)}
+                for row in self.first
             ],
         }
 
@@ -181,7 +184,9 @@ def read_chunks(
         ColumnFacts(WEIGHT if scale is Scale.WEIGHT else name, scale, looks)
         for name, scale, (_, looks) in zip(names, scales, alike, strict=True)
     )
-    found = Look(file_name, columns, blocks.problems, AnswersBelowBounds(reading.bounds), reading.broken)
+    found = Look(
+        file_name, columns, blocks.isa, blocks.problems, AnswersBelowBounds(reading.bounds), reading.broken
+    )
     return found, _chunks(blocks, first, found)
 
 

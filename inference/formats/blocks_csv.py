@@ -6,7 +6,8 @@
     4801d8,126.00               BHive's way: no title row, machine code, and one number or none
 
 Tabs or semicolons may part the cells as well. Lines ahead of the table that begin with # are skipped: our own
-files say there where they come from. Rows without a block are passed over and counted.
+files say there where they come from. One of these is read: `# instruction set: x86-64`, which is also what a
+file means that does not have it. Rows without a block are passed over and counted.
 
 What the one number means is found out by `block_scales`. Rows are read as they are asked for: a file of any
 length takes the memory of one row.
@@ -28,7 +29,8 @@ from inference.formats.block_cells import block_of_cell, code_of, is_first_cell,
 from inference.formats.csv_cells import plain_text
 from inference.formats.experiment_csv import COLUMN_LIMIT
 from inference.formats.problems import Problems, excerpt
-from inference.isa.blocks import TITLES, BlockError, mnemonics_of
+from inference.isa.blocks import TITLES, BlockError, isa_beside, mnemonics_of
+from inference.isa.targets import names_with_blocks
 from inference.isa.targets.recognising import NOT_SUPPORTED, looks_like_aarch64
 from inference.predictors.protocol import Answer, Failure
 
@@ -43,6 +45,7 @@ ORIGIN = "origin"
 """Title of the column that says where a block was found."""
 
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]{1,4})?")
+_ISA = re.compile(r"# ?instruction set: (\S.*)")
 _UNTITLED = re.compile(r"\s*-?[0-9.]+(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE)
 _FAILED = Answer(failure=Failure.NO_NUMBER)
 
@@ -115,13 +118,15 @@ class BlockFile:
     """A CSV file with basic blocks, read once from its beginning.
 
     `problems` gains what is wrong with rows; where `broken` is STOP, no row follows the first such one.
-    `columns` is None for a file whose title row cannot be used.
+    `columns` is None for a file whose title row, or instruction set, cannot be used.
     """
 
     file: BinaryIO
     broken: Broken = Broken.SKIP
     problems: Problems = field(default_factory=Problems)
     columns: BlockColumns | None = None
+    isa: str = ""
+    """The instruction set of all blocks."""
     read: int = 0
     """Rows met so far, broken ones among them, the title row not."""
     left_out: int = 0
@@ -132,7 +137,8 @@ class BlockFile:
     def __post_init__(self) -> None:
         # What is no UTF-8 shows up in its cell, so that the row can be told.
         text = io.TextIOWrapper(self.file, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        self._head, begin, lines = _behind_head(text)
+        self._head, begin, lines, isa = _behind_head(text)
+        self.isa = isa_beside({"isa": isa})
         self._records = csv.reader(lines, strict=True, delimiter=separator_of(begin))
         self._waiting: tuple[int, list[str]] | None = None
         first = self._next()
@@ -147,6 +153,10 @@ class BlockFile:
             if cells > 2:
                 self.problems.add(f"{cells} columns and no title row", HEADER_IS, row=first[0], column="bb")
                 self.columns = None
+        if self.isa not in (known := names_with_blocks()):
+            right = f"its blocks can be of {', '.join(known)}"
+            self.problems.add(f"blocks of {excerpt(self.isa)} are not supported yet", right)
+            self.columns = None
 
     def rows(self) -> Iterator[BlockRow]:
         """The readable rows, in their order; `ROW_LIMIT` at most."""
@@ -240,8 +250,8 @@ class BlockFile:
     def _block(self, line: int, cell: str) -> tuple[bytes, str, tuple[str, ...]] | None:
         """(code, text, mnemonics) of a block, None after noting what is wrong."""
         try:
-            code, text = block_of_cell(cell)
-            return code, text, mnemonics_of(code)
+            code, text = block_of_cell(cell, self.isa)
+            return code, text, mnemonics_of(code, self.isa)
         except BlockError as error:
             foreign = looks_like_aarch64(cell.replace(";", "\n"))
             self.problems.add(
@@ -286,7 +296,7 @@ def is_block_csv(beginning: bytes) -> bool:
     text = beginning[:8192].decode("utf-8-sig", errors="replace").lstrip()
     if not text or text[0] in "{[<":
         return False
-    _, first, _ = _behind_head(text.splitlines())
+    _, first, *_ = _behind_head(text.splitlines())
     separator = separator_of(first)
     cell, _, rest = first.partition(separator)
     name = cell.strip().strip('"').strip().lower()
@@ -297,15 +307,20 @@ def is_block_csv(beginning: bytes) -> bool:
     return is_first_cell(cell) and bool(_UNTITLED.fullmatch(rest))
 
 
-def _behind_head(lines: Iterable[str]) -> tuple[int, str, Iterator[str]]:
-    """How many lines of comments and blanks come first, the line behind them, and all from that on."""
+def _behind_head(lines: Iterable[str]) -> tuple[int, str, Iterator[str], str]:
+    """How many lines of comments and blanks come first, the line behind them, and all from that on.
+
+    Last comes the instruction set that these comments name, "" for none.
+    """
     rest = iter(lines)
-    head = 0
+    head, isa = 0, ""
     for line in rest:
         if line.strip() and not line.startswith("#"):
-            return head, line, chain([line], rest)
+            return head, line, chain([line], rest), isa
         head += 1
-    return head, "", iter(())
+        if named := _ISA.fullmatch(line.strip()):
+            isa = named[1]
+    return head, "", iter(()), isa
 
 
 def _is_title(cells: Sequence[str]) -> bool:

@@ -42,7 +42,7 @@ _MEMORY = re.compile(r"mem|addr|ptr", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class ImportedExplanation:
-    """Verdicts on all schemes of an imported mapping, and what its report says; see `Explained`."""
+    """Verdicts on all schemes of an imported mapping, and the entry `explain` of its report."""
 
     characterisations: tuple[Characterisation, ...]
     report: Json
@@ -249,7 +249,7 @@ def _report(
     rejected: bool,
     measured: int,
 ) -> Json:
-    """The entry of the mapping's report, which `Explained.of` reads."""
+    """The entry `explain` of the mapping's report, see `inference.storage.characterisations`."""
     told = {witness.tested for each in found for witness in each.witnesses}
     alone = sum(each.cycles is not None for each in found)
     experiments = len(told) + alone + measured

@@ -61,27 +61,11 @@ class BlockScheme(Protocol):
         ...
 
 
-class DecodedOperands(Protocol):
-    """An instruction of machine code."""
-
-    @property
-    def code(self) -> bytes:
-        """Its bytes."""
-        ...
-
-    @property
-    def schemes(self) -> Sequence[str]:
-        """The texts of schemes that it may be of, the most special first; () where there is none."""
-        ...
-
-    def contents(self, slots: Slots) -> tuple[Content, ...]:
-        """What stands in the slots of one of these."""
-        ...
-
-
 BlockSchemeT = TypeVar("BlockSchemeT", bound=BlockScheme)
 FilledInstruction = tuple[tuple[Content, ...], bytes]
 """What stands in the slots of an instruction, and its machine code."""
+DecodedOperands = tuple[str, tuple[Content, ...], bytes]
+"""The text of an instruction's scheme, what stands in the slots of that, and its bytes."""
 
 
 class OperandChooser(Protocol[BlockSchemeT]):
@@ -111,6 +95,9 @@ class OperandChooser(Protocol[BlockSchemeT]):
         """
         ...
 
-    def decoded(self, code: bytes) -> Iterator[DecodedOperands]:
-        """The instructions of machine code; what is none has no schemes."""
+    def decoded(self, code: bytes, slots: Mapping[str, Slots]) -> Iterator[DecodedOperands | None]:
+        """The instructions of machine code by the most special of some schemes, given with their slots.
+
+        None for an instruction of another scheme, and for what is no instruction.
+        """
         ...

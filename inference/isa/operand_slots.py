@@ -54,9 +54,9 @@ Filling = tuple[int | Address, ...]
 """For each operand of an instruction that can alias, the family of its register, or its address."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RegisterSlot:
-    """A register operand.
+    """A register operand; compares by identity.
 
     Attributes:
         possible: The units of all registers that it could be, by its kind.

@@ -15,7 +15,7 @@ from inference.agent.reading import Json
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.measuring.remote import result_of
+from inference.measuring.agent_results import result_of
 from inference.measuring.simulated import NOTHING, SimulatedProcessor
 
 _NOP = b"\x90"

@@ -4,14 +4,7 @@ from inference.models.block_set import BasicBlock, BasicBlockSet, BlockColumn, P
 from inference.models.characterisation import Characterisation, Witness
 from inference.models.comparison import ComparedColumn, Comparison
 from inference.models.core_model import StoredCoreModel
-from inference.models.experiment import (
-    Experiment,
-    ExperimentSet,
-    ExperimentTerm,
-    Measurement,
-    SetComparison,
-    Upload,
-)
+from inference.models.experiment import Experiment, ExperimentSet, ExperimentTerm, Measurement, SetComparison
 from inference.models.front_end import MeasuredFrontEnd
 from inference.models.isa import ISA, InstructionScheme
 from inference.models.latency import LatencySet, SchemeLatencies
@@ -20,6 +13,7 @@ from inference.models.mapping import Evaluation, FrontPoint, PortMapping, PortUs
 from inference.models.predictor import AnswerCache, Predictor, identity_key
 from inference.models.resource import ResourceLoad, ResourceMapping
 from inference.models.run import Run, RunCheckpoint, RunEvent, Webhook
+from inference.models.upload import Upload
 
 __all__ = [
     "ISA",

@@ -9,7 +9,7 @@ from django.db import connection, models, transaction
 from django.db.models import Q
 
 from inference.core.texts import ORIGIN_LIMIT
-from inference.models.isa import Named
+from inference.models.named import Named
 from inference.models.predictor import FAILURES, NO_FAILURE, Predictor, one_answer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from inference.models.isa import Named
+from inference.models.named import Named
 
 
 class StoredCoreModel(Named):

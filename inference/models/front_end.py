@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from inference.models.isa import Named
+from inference.models.named import Named
 
 
 class MeasuredFrontEnd(Named):

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from inference.agent.protocol import Frame
 from inference.core.protocols import Json
-from inference.models.isa import Named
+from inference.models.named import Named
 
 
 class LatencySet(Named):

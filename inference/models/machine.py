@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from inference.models.isa import Named
+from inference.models.named import Named
 
 SILENCE = timedelta(seconds=10)
 """An agent that has not been heard of for so long is taken to be gone."""

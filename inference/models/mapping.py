@@ -1,11 +1,11 @@
-"""Port mappings, the µops of their schemes, and how well mappings predict."""
+"""Port mappings: their µops, how well they predict, what contradicts them, and the fronts they are from."""
 
 from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
 
-from inference.models.isa import Named
+from inference.models.named import Named
 from inference.models.resource import ResourceMapping
 
 
@@ -174,9 +174,6 @@ class Evaluation(models.Model):
         found = self.mapping or self.resource_mapping
         assert found is not None, "the database allows no evaluation without a predictor"
         return found
-
-
-# The Pareto front of an inference: what mappings it found between the most accurate and the most compact.
 
 
 class FrontPoint(models.Model):

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from inference.core.protocols import Json
 from inference.isa.targets import DEFAULT
-from inference.models.isa import Named
+from inference.models.named import Named
 from inference.predictors.protocol import IMPORTED, Failure
 
 FAILURES = [(failure.value, failure.value) for failure in Failure]

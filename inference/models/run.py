@@ -1,4 +1,4 @@
-"""Runs: durable background work, its journal and its checkpoint."""
+"""Runs: durable background work, its journal, its checkpoint, and whom its end is reported to."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from inference.models.isa import Named
 from inference.models.machine import Machine
+from inference.models.named import Named
 
 
 class Run(Named):
@@ -95,9 +95,6 @@ class RunCheckpoint(models.Model):
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="checkpoint")
     data = models.BinaryField()
     saved = models.DateTimeField(auto_now=True)
-
-
-# Addresses that are told when a run ends.
 
 
 class Webhook(models.Model):

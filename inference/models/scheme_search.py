@@ -6,95 +6,13 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from operator import or_
 
-from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
-from django.db.models.expressions import Combinable
+from django.db.models import Q, QuerySet
 
 from inference.isa.exclusions import BREAKABLE, GROUPS, ONLY_IN_CHAINS, SELECTABLE, TOP_OF_STACK
 from inference.isa.facets import SchemeCatalogue
 from inference.isa.search import SearchTerm, names_avx512, parse_search
 from inference.isa.targets import targets
-from inference.models.experiment import ExperimentTerm
 from inference.models.isa import InstructionScheme
-
-# Which of the schemes that a search finds stand first: what it names, measured here, in the usual form.
-#
-# The order is one number per row (`FIT`), so that pages can go on from a row (`inference.web.paging`).
-
-
-FIT = "fit"
-"""Name of the annotation."""
-
-_RELEVANCE, _MEASURED, _FORM, _OPERANDS = 100_000, 10_000, 1_000, 10
-_WIDTHS = (64, 32, 128, 256, 512, 80, 16, 8)
-_SMALL = (8, 16)
-
-
-def by_fit(rows: QuerySet[InstructionScheme], query: str) -> QuerySet[InstructionScheme]:
-    """The rows with `FIT`, the less the better: of no search text that can be read, all are alike."""
-    terms = [term for term in parse_search(query) if not term.negated and term.key in ("text", "mnemonic")]
-    if not terms:
-        return rows.annotate(**{FIT: Value(0, IntegerField())})
-    return rows.annotate(
-        **{
-            FIT: _relevance(query, terms[0]) * _RELEVANCE
-            + _either(_measured(), 0, 1) * _MEASURED
-            + _unusual() * _FORM
-            + _operands() * _OPERANDS
-            + _width()
-        }
-    )
-
-
-def _relevance(query: str, term: SearchTerm) -> Combinable:
-    """From the very text to a part of one."""
-    return _first(
-        Q(text__iexact=query.strip().strip('"')),
-        Q(mnemonic__iexact=term.value) | _named(term.value),
-        Q(mnemonic__istartswith=term.value),
-    )
-
-
-def _measured() -> Q:
-    """Whether any experiment of this database has the scheme."""
-    return Q(Exists(ExperimentTerm.objects.filter(scheme=OuterRef("pk"))))
-
-
-def _unusual() -> Combinable:
-    """Small operands, and what few programs have: prefixes, masks, high bytes, fixed immediates."""
-    strange = (
-        ~Q(text__startswith=F("mnemonic"))
-        | Q(text__contains="{")
-        | Q(text__contains=" 0x")
-        | Q(text__contains="GPR[8h]")
-        | Q(text__contains="GPR[8a]")
-        | Q(text__contains="GPR[8b]")
-    )
-    return _either(Q(width__in=_SMALL), 1, 0) + _either(strange, 2, 0) + _either(Q(exclusion=""), 0, 1)
-
-
-def _operands() -> Combinable:
-    """Registers alone before memory, and neither with an immediate before those with one."""
-    memory = Case(
-        When(memory="", then=Value(0)),
-        When(memory="R", then=Value(2)),
-        default=Value(4),
-        output_field=IntegerField(),
-    )
-    return memory + _either(Q(text__contains="IMM["), 1, 0)
-
-
-def _width() -> Combinable:
-    return _first(*(Q(width=width) for width in _WIDTHS))
-
-
-def _first(*conditions: Q) -> Combinable:
-    """The number of the first condition that holds, from 0."""
-    cases = [When(condition, then=Value(number)) for number, condition in enumerate(conditions)]
-    return Case(*cases, default=Value(len(conditions)), output_field=IntegerField())
-
-
-def _either(condition: Q, then: int, otherwise: int) -> Combinable:
-    return Case(When(condition, then=Value(then)), default=Value(otherwise), output_field=IntegerField())
 
 
 def _begins(beginnings: Iterable[str]) -> Q:
@@ -129,7 +47,7 @@ _IS = {
 }
 
 
-def _named(value: str) -> Q:
+def named_schemes(value: str) -> Q:
     """The schemes that a word means as a name of theirs."""
     meanings = [target.names.meaning_of(value) for target in targets()]
     mnemonics = {mnemonic for meant in meanings for mnemonic in meant.mnemonics}
@@ -138,8 +56,8 @@ def _named(value: str) -> Q:
 
 
 _BY_KEY: dict[str, Callable[[str], Q]] = {
-    "text": lambda value: Q(text__icontains=value) | _named(value),
-    "mnemonic": lambda value: Q(mnemonic__iexact=value) | _named(value),
+    "text": lambda value: Q(text__icontains=value) | named_schemes(value),
+    "mnemonic": lambda value: Q(mnemonic__iexact=value) | named_schemes(value),
     # A scheme may need several CPU features, joined by plus signs.
     "ext": lambda value: (
         Q(extension__iexact=value)

@@ -13,10 +13,9 @@ from pathlib import Path
 from inference.containment import CannotStartError, FileAccess, Limits, run
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import check_number, check_whole, setting
+from inference.core.tunables import check_choices, check_number, check_whole, setting
 from inference.isa.blocks import BlockError
 from inference.predictors.batches import cores
-from inference.predictors.forms import check_choices
 from inference.predictors.permission import PROGRAM
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.reading import CyclesPattern

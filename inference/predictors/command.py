@@ -11,21 +11,11 @@ from pathlib import Path
 from inference.containment import CannotStartError, FileAccess, access_of
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import check_number, setting
+from inference.core.tunables import check_number, choice, setting
 from inference.isa.blocks import BlockError
 from inference.predictors.batches import cores
 from inference.predictors.calling import Call, CalledTool, CallSettings, digest_of
-from inference.predictors.forms import (
-    AROUND,
-    FORMS,
-    INTEL,
-    NOTHING,
-    TEXTS,
-    choice,
-    content_of,
-    line_of,
-    surrounded,
-)
+from inference.predictors.forms import AROUND, FORMS, INTEL, NOTHING, TEXTS, content_of, line_of, surrounded
 from inference.predictors.permission import COMMAND
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.reading import CyclesPattern

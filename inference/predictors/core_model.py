@@ -15,10 +15,9 @@ from inference.core.core_model import Assumptions, BoundKind, CoreModel, CorePre
 from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import setting
+from inference.core.tunables import check_choices, choice, setting
 from inference.isa.blocks import Block, BlockError, block_of_bytes
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
-from inference.predictors.forms import check_choices, choice
 from inference.predictors.protocol import Answer, Failure
 
 KIND = "core-model"

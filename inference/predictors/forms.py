@@ -2,29 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from typing import Any
 
-from inference.core.tunables import check_choice
 from inference.isa.blocks.listing import att_of_bytes, between_markers, in_loop, intel_of_bytes, object_file
-
-# Options that are one of a few words.
-
-
-def choice(default: str, allowed: tuple[str, ...], description: str, paper: Any) -> Any:
-    """A dataclass field like `inference.core.tunables.setting`; `metadata["choices"]` are the words."""
-    return dataclasses.field(
-        default=default, metadata={"help": description, "paper": paper, "choices": allowed}
-    )
-
-
-def check_choices(settings: Any) -> None:
-    """Raise `InvalidInputError` for an option that is none of its words."""
-    for entry in dataclasses.fields(settings):
-        if "choices" in entry.metadata:
-            check_choice(entry.name, getattr(settings, entry.name), entry.metadata["choices"])
-
 
 INTEL, ATT, HEX, BYTES, OBJECT = "intel", "att", "hex", "bytes", "object"
 FORMS = (INTEL, ATT, HEX, BYTES, OBJECT)

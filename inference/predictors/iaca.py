@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inference.core.tunables import choice
 from inference.predictors.calling import Call, CalledTool, ToolSettings, digest_of
-from inference.predictors.forms import MARKERS, choice, surrounded
+from inference.predictors.forms import MARKERS, surrounded
 from inference.predictors.reading import CyclesPattern
 from inference.predictors.tool_paths import program_of
 

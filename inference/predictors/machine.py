@@ -9,11 +9,10 @@ from typing import Protocol
 from inference.agent.protocol import Result
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import setting
+from inference.core.tunables import choice, setting
 from inference.isa.blocks import Block, BlockError, block_of_bytes
 from inference.isa.start_values import StartValues
 from inference.measuring.blocks import MODES, BlockOptions, obstacle
-from inference.predictors.forms import choice
 from inference.predictors.protocol import Answer, Failure
 
 KIND = "machine"

@@ -15,8 +15,7 @@ from functools import cached_property
 from inference.core.core_model.loop_branch import iteration_terms, loop_branch, with_branch_slot
 from inference.core.experiment import Experiment
 from inference.core.mapping import R_MAX_RANGE
-from inference.core.predicting import MappingPredictor
-from inference.core.predicting import ThroughputModel as ExperimentPredictor
+from inference.core.predicting import PortMappingModel, ThroughputModel
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
 from inference.core.tunables import check_number, setting
@@ -52,7 +51,7 @@ class MappedBlocks:
     def __init__(
         self,
         title: str,
-        mapping: ExperimentPredictor,
+        mapping: ThroughputModel,
         settings: MappingSettings,
         content: str,
         fused: Callable[[], Collection[str] | None] = lambda: None,
@@ -122,14 +121,14 @@ class MappedBlocks:
         return {scheme: count for scheme, count in terms.items() if scheme in self._described}
 
 
-def with_loops(model: ExperimentPredictor) -> ExperimentPredictor:
+def with_loops(model: ThroughputModel) -> ThroughputModel:
     """The same, which knows the slot of a loop's branch where it knows slots at all."""
-    return MappingPredictor(with_branch_slot(model.mapping)) if isinstance(model, MappingPredictor) else model
+    return PortMappingModel(with_branch_slot(model.mapping)) if isinstance(model, PortMappingModel) else model
 
 
-def _assuming(model: ExperimentPredictor, r_max: float | None) -> ExperimentPredictor:
-    if r_max is None or not isinstance(model, MappingPredictor):
+def _assuming(model: ThroughputModel, r_max: float | None) -> ThroughputModel:
+    if r_max is None or not isinstance(model, PortMappingModel):
         return with_loops(model)
     if r_max == NO_LIMIT:
-        return with_loops(MappingPredictor(replace(model.mapping, r_max=None, issue_width=None)))
-    return with_loops(MappingPredictor(replace(model.mapping, r_max=r_max)))
+        return with_loops(PortMappingModel(replace(model.mapping, r_max=None, issue_width=None)))
+    return with_loops(PortMappingModel(replace(model.mapping, r_max=r_max)))

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from inference.core.events import PacedReporter
 from inference.core.executor import Executor, Task, TaskContext
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.predictors.kinds import KINDS
 from inference.predictors.protocol import Answer, Failure, Predictor, PredictorError

@@ -6,16 +6,11 @@ import logging
 import signal
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from django.conf import settings
 from django.db import OperationalError
 
-from inference.cluster.executor import DaskExecutor
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import CoreError, InterruptedRunError
-from inference.core.executor import Executor, LocalExecutor
 from inference.core.protocols import Checkpoint
 from inference.formats.errors import ExchangeError
 from inference.models import Run, RunCheckpoint
@@ -24,32 +19,6 @@ from inference.runs.errors import LeaseLostError, RunsError
 from inference.runs.journal import Lease
 from inference.runs.kinds import Task, job
 from inference.runs.reporter import JournalReporter
-
-# Who computes for the runs of this installation.
-
-
-@contextmanager
-def open_workshop(threads: int) -> Iterator[Executor]:
-    """The workers of the Dask scheduler that `PMWEB_DASK` names, or else the threads of this process.
-
-    `threads`: how many of these; 0: one per processor.
-    """
-    with open_cluster(LocalExecutor(threads)) as executor:
-        yield executor
-
-
-@contextmanager
-def open_cluster(spare: Executor) -> Iterator[Executor]:
-    """The workers of the Dask scheduler that `PMWEB_DASK` names; `spare` does what they leave."""
-    if not settings.DASK:
-        yield spare
-        return
-    executor = DaskExecutor(settings.DASK, spare)
-    try:
-        yield executor
-    finally:
-        executor.close()
-
 
 logger = logging.getLogger(__name__)
 

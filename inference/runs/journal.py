@@ -24,12 +24,10 @@ from inference.models import Run, RunCheckpoint, RunEvent
 from inference.runs import wakeups
 from inference.runs.errors import LeaseLostError
 
-# The right to work on a run, as a value that travels to the process that does the work.
-
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Whoever knows the run's current token holds its lease.
+    """The right to work on a run, a value that travels to the process of the run.
 
     `claimed` is the moment of the claim and `busy_before` the seconds that earlier holders worked, so that
     every holder of this value can say how long the run has been worked on. The moment is one of the clock

@@ -11,63 +11,24 @@ import logging
 import os
 import signal
 import socket
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.worker import Worker
-from django.db import OperationalError, connection
+from django.db import OperationalError
 
-from inference.models.schema import schema
 from inference.runs import chores, leases, queue, wakeups
 from inference.runs.child import RunProcesses
-from inference.runs.errors import NewerDatabaseError
 from inference.runs.journal import Lease
-from inference.runs.leases import LeaseMonitor
+from inference.runs.lease_monitor import LeaseMonitor
 from inference.runs.lifeline import HEARTBEAT_INTERVAL, Heartbeat
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.warming import warm
-from inference.runs.webhooks import deliver_for_ever
-
-# A worker that is started before the database is there waits for it: hosts start in any order.
-
+from inference.runs.webhook_delivery import deliver_for_ever
 
 logger = logging.getLogger(__name__)
-
-_LOOK_EVERY = 2.0
-
-
-def wait_for_database() -> None:
-    """Returns when the database has the tables that this program works with; says once why it waits.
-
-    Raises `NewerDatabaseError`.
-    """
-    told = ""
-    while reason := _hindrance():
-        if reason != told:
-            logger.warning("waiting: %s", reason)
-            told = reason
-        time.sleep(_LOOK_EVERY)
-    connection.close()
-
-
-def _hindrance() -> str:
-    try:
-        found = schema()
-    except OperationalError as error:
-        connection.close()
-        return f"the database does not answer: {error}"
-    if found.unknown:
-        raise NewerDatabaseError(
-            f"the database was made by a newer version of pmweb (unknown here: {', '.join(found.unknown)}): "
-            "get that version on this computer too"
-        )
-    return (
-        "the database is not prepared: `manage.py up` or `manage.py serve` does that" if found.lacks else ""
-    )
-
 
 POLL_EVERY = 0.5
 

@@ -11,26 +11,9 @@ import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from inference.sandbox import call_filter, kernel, landlock, mounts, stranger_calls, users
 from inference.sandbox.system_calls import MACHINES
-
-# Directories with things that foreign programs must not see, whatever lies beside them.
-
-
-_places: list[Path] = []
-
-
-def shield(*places: str | os.PathLike[str]) -> None:
-    """From now on no directory counts as a program's own that has one of these in it."""
-    _places.extend(Path(place).resolve() for place in places)
-
-
-def shielded() -> tuple[Path, ...]:
-    """All of them."""
-    return tuple(_places)
-
 
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store"),

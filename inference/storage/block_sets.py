@@ -26,6 +26,7 @@ from inference.isa.blocks import BlockError, block_of_bytes, mnemonics_of
 from inference.models import ISA, BasicBlockSet, BlockColumn, Prediction, Run
 from inference.storage.block_rows import BlockToStore, insert_answers, insert_blocks
 from inference.storage.errors import RefusedError
+from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name, free_or_refuse
 
 
@@ -49,7 +50,6 @@ def store(
     reading: BlockSetOptions,
     *,
     note: str = "",
-    isa: ISA | None = None,
     run: Run | None = None,
     told: Told | None = None,
 ) -> tuple[BasicBlockSet, Look]:
@@ -60,7 +60,11 @@ def store(
     free_or_refuse(BasicBlockSet, name)
     found, chunks = read_chunks(file, file_name, reading)
     block_set = BasicBlockSet.objects.create(
-        name=name, note=note, isa=isa, run=run, source=f"{PurePath(file_name).name}, {TITLE}"[:300]
+        name=name,
+        note=note,
+        isa=_row_of(found.isa),
+        run=run,
+        source=f"{PurePath(file_name).name}, {TITLE}"[:300],
     )
     named = [column.name for column in found.columns if column.scale is not Scale.WEIGHT]
     columns = [
@@ -79,6 +83,14 @@ def store(
     block_set.report = found.report()
     block_set.save(update_fields=["size", "report"])
     return block_set, found
+
+
+def _row_of(isa: str) -> ISA | None:
+    """Its row. Raises `RefusedError` where there is none and it is not `DEFAULT`."""
+    row = ISA.objects.filter(name=isa).first()
+    if row is None and code_isa(row) != isa:
+        raise RefusedError(f"the instruction set {isa} is not loaded: run `manage.py load-isa`")
+    return row
 
 
 def _insert(
@@ -164,7 +176,12 @@ def export(block_set: BasicBlockSet) -> Iterator[str]:
     """The set as CSV text, a piece at a time; see `write_block_set_csv`."""
     columns = list(block_set.columns.order_by("position").values_list("pk", "name"))
     return write_block_set_csv(
-        {"basic-block set": block_set.name, "source": block_set.source, "note": block_set.note},
+        {
+            "basic-block set": block_set.name,
+            "instruction set": code_isa(block_set.isa),
+            "source": block_set.source,
+            "note": block_set.note,
+        },
         [name for _, name in columns],
         _parts(block_set, [pk for pk, _ in columns]),
         weights=block_set.blocks.filter(weight__isnull=False).exists(),

@@ -19,7 +19,7 @@ from inference.figures.heatmap import HeatMap, heat_map
 from inference.formats.errors import ExchangeError
 from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.listing import ToolScores, WorstPredictions, listing_of
-from inference.storage.resource_mappings import load_predictor
+from inference.storage.resource_mappings import load_model
 from inference.storage.streaming import Chunk, set_chunks
 
 Source = ExperimentSet | Sequence[Measured]
@@ -63,19 +63,19 @@ class StoredEvaluation:
     listing: WorstPredictions
 
 
-def compare(predictor: ThroughputModel, source: Source, unit: Unit) -> Predictions:
-    """Measurements beside the cycles that a predictor says, its own bottlenecks applied.
+def compare(model: ThroughputModel, source: Source, unit: Unit) -> Predictions:
+    """Measurements beside the cycles that a throughput model says, its own bottlenecks applied.
 
     A set is streamed: beside what is returned, memory is needed for a chunk.
     """
-    return _together(_compared(predictor, chunk, unit) for chunk in _chunks(source))
+    return _together(_compared(model, chunk, unit) for chunk in _chunks(source))
 
 
 def compare_chunks(
-    predictor: ThroughputModel, chunks: Iterable[Chunk], unit: Unit, residuals: Residuals | None = None
+    model: ThroughputModel, chunks: Iterable[Chunk], unit: Unit, residuals: Residuals | None = None
 ) -> Predictions:
     """The same for measurements that are streamed already; `residuals` get to see it."""
-    return _together(_compared(predictor, chunk, unit, residuals) for chunk in chunks)
+    return _together(_compared(model, chunk, unit, residuals) for chunk in chunks)
 
 
 def compare_tool(tool: str, source: Source, unit: Unit) -> Predictions:
@@ -95,7 +95,7 @@ def score_tools(source: Source, unit: Unit) -> list[ToolScores]:
 
 
 def judge(
-    predictor: ThroughputModel, experiment_set: ExperimentSet, unit: Unit, drawn: HeatMap | None = None
+    model: ThroughputModel, experiment_set: ExperimentSet, unit: Unit, drawn: HeatMap | None = None
 ) -> StoredEvaluation:
     """Compare with a set, and score the tools whose answers came with it: one pass over its rows.
 
@@ -106,7 +106,7 @@ def judge(
     def parts() -> Iterator[Predictions]:
         for chunk in _chunks(experiment_set, answers=True):
             tools.add(chunk)
-            yield _compared(predictor, chunk, unit, residuals)
+            yield _compared(model, chunk, unit, residuals)
 
     comparison = _together(parts())
     drawn = drawn or comparison.heat_map
@@ -122,12 +122,12 @@ def evaluate(
     Raises `ExchangeError` as `store_evaluation` does.
     """
     unit = Unit(unit)
-    predictor = load_predictor(row)
+    model = load_model(row)
     if isinstance(source, ExperimentSet):
         _require_same_isa(row, source)
-        judged = judge(predictor, source, unit)
+        judged = judge(model, source, unit)
         return store_evaluation(row, source, unit, judged.comparison, judged.listing)
-    return store_evaluation(row, None, unit, compare(predictor, source, unit))
+    return store_evaluation(row, None, unit, compare(model, source, unit))
 
 
 def store_evaluation(
@@ -200,9 +200,9 @@ def chunk_of(measured: Sequence[Measured]) -> Chunk:
 
 
 def _compared(
-    predictor: ThroughputModel, chunk: Chunk, unit: Unit, residuals: Residuals | None = None
+    model: ThroughputModel, chunk: Chunk, unit: Unit, residuals: Residuals | None = None
 ) -> Predictions:
-    return _comparison(chunk, *predicted(predictor, chunk.table), unit, residuals)
+    return _comparison(chunk, *predicted(model, chunk.table), unit, residuals)
 
 
 def _answered(tool: str, chunk: Chunk, unit: Unit) -> Predictions:

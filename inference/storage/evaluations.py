@@ -27,7 +27,7 @@ from inference.models import (
 from inference.storage.evaluating import compare_chunks, judge
 from inference.storage.listing import WorstPredictions, listing_of, schemes_from
 from inference.storage.recorded import held_out_rows
-from inference.storage.resource_mappings import load_predictor
+from inference.storage.resource_mappings import load_model
 from inference.storage.streaming import Chunk, usable_chunks
 
 
@@ -61,13 +61,13 @@ def _found_again(pk: int, _computed: datetime) -> WorstPredictions:
     evaluation = Evaluation.objects.select_related(
         "mapping", "resource_mapping", "experiment_set", "held_out_by"
     ).get(pk=pk)
-    predictor = load_predictor(evaluation.predictor)
+    model = load_model(evaluation.predictor)
     unit, drawn = Unit(evaluation.unit), HeatMap.from_json(evaluation.heat_map)
     if evaluation.experiment_set is not None:
-        return judge(predictor, evaluation.experiment_set, unit, drawn).listing
+        return judge(model, evaluation.experiment_set, unit, drawn).listing
     assert evaluation.held_out_by is not None, "the database allows no evaluation without a source"
     residuals = Residuals()
-    compared = compare_chunks(predictor, held_out_of(evaluation.held_out_by), unit, residuals)
+    compared = compare_chunks(model, held_out_of(evaluation.held_out_by), unit, residuals)
     return listing_of(compared.kept, compared.measured, compared.predicted, drawn, residuals)
 
 

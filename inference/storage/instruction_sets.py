@@ -1,4 +1,4 @@
-"""Instruction sets in the database.
+"""Instruction sets in the database, and which core of one a machine has.
 
 x86-64 and AArch64 come with the software (the ISA room), others from documents in the public format
 (`inference.isa.document`) or, with no more than texts, from the names in an imported file.
@@ -24,8 +24,6 @@ from inference.isa.targets import DEFAULT, code_target, target_of, targets
 from inference.models import ISA, InstructionScheme, Machine
 from inference.storage.names import free_or_refuse
 from inference.storage.rows import BATCH, scheme_ids
-
-# Which core a machine has, by what its agent says.
 
 
 def code_isa(isa: ISA | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from inference.core.predicting import MappingPredictor, ThroughputModel
+from inference.core.predicting import PortMappingModel, ThroughputModel
 from inference.core.resources import Conversion, ResourceMapping, from_port_mapping
 from inference.models import ISA, Machine, PortMapping, ResourceLoad
 from inference.models import ResourceMapping as ResourceMappingRow
@@ -99,8 +99,8 @@ def convert(
     )
 
 
-def load_predictor(row: PortMapping | ResourceMappingRow) -> ThroughputModel:
-    """What predicts as the row says: the value of a resource mapping, or of a port mapping as a predictor."""
+def load_model(row: PortMapping | ResourceMappingRow) -> ThroughputModel:
+    """The throughput model of a row: the value of a resource mapping, or a model over a port mapping."""
     if isinstance(row, ResourceMappingRow):
         return load_resource_mapping(row)
-    return MappingPredictor(load_mapping(row))
+    return PortMappingModel(load_mapping(row))

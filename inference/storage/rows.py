@@ -24,7 +24,8 @@ from inference.models import Experiment as ExperimentRow
 from inference.models import PortMapping as PortMappingRow
 from inference.models import PortUsage as PortUsageRow
 from inference.storage.errors import MissingSchemesError
-from inference.storage.names import free_or_refuse, insert_missing
+from inference.storage.inserting import insert_missing
+from inference.storage.names import free_or_refuse
 
 if TYPE_CHECKING:
     from inference.models import Run

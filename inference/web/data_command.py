@@ -1,11 +1,8 @@
-"""What the commands that work on stored data have in common."""
+"""The base of the commands that work on stored data, and how they write files."""
 
 from __future__ import annotations
 
 import io
-import sys
-from argparse import ArgumentParser
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,61 +11,6 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
-
-from inference.isa.blocks import Block, BlockError, piece_of, read
-from inference.isa.targets import DEFAULT
-
-# Texts of code that commands read, and which of their pieces is meant.
-
-
-MOST_BYTES = 16 * 2**20
-"""Of a file; a listing of 200,000 lines has fewer."""
-
-
-def add_piece_option(parser: ArgumentParser) -> None:
-    """`--piece`: one loop or straight piece of the text."""
-    parser.add_argument(
-        "--piece",
-        metavar="NAME|N",
-        default="",
-        help="only this loop or straight piece of the code, by its name or number in `manage.py decode`",
-    )
-
-
-def blocks_of_file(
-    file: str, piece: str, most: int, warn: Callable[[str], object], isa: str = DEFAULT
-) -> list[Block]:
-    """The blocks of a file, `-` for the standard input, or one of them. Raises `CommandError`.
-
-    `warn` gets a sentence about each line that looks like code and is in no block.
-    """
-    try:
-        reading = read(text_of_file(file), most, isa)
-        chosen = [piece_of(reading.pieces, piece)] if piece else reading.pieces
-    except BlockError as error:
-        raise CommandError(str(error)) from error
-    for dropped in reading.dropped:
-        warn(f"warning: {dropped}")
-    return [one.block for one in chosen]
-
-
-def text_of_file(file: str) -> str:
-    """What a file has, `-` for the standard input. Raises `CommandError`."""
-    try:
-        if file == "-":
-            content = sys.stdin.buffer.read(MOST_BYTES + 1)
-        else:
-            with Path(file).open("rb") as opened:
-                content = opened.read(MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise CommandError(f"{file} cannot be read: {error}") from error
-    if len(content) > MOST_BYTES:
-        raise CommandError(f"{file} has more than {MOST_BYTES:,} bytes")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        number = content.count(b"\n", 0, error.start) + 1
-        raise CommandError(f"{file} is no UTF-8: see line {number}") from error
 
 
 class DataCommand(BaseCommand):

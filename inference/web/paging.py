@@ -1,4 +1,8 @@
-"""Pages of long tables by key, not by offset: page 500 costs as much as page 1."""
+"""Pages of long tables by key, not by offset: page 500 costs as much as page 1, and nothing is shown twice.
+
+A cursor names a row by its sort value and id, and the direction to go from there. It travels in the URL, so
+it may be anything: an unreadable one is treated as none.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from django.db.models import Model, Q, QuerySet
-
-# Pages of long tables by key, not by offset: page 500 costs as much as page 1, and nothing is shown twice.
-#
-# A cursor names a row by its sort value and id, and the direction to go from there. It travels in the URL, so
-# it may be anything: an unreadable one is treated as none.
-
 
 Row = TypeVar("Row")
 ModelRow = TypeVar("ModelRow", bound=Model)
@@ -180,9 +178,6 @@ def _value(row: Model, field: str) -> Any:
     for part in field.split("__"):
         value = getattr(value, part)
     return value
-
-
-# The filter that all lists of named things have.
 
 
 _MOST_WORDS = 20

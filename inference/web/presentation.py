@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 
-from django import forms, template
+from django import template
 from django.core.serializers.json import DjangoJSONEncoder
 from django.templatetags.static import static
 from django.urls import reverse
@@ -19,7 +19,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
 from inference.core.mapping import Uops, ports_in
-from inference.figures import plotly_json
+from inference.figures import colours
 from inference.formats import quoting
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping
@@ -46,7 +46,7 @@ UNKNOWN = "–"
 MINUS = "\N{MINUS SIGN}"
 R_MAX = mark_safe("R<sub>max</sub>")
 MOST_ALIGNED = 16  # ports: more would leave a table no room for anything else
-COLOURS = len(plotly_json.LIGHT)  # the palette starts again after them
+COLOURS = len(colours.LIGHT)  # the palette starts again after them
 _ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^][]*\])?(?P<access>:[A-Za-z]+)?$")
 
 
@@ -297,13 +297,3 @@ def _operand(text: str) -> SafeString:
     found = _ACCESS.match(text)
     parts = found.groupdict("") if found else {"what": text, "width": "", "access": ""}
     return format_html("{}<i>{}{}</i>", parts["what"], parts["width"], parts["access"])
-
-
-# Telling screen readers which text on the page is a field's help.
-
-
-def describe_fields(form: forms.BaseForm) -> None:
-    """Tie each field that has a help text to it, by the id that the templates give that text."""
-    for field in form:
-        if field.help_text:
-            field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"

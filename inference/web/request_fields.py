@@ -1,4 +1,4 @@
-"""Fields of forms that are made of the requests of runs: default and limits stand in the request alone."""
+"""Fields of forms: numbers, whose default and limits stand in the request of a run, and experiment sets."""
 
 from __future__ import annotations
 
@@ -38,3 +38,10 @@ class SetsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
 
 
 ID_DIGITS = 18  # every number of as many digits fits into a column of ids
+
+
+def describe_fields(form: forms.BaseForm) -> None:
+    """Tie each field that has a help text to it, by the id that the templates give that text."""
+    for field in form:
+        if field.help_text:
+            field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.dateparse import parse_date
 from django.views.decorators.cache import never_cache
 
-from inference.web.paging import Order, page_of
-from inference.web.requests import one_of
 from pmweb.accounts import api_tokens, people, sessions
 from pmweb.accounts import sessions as ending
-from pmweb.accounts.audit import COLUMNS, MOST_ROWS, VIA, AuditQuery
 from pmweb.accounts.forms import InviteForm, RoleForm
 from pmweb.accounts.links import invited_until, path_of
 from pmweb.accounts.people import AccountError
@@ -129,46 +124,3 @@ def _changed(request: HttpRequest, pk: int, change: Callable[[User], object], do
     else:
         messages.success(request, f"{user.get_username()} {done}.")
     return redirect("account-of", pk)
-
-
-# For administrators: who did what, filtered, and the same as CSV.
-
-
-def _wanted(request: HttpRequest) -> AuditQuery:
-    """From the address; raises `BadRequest` for an unknown action. Days that are none ask for nothing."""
-    return AuditQuery(
-        request.GET.get("q", "").strip(),
-        one_of(request, "action", tuple(AuditEntry.Action.values)),
-        one_of(request, "via", VIA),
-        _day(request.GET.get("since", "")),
-        _day(request.GET.get("until", "")),
-    )
-
-
-def _day(text: str) -> date | None:
-    try:
-        found = parse_date(text)
-    except ValueError:  # the 31st of February
-        return None
-    return found if found is not None and 1970 <= found.year < 9999 else None
-
-
-def audit(request: HttpRequest) -> HttpResponse:
-    """The newest first."""
-    wanted = _wanted(request)
-    order = Order("at", descending=True)
-    context = {
-        "wanted": wanted,
-        "page": page_of(wanted.rows(), order, COLUMNS, request.GET.get("page", "")),
-        "actions": AuditEntry.Action.choices,
-        "ways": VIA,
-        "most_rows": MOST_ROWS,
-    }
-    return render(request, "pmweb/audit.html", context)
-
-
-def audit_csv(request: HttpRequest) -> HttpResponse:
-    """The same entries, the newest `MOST_ROWS` of them, oldest first."""
-    response = HttpResponse(_wanted(request).csv(), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="audit.csv"'
-    return response

@@ -1,21 +1,26 @@
-"""Who calls the HTTP API: by a token of an account, a session, or anybody where reading is public."""
+"""Who calls the HTTP API or uploads: by a token, by a session, or anybody where reading is public."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
 
 from django.conf import settings
+from django.contrib.auth import get_user
+from django.db import connections
 from django.db.models import Model
 from django.http import HttpRequest
 
 from inference.web.api.access import ApiCaller, CallerScope, Deed
 from pmweb.accounts import api_tokens, audit, credentials
+from pmweb.accounts.api_tokens import allows, most_scope, token_shown, user_and_scope_of
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import AccessLevel
 from pmweb.accounts.session_store import digest_of
 from pmweb.accounts.watching import SessionVisit, TokenVisit, Visit, watched
+from pmweb.models import Scope
 
 
 class ApiAccess:
@@ -77,3 +82,21 @@ def _visit(request: HttpRequest) -> Visit | None:
 
 
 access = ApiAccess()
+
+
+def may_change(session: str, authorization: str) -> bool:
+    """Whether the key of a session, or what the header "Authorization" says, is of somebody who may upload.
+
+    As for the API, the header counts where there is one. Gives the thread's connections to the database back.
+    """
+    request = HttpRequest()
+    try:
+        if authorization:
+            request.META["HTTP_AUTHORIZATION"] = authorization
+            bearer = user_and_scope_of(token_shown(request))
+            return bearer is not None and allows(bearer.scope, Scope.OPERATE)
+        request.session = import_module(settings.SESSION_ENGINE).SessionStore(session)
+        user = get_user(request)
+        return user.is_authenticated and allows(most_scope(user), Scope.OPERATE)
+    finally:
+        connections.close_all()

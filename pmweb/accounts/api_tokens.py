@@ -30,10 +30,10 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from pmweb.accounts import audit, known_browsers
+from pmweb.accounts import audit, known_networks
 from pmweb.accounts.audit import Action
+from pmweb.accounts.current_request import current_request
 from pmweb.accounts.roles import role_of
-from pmweb.accounts.telling import current_request
 from pmweb.callers import token_in
 from pmweb.models import ApiToken, Role, Scope
 
@@ -95,9 +95,9 @@ def _note_use(row: ApiToken) -> None:
     request = current_request()
     if ApiToken.objects.filter(unnoted, pk=row.pk).update(last_used=now) and request is not None:
         address = request.META.get("REMOTE_ADDR", "")
-        if known_browsers.is_new(row.user, address, row):
+        if known_networks.is_new(row.user, address, row):
             audit.record(
-                row.user, Action.TOKENS, kind="API token", name=row.name, detail=f"used {known_browsers.NEW}"
+                row.user, Action.TOKENS, kind="API token", name=row.name, detail=f"used {known_networks.NEW}"
             )
 
 

@@ -1,23 +1,15 @@
-"""Whether somebody who sends much may do so, asked before the request is taken in."""
+"""How long ago the user of a session has proved who they are, and what they were about to do when asked.
+
+A session alone, which may have been left open or stolen, makes no tokens, links or accounts.
+"""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 from datetime import timedelta
-from importlib import import_module
 
-from django.conf import settings
-from django.contrib.auth import get_user
-from django.db import connections
 from django.http import HttpRequest, QueryDict
-
-from pmweb.accounts.api_tokens import allows, most_scope, token_shown, user_and_scope_of
-from pmweb.models import Scope
-
-# How long ago somebody has shown who they are: a session alone, which may have been left open or stolen,
-# makes no tokens, links or accounts.
-
 
 WINDOW = timedelta(minutes=15)
 
@@ -98,21 +90,3 @@ def wanted(request: HttpRequest) -> str:
 def _within_window(request: HttpRequest, key: str) -> bool:
     at = request.session.get(key)
     return isinstance(at, float) and 0 <= time.time() - at < WINDOW.total_seconds()
-
-
-def may_change(session: str, authorization: str) -> bool:
-    """Whether the key of a session, or what the header "Authorization" says, is of somebody who may upload.
-
-    As for the API, the header counts where there is one. Gives the thread's connections to the database back.
-    """
-    request = HttpRequest()
-    try:
-        if authorization:
-            request.META["HTTP_AUTHORIZATION"] = authorization
-            bearer = user_and_scope_of(token_shown(request))
-            return bearer is not None and allows(bearer.scope, Scope.OPERATE)
-        request.session = import_module(settings.SESSION_ENGINE).SessionStore(session)
-        user = get_user(request)
-        return user.is_authenticated and allows(most_scope(user), Scope.OPERATE)
-    finally:
-        connections.close_all()

@@ -18,26 +18,6 @@ from django.http.response import HttpResponseBase
 from django.utils.crypto import salted_hmac
 
 from pmweb.accounts.throttle import AttemptSource
-from pmweb.callers import network_of
-from pmweb.models import ApiToken, KnownNetwork
-
-# From where somebody has come before: an address that is new is told in the audit log.
-
-
-NEW = "from a new address"
-
-
-def is_new(user: User, address: str, token: ApiToken | None = None) -> bool:
-    """Whether this user, or this token of theirs, comes from there for the first time, and has come from
-    elsewhere before. Remembers it.
-    """
-    if not address:
-        return False
-    known = KnownNetwork.objects.filter(user=user, token=token)
-    first_of_all = not known.exists()
-    _, new = KnownNetwork.objects.get_or_create(user=user, token=token, network=network_of(address))
-    return new and not first_of_all
-
 
 _SALT = "pmweb.accounts.known_browsers"
 _LIFETIME = timedelta(days=365)

@@ -12,37 +12,14 @@ import hashlib
 import secrets
 from datetime import datetime, timedelta
 
-from django.contrib.auth import login
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 
-from pmweb.accounts import audit, known_browsers
+from pmweb.accounts import audit
 from pmweb.accounts.audit import Action
-from pmweb.models import BrowserSession, LoginLink
-
-# Somebody comes in, by a password or a link: the session begins, and the browser is known from then on.
-
-
-Way = BrowserSession.Way
-
-
-def let_in(request: HttpRequest, user: User, way: BrowserSession.Way, onward: str) -> HttpResponseRedirect:
-    """Begin the session, and lead on to an address; `noting` notes it."""
-    request._way_in = way  # type: ignore[attr-defined]  # the signal of `login` has no room for it
-    login(request, user)
-    response = HttpResponseRedirect(onward)
-    known_browsers.remember(request, response, user)
-    return response
-
-
-def way_of(request: HttpRequest) -> BrowserSession.Way:
-    """How the request's user has just come in."""
-    found: BrowserSession.Way = getattr(request, "_way_in", Way.OTHER)
-    return found
-
+from pmweb.models import LoginLink
 
 LIFETIME = timedelta(hours=1)
 

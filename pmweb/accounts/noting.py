@@ -17,12 +17,12 @@ from django.db.models.signals import post_delete, post_save
 from django.http import HttpRequest
 
 from inference.models import Run, Upload
-from inference.models.isa import Named
+from inference.models.named import Named
 from inference.runs.lifecycle import asked_of_run
-from pmweb.accounts import audit, credentials, known_browsers, sessions
+from pmweb.accounts import audit, credentials, known_networks, sessions
 from pmweb.accounts.audit import Action
-from pmweb.accounts.links import way_of
-from pmweb.accounts.telling import current_request
+from pmweb.accounts.current_request import current_request
+from pmweb.accounts.sessions import way_of
 from pmweb.models import BrowserSession
 
 _WISHES = {Run.Wanted.CANCEL: Action.CANCELLED}
@@ -66,8 +66,8 @@ def _logged_in(request: HttpRequest, user: User, **_: Any) -> None:
     credentials.shown(request, by_link=way == BrowserSession.Way.LINK)
     sessions.begun(request, user, way)
     said = [f"by {way.label}"] if way else []
-    if known_browsers.is_new(user, sessions.address_of(request)):
-        said.append(known_browsers.NEW)
+    if known_networks.is_new(user, sessions.address_of(request)):
+        said.append(known_networks.NEW)
     audit.record(user, Action.LOGGED_IN, detail=", ".join(said))
 
 

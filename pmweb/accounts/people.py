@@ -19,9 +19,6 @@ from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import give_role, role_of
 from pmweb.models import ApiToken, LoginLink, Role
 
-# The account that there always is: whoever can run commands here gets in by it.
-
-
 ADMINISTRATOR = "admin"
 
 

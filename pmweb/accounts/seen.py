@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from pmweb.accounts import audit, known_browsers, sessions
+from pmweb.accounts import audit, known_networks, sessions
 from pmweb.accounts.audit import Action
 from pmweb.environment import WEB_PROCESS
 from pmweb.middleware import Answer
@@ -93,7 +93,7 @@ def _write(session: str, use: Use) -> None:
     BrowserSession.objects.filter(pk=row.pk, last_seen__lt=use.at).update(
         last_seen=use.at, last_address=use.address
     )
-    if use.address != row.last_address and known_browsers.is_new(row.user, use.address):
+    if use.address != row.last_address and known_networks.is_new(row.user, use.address):
         audit.record(
-            row.user, Action.CHANGED, kind="session", detail=f"used {known_browsers.NEW}, {use.address}"
+            row.user, Action.CHANGED, kind="session", detail=f"used {known_networks.NEW}, {use.address}"
         )

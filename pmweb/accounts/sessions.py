@@ -1,22 +1,22 @@
-"""The sessions of a person: what is known of each, and how they end.
+"""The sessions of a person: how they begin, what is known of each, how they end, links and tokens included.
 
 Whoever has the cookie of a session that ended is nobody; open connections are closed within a second
-(`watching`).
+(`watching`). Each end is noted in the audit log.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth import SESSION_KEY
+from django.contrib.auth import SESSION_KEY, login
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
 from django.utils import timezone
 
-from pmweb.accounts import api_tokens, audit, links
+from pmweb.accounts import api_tokens, audit, known_browsers, links
 from pmweb.accounts.audit import Action
 from pmweb.accounts.session_store import digest_of
 from pmweb.models import ApiToken, BrowserSession
@@ -106,9 +106,6 @@ def _sweep(user: User) -> None:
     BrowserSession.objects.filter(user=user).exclude(session__in=alive).delete()
 
 
-# What lets somebody in ends: sessions, links, tokens. Each end is noted in the audit log.
-
-
 @transaction.atomic
 def end_session(row: BrowserSession, by: Any = None) -> None:
     """One session."""
@@ -150,3 +147,27 @@ def end_tokens(user: User, by: Any = None) -> int:
 
 def _note(by: Any, whose: User, number: str) -> None:
     audit.record(by, Action.LOGGED_OUT, whose, detail=f"sessions ended: {number}")
+
+
+Way = BrowserSession.Way
+
+
+def let_in(request: HttpRequest, user: User, way: BrowserSession.Way, onward: str) -> HttpResponseRedirect:
+    """Begin the session, and lead on to an address; `noting` notes it."""
+    request._way_in = way  # type: ignore[attr-defined]  # the signal of `login` has no room for it
+    login(request, user)
+    response = HttpResponseRedirect(onward)
+    known_browsers.remember(request, response, user)
+    return response
+
+
+def way_of(request: HttpRequest) -> BrowserSession.Way:
+    """How the request's user has just come in."""
+    found: BrowserSession.Way = getattr(request, "_way_in", Way.OTHER)
+    return found
+
+
+def user_of(request: HttpRequest) -> User:
+    """Who is logged in."""
+    assert isinstance(request.user, User)  # the rule of the address let nobody else in
+    return request.user

@@ -3,15 +3,15 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from pmweb.accounts import administration, pages
+from pmweb.accounts import administration, audit_pages, login_pages, pages
 
 urlpatterns = [
-    path("login/", pages.login_page, name="login"),
-    path("login/<str:token>/", pages.login_link, name="login-link"),
+    path("login/", login_pages.login_page, name="login"),
+    path("login/<str:token>/", login_pages.login_link, name="login-link"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("account/", pages.account, name="account"),
     path("account/password/", pages.password, name="password"),
-    path("account/confirm/", pages.confirm, name="confirm"),
+    path("account/confirm/", login_pages.confirm, name="confirm"),
     path("account/sessions/", pages.sessions_page, name="sessions"),
     path("account/sessions/others/end/", pages.session_end_others, name="sessions-end-others"),
     path("account/sessions/<int:pk>/end/", pages.session_end, name="session-end"),
@@ -25,6 +25,6 @@ urlpatterns = [
     path("accounts/<int:pk>/log-out/", administration.account_log_out, name="account-log-out"),
     path("accounts/<int:pk>/deactivate/", administration.account_deactivate, name="account-deactivate"),
     path("accounts/<int:pk>/reactivate/", administration.account_reactivate, name="account-reactivate"),
-    path("audit/", administration.audit, name="audit"),
-    path("audit.csv", administration.audit_csv, name="audit-csv"),
+    path("audit/", audit_pages.audit, name="audit"),
+    path("audit.csv", audit_pages.audit_csv, name="audit-csv"),
 ]

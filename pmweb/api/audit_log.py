@@ -12,10 +12,11 @@ from pydantic import Field
 from inference.web.api.access import ADMINISTERS, administering
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed
-from inference.web.api.shapes import Text, Time, attachment
+from inference.web.api.shapes import Text, Time
+from inference.web.file_answers import attachment
 from inference.web.validation import Id, OneOf
 from pmweb.accounts import audit
-from pmweb.accounts.audit import COLUMNS, VIA, AuditQuery
+from pmweb.accounts.audit_query import COLUMNS, VIA, AuditQuery
 from pmweb.models import AuditEntry
 
 router = Router()

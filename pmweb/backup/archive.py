@@ -27,11 +27,9 @@ from inference.formats import json_fields
 from inference.models.schema import OWN
 from pmweb import __version__
 
-# Why a back-up cannot be made or put back, in words for the person at the terminal.
-
 
 class BackupError(Exception):
-    """The message says why, and what to do."""
+    """Why a back-up cannot be made or put back, and what to do, for the person at the terminal."""
 
 
 SUFFIX = ".pmweb-backup"

@@ -38,9 +38,6 @@ from pmweb.garbage import look_seldom
 from pmweb.handler import BODY
 from pmweb.launcher.connections import Connections, is_trusted, visitor_of
 
-# Daphne's WebSockets, whose refusals say why: an agent must know whether to come back.
-
-
 _STATUS = {NO_ENTRY: (401, "Unauthorized"), TRY_AGAIN: (503, "Service Unavailable")}
 _FORBIDDEN = (403, "Forbidden")
 
@@ -51,7 +48,10 @@ BROWSERS_BYTES = 1 << 16
 
 
 class Socket(WebSocketProtocol):
-    """A WebSocket; the code with which the application closes it in the handshake tells the status."""
+    """A WebSocket; the code with which the application closes it in the handshake tells the status.
+
+    An agent must know whether to come back.
+    """
 
     handshake_deferred: Deferred[Any]
     transport: Any
@@ -186,7 +186,7 @@ class BoundedRequest(http_protocol.WebRequest):
         return [(name.lower(), value) for name, values in raw for value in values]
 
     def _ask(self, session: str, authorization: str) -> None:
-        from pmweb.accounts.credentials import may_change  # noqa: PLC0415  which needs Django to be set up
+        from pmweb.accounts.api_access import may_change  # noqa: PLC0415  which needs Django to be set up
 
         self._asking = True
         self.channel.hold_body()

@@ -18,9 +18,6 @@ from inference.runs.data_directory import claim
 from inference.runs.errors import NotPrivateError
 from pmweb.launcher.supervisor import LaunchError
 
-# Commands as the person at the terminal can type them.
-
-
 MANAGE = settings.BASE_DIR / "manage.py"
 
 

@@ -27,9 +27,6 @@ class LaunchError(Exception):
     """The site cannot start or go on; the message says why and what to do."""
 
 
-# A child process that does not outlive its parent, tied to it between fork and exec.
-
-
 def die_with(parent: int) -> None:
     """End this process when `parent` dies, or at once if it has; to be called in the child before exec."""
     if not end_with(parent):

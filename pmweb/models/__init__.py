@@ -10,7 +10,8 @@ from pmweb.models.account import (
     Role,
     Scope,
 )
-from pmweb.models.audit import AuditEntry, Pruning
+from pmweb.models.audit import AuditEntry
+from pmweb.models.pruning import Pruning
 from pmweb.models.sharing import SharedLink
 
 __all__ = [

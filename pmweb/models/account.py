@@ -1,4 +1,4 @@
-"""What the site knows of a person besides the name and the password: the role."""
+"""Accounts: roles, tokens by which programs act for a person, sessions of browsers, and ways to log in."""
 
 from __future__ import annotations
 
@@ -33,9 +33,6 @@ class Account(models.Model):
         ]
 
 
-# Tokens by which programs act for a person.
-
-
 class Scope(models.TextChoices):
     """What a token may be used for, each more than the one before; never more than its user may."""
 
@@ -67,9 +64,6 @@ class ApiToken(models.Model):
         ]
 
 
-# What is known of a browser that somebody is logged in with.
-
-
 class BrowserSession(models.Model):
     """A log-in that goes on: whose, since when, from where.
 
@@ -95,9 +89,6 @@ class BrowserSession(models.Model):
 
     class Meta:
         ordering = ["-last_seen", "-id"]
-
-
-# Ways in: one-time log-in links, failed log-ins, and from where somebody has come before.
 
 
 class LoginLink(models.Model):

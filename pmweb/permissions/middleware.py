@@ -16,9 +16,9 @@ from inference.runs.errors import LimitError
 from pmweb.accounts import audit
 from pmweb.accounts.audit import Action
 from pmweb.accounts.credentials import is_recent
-from pmweb.accounts.pages import ask_who_it_is
+from pmweb.accounts.current_request import acting_in
+from pmweb.accounts.login_pages import ask_who_it_is
 from pmweb.accounts.roles import AccessLevel
-from pmweb.accounts.telling import acting_in
 from pmweb.error_pages import too_much
 from pmweb.middleware import Answer
 from pmweb.permissions.context import level_of_request

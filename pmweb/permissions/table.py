@@ -18,15 +18,10 @@ from pmweb.permissions.rules import (
     page_with_buttons,
 )
 
-# Why some addresses of administrators ask nobody who they are, or have no line for the audit log.
-
-
 SHOWS = "it shows something and changes nothing"
 NOTES = "what is done there is noted where it is done, with what became of whom"
 SHUTS_OUT = f"it lets nobody in: who has to shut somebody out is not kept from it; {NOTES}"
-
-
-# Rules of the house's own addresses.
+"""Why some addresses of administrators ask nobody who they are, or have no line in the audit log."""
 
 
 HOUSE = {
@@ -67,12 +62,10 @@ HOUSE = {
 }
 
 
-# Rules of the addresses of AnICA.
-
-
-MAPPING = "inference.PortMapping"
-
-DISCOVERY = "anica_app.Discovery"
+MACHINE, RUN, SET = "inference.Machine", "inference.Run", "inference.ExperimentSet"
+MAPPING, RESOURCES = "inference.PortMapping", "inference.ResourceMapping"
+BLOCK_SET, COMPARISON = "inference.BasicBlockSet", "inference.Run"
+CAMPAIGN, DISCOVERY, FAMILY = "anica_app.Campaign", "anica_app.Discovery", "anica_app.Family"
 
 DISCOVERIES = {
     "discovery": page(),
@@ -86,10 +79,6 @@ DISCOVERIES = {
     "discovery-report": export(DISCOVERY),
     "discovery-session": export(DISCOVERY),
 }
-
-CAMPAIGN = "anica_app.Campaign"
-
-FAMILY = "anica_app.Family"
 
 CAMPAIGNS = {
     "campaigns": page(),
@@ -124,8 +113,6 @@ BLOCKS = {
     "asked-blocks-csv": export("inference.Run"),
 }
 
-BLOCK_SET = "inference.BasicBlockSet"
-
 BLOCK_SETS = {
     "block-sets": page(),
     "block-set": page(),
@@ -152,8 +139,6 @@ ACCURACY_CHECKS = {
     "accuracy-check-csv": export("inference.Run"),
 }
 
-COMPARISON = "inference.Run"
-
 COMPARISONS = {
     "comparisons": page(),
     "comparison": page(),
@@ -179,12 +164,6 @@ ANICA = {
     "predictor-remove": button(AccessLevel.ADMIN, recent=True, because=NOTES),
 }
 
-
-# Rules of the addresses of inference, its WebSockets among them.
-
-
-ISA, MACHINE, RUN, SET = "inference.ISA", "inference.Machine", "inference.Run", "inference.ExperimentSet"
-MAPPING, RESOURCES = "inference.PortMapping", "inference.ResourceMapping"
 
 INFERENCE = {
     "search": page(),

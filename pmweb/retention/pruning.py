@@ -1,4 +1,4 @@
-"""Looking at the traces of old work, and removing them."""
+"""Prunings: for how long each trace is kept, what a worker was asked for, and what the newest look found."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from pmweb.retention.journals import Journals
 from pmweb.retention.samples import SampledBlocks
 from pmweb.retention.trace import RetainedTrace, Weight
 from pmweb.retention.whole_rows import ANSWERS, AUDIT, CHECKPOINTS, SESSIONS, UPLOADS
-
-# All traces, and for how long each is kept.
-
 
 TRACES: tuple[RetainedTrace, ...] = (
     CHECKPOINTS,
@@ -73,9 +70,6 @@ def _line(trace: RetainedTrace, kept: int, weight: Weight) -> dict[str, Any]:
     }
 
 
-# What the page or the night has asked for: claimed by one worker, done in a process of its own.
-
-
 NIGHT_BEGINS = 3
 """The hour, UTC, from which on the pruning of a night is due."""
 
@@ -117,9 +111,6 @@ def _open() -> QuerySet[Pruning]:
 def _forget_the_oldest() -> None:
     surplus = Pruning.objects.filter(ended__isnull=False).order_by(F("pk").desc())[_KEPT:]
     Pruning.objects.filter(pk__in=[row.pk for row in surplus]).delete()
-
-
-# What takes room and for how long it is kept, with what the newest look at it found.
 
 
 _SHOWN = 20

@@ -13,7 +13,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Length
 
 from inference.models import AnswerCache, Predictor, Run, RunCheckpoint, Upload
-from inference.models.experiment import UNDECIDED
+from inference.models.upload import UNDECIDED
 from pmweb.models import AuditEntry
 from pmweb.retention.trace import DAYS, Weight, breathe, days_ago
 

@@ -16,7 +16,7 @@ from inference.features.publishing.site.static_site import CARD, INDEX
 from inference.formats.errors import ExchangeError
 from inference.web.validation import RequestError, read
 from pmweb.accounts import credentials
-from pmweb.accounts.pages import user_of
+from pmweb.accounts.sessions import user_of
 from pmweb.models import SharedLink
 from pmweb.sharing import links
 from pmweb.sharing.links import MOST_DAYS, USUAL_DAYS, ShareRequest

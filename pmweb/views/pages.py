@@ -1,4 +1,4 @@
-"""About: versions, and what this host has or lacks."""
+"""The pages About (versions, and what this host has or lacks), Glossary, and Storage."""
 
 from __future__ import annotations
 
@@ -31,9 +31,6 @@ def about(request: HttpRequest) -> HttpResponse:
     return render(request, "pmweb/about.html", context)
 
 
-# The glossary.
-
-
 def glossary(request: HttpRequest) -> HttpResponse:
     """All terms, each with its meaning and the terms that explain more."""
     terms = [
@@ -41,9 +38,6 @@ def glossary(request: HttpRequest) -> HttpResponse:
         for term in TERMS
     ]
     return render(request, "pmweb/glossary.html", {"terms": terms})
-
-
-# For administrators: what takes room, for how long it is kept, and letting it go.
 
 
 def storage(request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""The sign of life that the launcher, and whoever watches the site, asks for."""
+"""What programs that watch the site ask for: the sign of life, and the numbers of `/metrics/`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,6 @@ def health(_request: HttpRequest) -> JsonResponse:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     return JsonResponse({"product": "pmweb", "version": __version__})
-
-
-# `/metrics/`: numbers for programs that watch the site, and for those who are logged in.
 
 
 @never_cache

@@ -11,8 +11,8 @@ from distributed import LocalCluster
 
 from inference.cluster.executor import DaskExecutor
 from inference.core.errors import InterruptedRunError
-from inference.core.events import PacedReporter
 from inference.core.executor import LocalExecutor
+from inference.core.pacing import PacedReporter
 from inference.predictors import iaca
 from inference.predictors.protocol import Answer, Predictor
 from inference.predictors.shared_out import AskedHere, SharedOut

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from inference.core.errors import InterruptedRunError, InvalidInputError
-from inference.core.events import PacedReporter
 from inference.core.executor import Executor, TaskContext
+from inference.core.pacing import PacedReporter
 from tests.core.pmevo.small import Listener
 
 

@@ -16,7 +16,7 @@ from inference.core.flow import densest_ports
 from inference.core.intervals import load_intervals
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.oracle import lp_inverse_throughput, lp_port_bounds
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.core.schedule import schedule
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput, over_ports, over_uops, port_bound, work_of
@@ -140,7 +140,7 @@ def test_unions_of_pairs_alone_would_miss_the_maximum_of_appendix_e2() -> None:
     assert load_intervals(work, 4) == ((0.75, 0.75),) * 4
     agree(mapping, [mix])
     table = ExperimentTable.from_experiments([mix, Experiment.of({"A": 2, "B": 2, "C": 2})])
-    assert MappingPredictor(mapping).cycles(table).tolist() == [0.75, 1.5]
+    assert PortMappingModel(mapping).cycles(table).tolist() == [0.75, 1.5]
     crowd = Population.from_mappings([mapping] * 20, table.schemes)
     for compiled in (True, False):
         assert (Evaluator(table, 4, compiled=compiled).cycles(crowd) == [0.75, 1.5]).all()

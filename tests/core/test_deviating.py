@@ -7,10 +7,10 @@ import pytest
 
 from inference.core.deviating import Sampling, deviation
 from inference.core.errors import InvalidInputError
-from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Unit, score
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
+from inference.core.random_mixes import random_mixes
 from inference.core.resources import ResourceMapping, from_port_mapping
 from inference.core.throughput import inverse_throughput
 
@@ -19,8 +19,8 @@ OTHER = PortMapping(("0", "1"), {"a": ((1, 1),), "b": ((2, 1),), "d": ((3, 1),)}
 NO_RATES = (None, None)
 
 
-def bare(mapping: PortMapping) -> MappingPredictor:
-    return MappingPredictor(mapping)
+def bare(mapping: PortMapping) -> PortMappingModel:
+    return PortMappingModel(mapping)
 
 
 def test_a_model_does_not_deviate_from_itself_however_it_is_written() -> None:

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from inference.core.events import PacedReporter
 from inference.core.executor import Executor, LocalExecutor, TaskContext
+from inference.core.pacing import PacedReporter
 from tests.core.executors import WorkshopContract
 from tests.core.pmevo.small import Listener
 

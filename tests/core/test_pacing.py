@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inference.core.events import PULSE_EVERY, SAVE_EVERY, SAVE_SHARE, PacedReporter
+from inference.core.pacing import PULSE_EVERY, SAVE_EVERY, SAVE_SHARE, PacedReporter
 from inference.core.protocols import Checkpoint
 from tests.core.pmevo.small import Listener
 

@@ -7,7 +7,7 @@ import pytest
 from inference.core import evaluator_numpy
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.core.tables import ExperimentTable
 
 
@@ -21,5 +21,5 @@ def test_tables_of_many_schemes_on_many_ports_are_left_to_the_compiled_kernels(
     schemes = [f"scheme {k}" for k in range(n_schemes)]
     mapping = PortMapping(tuple(map(str, range(n_ports))), dict.fromkeys(schemes, ((3, 1),)))
     table = ExperimentTable.from_experiments([Experiment.of([scheme]) for scheme in schemes])
-    assert MappingPredictor(mapping).cycles(table).tolist() == [0.5] * n_schemes
+    assert PortMappingModel(mapping).cycles(table).tolist() == [0.5] * n_schemes
     assert len(calls) == plain

@@ -22,7 +22,7 @@ from inference.core.mapping import PortMapping
 from inference.core.metrics import convert, score
 from inference.core.oracle import lp_inverse_throughput, lp_port_bounds
 from inference.core.pmevo import PMEvoSettings
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.core.schedule import schedule
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput, over_ports, over_uops, port_bound, work_of
@@ -367,7 +367,7 @@ UNKNOWN: dict[str, Callable[[], object]] = {
     "describe": lambda: MAPPING.describe("div"),
     "a table": lambda: ExperimentTable.from_experiments([DIV], ["add", "mul"]),
     "a population": lambda: Population.from_mappings([MAPPING], ["add", "div"]),
-    "a predictor": lambda: MappingPredictor(MAPPING).cycles(ExperimentTable.from_experiments([DIV])),
+    "a predictor": lambda: PortMappingModel(MAPPING).cycles(ExperimentTable.from_experiments([DIV])),
     **{
         f"an evaluator, {kind}": lambda compiled=compiled: Evaluator(  # type: ignore[misc]
             ExperimentTable.from_experiments([DIV]), 2, compiled=compiled

@@ -10,7 +10,7 @@ import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.formats.file_units import FileUnit, likely_unit
 from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
 from inference.formats.parsing import AnyNames, parse, read, resolve
@@ -142,7 +142,7 @@ def test_rows_that_no_processor_can_be_so_quick_for_and_contradictions_are_point
 
 
 def test_numbers_below_what_the_ports_of_a_mapping_need_are_pointed_at() -> None:
-    ports = MappingPredictor(PortMapping(("0", "1"), {"a": ((0b01, 1),), "b": ((0b11, 1),)}))
+    ports = PortMappingModel(PortMapping(("0", "1"), {"a": ((0b01, 1),), "b": ((0b11, 1),)}))
     parsed = parse(rows("2*a,1", "2*b,1", "a; c,0.5", "a,0.95"), "f.csv", AnyNames())
     (found,) = doubts_of(parsed, ports)
     assert [(each.row, each.why) for each in found.listed] == [(2, "the ports need 2.00 cycles")]

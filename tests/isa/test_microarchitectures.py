@@ -4,7 +4,7 @@ import pytest
 
 from inference.agent.targets.x86_64 import expected
 from inference.isa.x86.microarchitectures import microarchitecture
-from inference.isa.x86.probes import STARTER_SET
+from inference.isa.x86.starter_set import STARTER_SET
 from inference.isa.x86.textbook import known_cpi
 
 NAMED = ("Skylake", "Skylake-SP", "Ice Lake", "Ice Lake-SP", "Zen 2", "Zen 3", "Zen 4")

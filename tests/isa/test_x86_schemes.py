@@ -18,8 +18,8 @@ from inference.isa.reading import read
 from inference.isa.x86 import forms_by_text, scheme_set, schemes
 from inference.isa.x86.forms import forms
 from inference.isa.x86.instances import ADDRESS_OF_CODE, instance
-from inference.isa.x86.probes import STARTER_SET
 from inference.isa.x86.scheme_set import described
+from inference.isa.x86.starter_set import STARTER_SET
 from inference.models import InstructionScheme
 
 

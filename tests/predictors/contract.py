@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inference.agent.protocol import Result
-from inference.core.events import PacedReporter
 from inference.core.executor import LocalExecutor
 from inference.core.mapping import PortMapping
-from inference.core.predicting import MappingPredictor
+from inference.core.pacing import PacedReporter
+from inference.core.predicting import PortMappingModel
 from inference.isa.blocks import Block
 from inference.isa.start_values import StartValues
 from inference.predictors import (
@@ -152,7 +152,7 @@ def _mapping(home: Path, other: bool) -> Predictor:
     known = [ADD.replace("add", name) for name in ("add", "xor", "sub", "or")]
     value = PortMapping(ports=("0", "1"), usage=dict.fromkeys(known, ((3, 3),)))
     settings = mapping.MappingSettings("two ports", r_max=4.0 if other else None)
-    return mapping.MappedBlocks("two ports", MappingPredictor(value), settings, "some digest")
+    return mapping.MappedBlocks("two ports", PortMappingModel(value), settings, "some digest")
 
 
 def _machine(home: Path, other: bool) -> Predictor:

@@ -7,7 +7,7 @@ import pytest
 from inference.agent.protocol import Result
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import PortMapping
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.predictors.machine import MachineSettings, MeasuredBlocks
 from inference.predictors.mapping import MappedBlocks, MappingSettings
 from inference.predictors.protocol import Answer, Failure
@@ -18,7 +18,7 @@ ADD_CODE, STORE_CODE, XOR_CODE = (bytes.fromhex(code) for code in ("4801d8", "48
 
 
 def mapped(r_max: float | None = None) -> MappedBlocks:
-    return MappedBlocks("small", MappingPredictor(VALUE), MappingSettings("small", r_max), "digest")
+    return MappedBlocks("small", PortMappingModel(VALUE), MappingSettings("small", r_max), "digest")
 
 
 def test_a_mapping_predicts_the_multiset_of_a_block_without_its_dependencies():

@@ -19,14 +19,12 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from inference.models import Run, Webhook
-from inference.runs import leases, webhooks
-from inference.runs import webhooks as webhook_delivery
-from inference.runs import webhooks as webhook_posting
+from inference.runs import leases, webhook_delivery, webhook_posting, webhooks
 from inference.runs.errors import ConfigError, RunStateError
 from inference.runs.kinds import RUN_KINDS
 from inference.runs.lifecycle import cancel, submit
 from inference.runs.webhook_address import is_public, masked
-from inference.runs.webhooks import DeliveryError, post
+from inference.runs.webhook_posting import DeliveryError, post
 from tests.runs.counting.job import COUNTING
 
 pytestmark = pytest.mark.django_db

@@ -18,8 +18,7 @@ from inference.core.experiment import Experiment
 from inference.models import ISA, Batch, ExperimentTerm, Machine, Run, RunEvent, Upload
 from inference.runs import journal, leases, lifecycle
 from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
-from inference.runs.machines import board as batches
-from inference.runs.machines import sessions, tokens
+from inference.runs.machines import batches, sessions, tokens
 from inference.storage.instruction_sets import new_isa
 from inference.storage.names import free_name
 from inference.storage.rows import store_experiments

@@ -8,7 +8,7 @@ from django.conf import settings
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.formats.errors import ExchangeError
 from inference.models import ISA, Evaluation, ExperimentSet, PortMapping, Run
 from inference.storage.evaluating import compare, compare_tool, evaluate
@@ -36,7 +36,7 @@ def row(toy: ISA) -> PortMapping:
 
 
 def test_a_mapping_is_compared_on_what_it_describes_and_was_settled() -> None:
-    comparison = compare(MappingPredictor(VALUE), RESULTS, Unit.CYCLES)
+    comparison = compare(PortMappingModel(VALUE), RESULTS, Unit.CYCLES)
     assert comparison.kept.tolist() == [0, 1, 2]
     assert comparison.predicted.tolist() == [0.5, 1.0, 2.0]
     assert comparison.skipped == 2
@@ -45,12 +45,12 @@ def test_a_mapping_is_compared_on_what_it_describes_and_was_settled() -> None:
 
 def test_the_r_max_of_a_mapping_applies() -> None:
     limited = Mapping(VALUE.ports, VALUE.usage, r_max=0.8)
-    assert compare(MappingPredictor(limited), RESULTS, Unit.CYCLES).predicted.tolist() == [1.25, 1.25, 5.0]
+    assert compare(PortMappingModel(limited), RESULTS, Unit.CYCLES).predicted.tolist() == [1.25, 1.25, 5.0]
 
 
 @pytest.mark.parametrize(("unit", "predicted"), [(Unit.CPI, [0.5, 1.0, 0.5]), (Unit.IPC, [2.0, 1.0, 2.0])])
 def test_predictions_are_in_the_unit_that_was_asked_for(unit: Unit, predicted: list[float]) -> None:
-    assert compare(MappingPredictor(VALUE), RESULTS, unit).predicted.tolist() == predicted
+    assert compare(PortMappingModel(VALUE), RESULTS, unit).predicted.tolist() == predicted
 
 
 def test_a_tool_that_says_zero_cycles_has_no_instructions_per_cycle() -> None:

@@ -11,7 +11,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.features.learning.inferring.query import front_named, front_of, point_with
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import Evaluation, ExperimentSet, FrontPoint, PortMapping, Run
@@ -49,7 +49,7 @@ def stored(isa, judge, name="found"):
     )
     points = []
     for point in made_by_hand(VALUE, 0.05):
-        judged = None if judge is None else compare(MappingPredictor(point.mapping), judge, Unit.CYCLES)
+        judged = None if judge is None else compare(PortMappingModel(point.mapping), judge, Unit.CYCLES)
         points.append(JudgedPoint(point, judged))
     store_front(row, points, VALUE, judge)
     return row
@@ -122,7 +122,7 @@ def test_what_was_held_out_by_the_run_judges_too(isa, judge):
     row = stored(isa, None, "unjudged")
     assert pick(row.front.get(place=1))[0].evaluations.count() == 0
     other = stored(isa, judge, "held out")
-    compared = compare(MappingPredictor(VALUE), judge, Unit.CYCLES)
+    compared = compare(PortMappingModel(VALUE), judge, Unit.CYCLES)
     store_evaluation(other, None, Unit.CYCLES, compared)
     point = other.front.get(place=1)
     point.judged |= {"experiment_set": None}

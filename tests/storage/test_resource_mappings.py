@@ -14,7 +14,7 @@ from inference.storage.errors import MissingSchemesError, NameTakenError
 from inference.storage.instruction_sets import store_isa
 from inference.storage.resource_mappings import (
     convert,
-    load_predictor,
+    load_model,
     load_resource_mapping,
     store_resource_mapping,
 )
@@ -71,7 +71,7 @@ def test_rows_of_both_kinds_have_a_predictor(port_mapping: PortMapping) -> None:
         [Experiment.of({"add R, R": 3, "mul R, R": 1}), Experiment.of({"nop": 8})]
     )
     for row in (port_mapping, convert(port_mapping, "as resources")):
-        predictor = load_predictor(row)
+        predictor = load_model(row)
         assert set(predictor.described) == {"add R, R", "mul R, R", "nop"}
         assert predictor.cycles(table).tolist() == [2.5, 2.0]
 

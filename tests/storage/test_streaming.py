@@ -7,7 +7,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
-from inference.core.predicting import MappingPredictor, known_to, predicted
+from inference.core.predicting import PortMappingModel, known_to, predicted
 from inference.models import ISA, ExperimentSet
 from inference.storage.evaluating import compare, compare_chunks, judge, score_tools
 from inference.storage.recorded import held_out_rows, recorded_shares
@@ -81,7 +81,7 @@ def experiments_of(table) -> list[Experiment]:
 @pytest.mark.parametrize("unit", list(Unit))
 @pytest.mark.parametrize("size", [1, 13, 10_000])
 def test_a_set_compares_as_the_list_of_its_measurements(filled: ExperimentSet, unit: Unit, size: int) -> None:
-    predictor = MappingPredictor(VALUE)
+    predictor = PortMappingModel(VALUE)
     whole = compare(predictor, load_measurements(filled), unit)
     streamed = compare_chunks(predictor, set_chunks(filled, size=size), unit)
     assert streamed.measured.tolist() == whole.measured.tolist()
@@ -96,8 +96,8 @@ def test_a_set_compares_as_the_list_of_its_measurements(filled: ExperimentSet, u
 
 
 def test_judging_is_comparing_and_scoring_the_tools(filled: ExperimentSet) -> None:
-    judged = judge(MappingPredictor(VALUE), filled, Unit.CPI)
-    assert judged.comparison.scores == compare(MappingPredictor(VALUE), filled, Unit.CPI).scores
+    judged = judge(PortMappingModel(VALUE), filled, Unit.CPI)
+    assert judged.comparison.scores == compare(PortMappingModel(VALUE), filled, Unit.CPI).scores
     assert list(judged.listing.tools) == score_tools(filled, Unit.CPI)
     assert [each.tool for each in judged.listing.tools] == ["a", "b"]
 
@@ -128,10 +128,10 @@ def test_a_multiplicity_that_no_table_can_hold_is_refused() -> None:
 
 def test_what_a_predictor_does_not_know_is_left_out_not_refused() -> None:
     table = table_of_keys(["1:1", "1:1,2:1", "2:3", "3:1"], {1: ADD, 2: NOP, 3: MUL})
-    kept, cycles = predicted(MappingPredictor(VALUE), table)
+    kept, cycles = predicted(PortMappingModel(VALUE), table)
     assert (kept.tolist(), cycles.tolist()) == ([0, 3], [0.5, 1.0])
     assert known_to({NOP}, table).tolist() == [False, False, True, False]
-    assert predicted(MappingPredictor(VALUE), table_of_keys([], {}))[0].tolist() == []
+    assert predicted(PortMappingModel(VALUE), table_of_keys([], {}))[0].tolist() == []
 
 
 @pytest.mark.parametrize("selection", ["all", "without nop"])

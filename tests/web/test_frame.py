@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from inference.figures import plotly_json
+from inference.figures import colours
 from inference.models import ISA, ExperimentSet
 from inference.web.presentation import change, decimals, subscript
 from pmweb.middleware import no_body_for_head
@@ -68,10 +68,8 @@ def test_the_open_family_of_pages_is_marked_in_the_menu(visitor: Client, db: Non
 def test_the_style_sheet_has_the_palette_of_the_figures() -> None:
     tokens = Path(settings.BASE_DIR, "static/css/tokens.css").read_text()
     pairs = re.findall(r"--port-(\d+): light-dark\((#\w+), (#\w+)\)", tokens)
-    assert [(light, dark) for _, light, dark in pairs] == list(
-        zip(plotly_json.LIGHT, plotly_json.DARK, strict=True)
-    )
-    assert [int(port) for port, _, _ in pairs] == list(range(len(plotly_json.LIGHT)))
+    assert [(light, dark) for _, light, dark in pairs] == list(zip(colours.LIGHT, colours.DARK, strict=True))
+    assert [int(port) for port, _, _ in pairs] == list(range(len(colours.LIGHT)))
 
 
 def test_the_vendored_plotly_is_the_version_that_the_python_package_writes_for() -> None:

@@ -46,15 +46,12 @@ class SampledBlock:
 
 def block_of_code(code: bytes, space: SchemeSpace) -> SampledBlock | None:
     """The block with this machine code; None where an instruction is of no scheme of the space."""
-    found, numbers = [], space.by_text
-    for instruction in space.operands.decoded(code):
-        for text in instruction.schemes:
-            if text in numbers:
-                break
-        else:
+    found = []
+    for instruction in space.operands.decoded(code, space.slots_by_text):
+        if instruction is None:
             return None
-        contents = instruction.contents(space.slots[numbers[text]])
-        found.append(AbstractedInstruction(numbers[text], contents, instruction.code))
+        text, contents, own = instruction
+        found.append(AbstractedInstruction(space.by_text[text], contents, own))
     return SampledBlock(tuple(found)) if found else None
 
 

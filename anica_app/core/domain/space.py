@@ -90,6 +90,11 @@ class SchemeSpace:
         return tuple(member.slots for member in self.members)
 
     @cached_property
+    def slots_by_text(self) -> dict[str, Slots]:
+        """{scheme text: its operands that can alias}."""
+        return dict(zip(self.texts, self.slots, strict=True))
+
+    @cached_property
     def uses(self) -> tuple[SchemeUse, ...]:
         """Of each scheme, what its instructions read and write."""
         return tuple(map(scheme_use, self.slots))

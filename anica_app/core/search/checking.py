@@ -11,30 +11,8 @@ from random import Random
 from typing import Generic, Protocol, TypeVar
 
 from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.search.panel import Task, World
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
-
-# Leaving out instructions as long as a block stays interesting (Algorithm 8.1, line 6).
-
-
-def minimise(
-    world: World[BlockT, AbstractT, ExpansionT], judged: JudgedAnswers[BlockT], path: Sequence[object]
-) -> Task[BlockT, JudgedAnswers[BlockT]]:
-    """The interesting block without whatever can be left out, one instruction after the other.
-
-    In each step all ways to leave out one are judged together; of those that stay interesting the first in a
-    random order is taken. With `kinds_apart` it must stay interesting in the same way.
-    """
-    random = world.random(*path)
-    while len(judged.block) > 1:
-        positions = list(range(len(judged.block)))
-        random.shuffle(positions)
-        shorter = yield [world.domain.without(judged.block, position) for position in positions]
-        found = next((one for one in shorter if alike(world, one, judged)), None)
-        if found is None:
-            break
-        judged = found
-    return judged
+from anica_app.core.search.task import Task, World
 
 
 def alike(

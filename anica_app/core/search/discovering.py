@@ -10,119 +10,24 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Generic
 
-from anica_app.core.search.checking import minimise
 from anica_app.core.search.discovery_set import DiscoverySet
+from anica_app.core.search.events import Counted, Discovered, SampledRound
 from anica_app.core.search.findings import FoundDiscovery, Generalised, Keeper, News, Round
+from anica_app.core.search.fresh_blocks import minimised, sample_fresh
 from anica_app.core.search.generalising import RoundCandidate, generalise_all
-from anica_app.core.search.judging import InterestJudge, JudgedAnswers
-from anica_app.core.search.panel import Driver, Meter, World
+from anica_app.core.search.judging import InterestJudge
+from anica_app.core.search.meter import Meter
+from anica_app.core.search.panel import Driver
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 from anica_app.core.search.settings import Termination
-from anica_app.core.search.state import (
-    Counted,
-    Discovered,
-    SampledRound,
-    State,
-    checkpoint_of,
-    discovery_json,
-    state_of,
-)
-from inference.core.events import PacedReporter
+from anica_app.core.search.state import State, checkpoint_of, discovery_json, state_of
+from anica_app.core.search.task import World
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Reporter
 from inference.predictors.panel import Panel
-
-# One given block: why tools disagree about it, or what a prediction rests on (thesis §8.4.1).
-
-
-class BlockExplanation(Generic[BlockT, AbstractT, ExpansionT]):
-    """The generalisations of one interesting block in all orders, and what they come to.
-
-    `shorten`: it is minimised first. `look_up` is called now and then.
-    """
-
-    def __init__(
-        self,
-        world: World[BlockT, AbstractT, ExpansionT],
-        driver: Driver[BlockT, AbstractT, ExpansionT],
-        start: JudgedAnswers[BlockT],
-        *,
-        shorten: bool,
-        look_up: Callable[[], None] = lambda: None,
-    ) -> None:
-        def expired() -> bool:
-            look_up()
-            return False
-
-        witness = start
-        if shorten:
-            (found,) = driver.carry_out([minimise(world, start, ("minimise", 0))])
-            witness = found or start
-        self.candidate: RoundCandidate[BlockT, AbstractT] = RoundCandidate(
-            0, start, witness, world.domain.represent(witness.block)
-        )
-        traces = generalise_all(world, driver, [self.candidate], expired)
-        discovery_set: DiscoverySet[BlockT, AbstractT, ExpansionT] = DiscoverySet(world)
-        self.generalised: list[Generalised[BlockT, AbstractT, ExpansionT]] = discovery_set.admit(
-            self.candidate, traces[0]
-        )
-        self.discoveries: list[FoundDiscovery[AbstractT]] = discovery_set.discoveries
-        self.subsumed = discovery_set.subsumed
-
-
-# Fresh random blocks, and the interesting ones among them made short (Algorithm 8.1, lines 3 to 6).
-
-
-@dataclass(frozen=True)
-class Fresh(Generic[BlockT]):
-    """Judged random blocks by their places; `failed` counts attempts at sampling that came to nothing.
-
-    A place has no block where all attempts failed.
-    """
-
-    blocks: Mapping[int, JudgedAnswers[BlockT]]
-    failed: int
-
-
-def sample_fresh(
-    world: World[BlockT, AbstractT, ExpansionT],
-    driver: Driver[BlockT, AbstractT, ExpansionT],
-    places: Iterable[int],
-) -> Fresh[BlockT]:
-    """The random blocks at these places, of 1 to `longest` instructions; each depends on its place alone."""
-    domain, settings = world.domain, world.settings
-    sampled: dict[int, BlockT] = {}
-    failed = 0
-    for place in places:
-        random = world.random("sample", place)
-        anything = domain.unconstrained(random.randint(1, settings.longest))
-        for _ in range(settings.attempts):
-            block = domain.sample(anything, random)
-            if block is not None:
-                sampled[place] = block
-                break
-            failed += 1
-    judged = driver.judge(list(sampled.values()))
-    return Fresh(dict(zip(sampled, judged, strict=True)), failed)
-
-
-def minimised(
-    world: World[BlockT, AbstractT, ExpansionT],
-    driver: Driver[BlockT, AbstractT, ExpansionT],
-    fresh: Fresh[BlockT],
-) -> list[RoundCandidate[BlockT, AbstractT]]:
-    """The interesting blocks in the order of their places, each without whatever can be left out."""
-    starts = [(place, one) for place, one in fresh.blocks.items() if one.verdict.interesting]
-    witnesses = driver.carry_out([minimise(world, one, ("minimise", place)) for place, one in starts])
-    return [
-        RoundCandidate(place, start, witness, world.domain.represent(witness.block))
-        for (place, start), witness in zip(starts, witnesses, strict=True)
-        if witness is not None
-    ]
-
 
 Clock = Callable[[], float]
 

@@ -8,8 +8,8 @@ from typing import Generic
 
 from anica_app.core.search.findings import Became, FoundDiscovery, Generalised
 from anica_app.core.search.generalising import GeneralisingTrace, RoundCandidate
-from anica_app.core.search.panel import World
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
+from anica_app.core.search.task import World
 
 _EXAMPLES = 100
 """Random blocks by which one abstract block is found to include another."""

@@ -8,8 +8,9 @@ from typing import Generic, cast
 
 from anica_app.core.search.checking import AbstractCheck, Checker, InterestReason, SamplingChecker
 from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.search.panel import Driver, Task, TimeIsUp, World
+from anica_app.core.search.panel import Driver
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
+from anica_app.core.search.task import Task, TimeIsUp, World
 
 _MOST_ATTEMPTS = 5
 """How often a generalisation is begun at most; each time it knows more."""
@@ -29,7 +30,7 @@ class RoundCandidate(Generic[BlockT, AbstractT]):
 
     @property
     def kind(self) -> str:
-        """In which way it is interesting, see `Verdict.kind`."""
+        """In which way it is interesting, see `BlockInterest.kind`."""
         return self.witness.verdict.kind
 
 

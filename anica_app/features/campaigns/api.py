@@ -26,22 +26,10 @@ from inference.models import Run
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
+from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
 from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts
-from inference.web.api.shapes import (
-    DependentOut,
-    Name,
-    NameAndNote,
-    Note,
-    Ref,
-    Text,
-    Time,
-    attachment,
-    deleted,
-    dependents_json,
-    parameter,
-    ref,
-    renamed,
-)
+from inference.web.api.shapes import Name, Note, Ref, Text, Time, parameter, ref
+from inference.web.file_answers import attachment
 from inference.web.paging import Order
 from inference.web.validation import Id, OneOf
 

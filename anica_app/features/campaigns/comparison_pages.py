@@ -14,7 +14,8 @@ from django.views.decorators.http import require_POST
 
 from anica_app.features.campaigns.asked import asked_of
 from anica_app.features.campaigns.comparing import ComparedCampaigns, compared_campaigns, differing
-from anica_app.features.campaigns.pages import DiscoveryRow, found_of, start_coverage
+from anica_app.features.campaigns.coverage_pages import start_coverage
+from anica_app.features.campaigns.discovery_rows import DiscoveryRow, found_of
 from anica_app.features.coverage.query import MOST_CAMPAIGNS
 from anica_app.models import Campaign, Discovery
 from inference.web.paging import page_in_memory

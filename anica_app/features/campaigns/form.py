@@ -1,4 +1,4 @@
-"""Form fields for the settings of a campaign: label, help and the paper's value come from their classes."""
+"""The form for a new campaign: its tools, what is interesting, which schemes, and every setting."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import Failure, PredictorError
 from inference.runs.request import DEFAULT_SEED
 from inference.storage.names import NOTE_LIMIT
-from inference.web.presentation import describe_fields
+from inference.web.request_fields import describe_fields
 from inference.web.requests import row_numbers
 
 SETTING, END = "set_", "end_"
@@ -156,9 +156,6 @@ def initial_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """What the fields hold for a campaign that there is."""
     found = {SETTING + name: value for group in GROUPS for name, value in config.get(group, {}).items()}
     return found | {END + name: value for name, value in config.get("end", {}).items()}
-
-
-# The form for a new campaign: its tools, what is interesting, which schemes, and every setting.
 
 
 NOBODY = ""

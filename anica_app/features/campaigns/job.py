@@ -1,4 +1,4 @@
-"""What a campaign finds becomes rows, in the transaction of the checkpoint that says that it is found."""
+"""Runs of kind `campaign`: a durable search for what tools disagree about."""
 
 from __future__ import annotations
 
@@ -35,9 +35,6 @@ from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.storage.instruction_sets import code_isa
 
-# Runs of kind `campaign`: a durable search for what tools disagree about.
-
-
 LABELS = ("Find schemes supported by every predictor", "Search", "Compute coverage", "Group into families")
 STAGE_SEARCH, STAGE_JUDGING, STAGE_FAMILIES = "search", "judge", "families"
 _SEARCHED = "searched"
@@ -45,9 +42,7 @@ _SEARCHED = "searched"
 
 
 class CampaignJob:
-    """Runs of kind `campaign`; `config.CampaignConfig` is their description."""
-
-    short = False
+    """Runs of kind `campaign`; `CampaignConfig` is their description."""
 
     def check(self, config: Json) -> Json:
         """The description made complete."""

@@ -1,4 +1,4 @@
-"""What the page of a campaign shows, from its rows: the same while it goes on and when it has ended."""
+"""Campaigns: the list, the page of each, live and afterwards, its rounds, file, name, note and deletion."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import io
 import tempfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path, reverse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path
 from django.utils.text import slugify
-from django.views.decorators.http import require_POST
 
-from anica_app.core.domain.wording import Words
 from anica_app.features.campaigns.asked import asked_of
+from anica_app.features.campaigns.coverage_pages import selection
+from anica_app.features.campaigns.discovery_rows import found_of
 from anica_app.features.campaigns.query import (
     CAMPAIGN_ORDERS,
     DISCOVERY_ORDERS,
@@ -28,37 +27,22 @@ from anica_app.features.campaigns.query import (
 )
 from anica_app.features.campaigns.standing import failures_in_words, lacking_of, standing_of
 from anica_app.features.coverage.query import (
-    KIND,
-    coverage_config,
-    coverage_runs,
     measure_of,
-    measure_of_run,
-    sets_for,
     sorted_by_coverage,
 )
 from anica_app.features.discoveries.generalisations import BY_BLOCK, BY_LENGTH, sample_page, samples_of_batch
 from anica_app.features.discoveries.query import discoveries_csv
-from anica_app.features.discoveries.saying import words_of
 from anica_app.features.families.query import answer_of, grouping_runs, growing_families, treemap_of
 from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
-from anica_app.models import Campaign, CampaignFile, Discovery, SampleBatch
+from anica_app.models import Campaign, CampaignFile, SampleBatch
 from anica_app.storage.campaigns import write_campaign
 from anica_app.storage.judging import judge_of
-from inference.core.protocols import Json
 from inference.features.asking.predictors.processors import different_processors
-from inference.models import BasicBlockSet, Predictor, Run
+from inference.models import Predictor, Run
+from inference.web.file_answers import file_answer
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import PAGE_SIZE, Order
-from inference.web.requests import file_answer, one_of, row_number, start_or_tell, whole_number
-
-
-@dataclass(frozen=True)
-class DiscoveryRow:
-    """A discovery of a table, in words where ours suffice; `covered`: of the blocks looked at, if any."""
-
-    row: Discovery
-    words: Words | None
-    covered: int | None
+from inference.web.requests import one_of, whole_number
 
 
 def chart_of(campaign: Campaign) -> RoundsChart | None:
@@ -70,14 +54,6 @@ def chart_of(campaign: Campaign) -> RoundsChart | None:
             for number, n, interesting in rows.order_by("number").values_list("number", "n", "interesting")
         ]
     )
-
-
-def found_of(row: Discovery, covered: Mapping[int, int] | None) -> DiscoveryRow:
-    """A row of the table; `covered`: blocks by id of the discovery."""
-    return DiscoveryRow(row, words_of(row.abstract), None if covered is None else covered.get(row.pk, 0))
-
-
-# The list of campaigns.
 
 
 def campaign_list(request: HttpRequest) -> HttpResponse:
@@ -104,84 +80,6 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
     )
 
 
-# How much of what is interesting the discoveries of a campaign explain, and which few explain the most.
-
-
-OWN = "own"
-
-
-@dataclass(frozen=True)
-class Size:
-    """A selection of k discoveries: the share that they cover, and where its bar stands in the chart."""
-
-    k: int
-    share: float
-    proven: bool
-    chosen: bool
-
-
-@dataclass(frozen=True)
-class SelectedDiscovery:
-    """A discovery of a selection, and how much of the blocks it covers by itself."""
-
-    found: DiscoveryRow
-    share: float
-
-
-def selection(request: HttpRequest, campaign: Campaign, tools: list[str]) -> dict[str, Any]:
-    """What the tab shows: a run's best selections of every size, the one of `k` in full."""
-    del tools
-    runs = coverage_runs([campaign.pk], whole_number(request, "cover"))
-    found = runs.result
-    context: dict[str, Any] = {"runs": runs, "sets": sets_for(campaign), "measure": measure_of(campaign)}
-    if not found or not found["blocks"]:
-        return context
-    sizes = found["best"]
-    k = min(max(1, whole_number(request, "k", 10) or 1), max(1, len(sizes)))
-    best: Json = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
-    by_pk = {int(pk): count for pk, count in found["by_discovery"].items()}
-    rows = Discovery.objects.defer("foreign", "remarks", "note").in_bulk(best["chosen"])
-    return context | {
-        "measure": measure_of_run(runs),
-        "found": found,
-        "k": k,
-        "best": best,
-        "best_share": best["covered"] / found["blocks"],
-        "sizes": [
-            Size(at, one["covered"] / found["blocks"], one["proven"], at == k)
-            for at, one in enumerate(sizes, start=1)
-        ],
-        "chosen": [
-            SelectedDiscovery(found_of(rows[pk], by_pk), by_pk.get(pk, 0) / found["blocks"])
-            for pk in best["chosen"]
-            if pk in rows
-        ],
-        "uncovered": found["uncovered"][:20],
-        "left": found["blocks"] - found["covered"],
-    }
-
-
-@require_POST
-def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start to look at the campaign's own blocks, or at those of a set."""
-    row = get_object_or_404(Campaign, pk=pk)
-    over = request.POST.get("over", OWN)
-    chosen = None
-    if over != OWN:
-        chosen = get_object_or_404(BasicBlockSet, pk=row_number(over))
-    config = coverage_config(row, chosen)
-    return start_coverage(request, config, row.name, f"{reverse('campaign', args=[pk])}?tab=selection")
-
-
-def start_coverage(request: HttpRequest, config: Json, name: str, back: str) -> HttpResponse:
-    """Submit the run and lead back to where its result will be."""
-    start_or_tell(request, KIND, config, f"Coverage of {name}"[:180])
-    return redirect(back)
-
-
-# The blocks of a round with every tool's answer.
-
-
 def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """A page of the blocks, sorted by a tool or as they were sampled."""
     batch = get_object_or_404(SampleBatch.objects.select_related("campaign"), campaign=pk, number=number)
@@ -202,9 +100,6 @@ def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
         "sort": str(order),
     }
     return render(request, "anica/campaigns/round.html", context)
-
-
-# The page of a campaign: live while its run goes on, the permanent record afterwards.
 
 
 TABS = {
@@ -310,9 +205,6 @@ def _asked(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str,
     }
 
 
-# What a user does with a campaign: take it away as a file, name and note, delete.
-
-
 _IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
 
 
@@ -351,7 +243,6 @@ def campaign_delete(request: HttpRequest, pk: int) -> HttpResponse:
 
 urlpatterns = [
     path("campaigns/", campaign_list, name="campaigns"),
-    path("campaigns/<int:pk>/coverage/", campaign_coverage, name="campaign-coverage"),
     path("campaigns/<int:pk>/rounds/<int:number>/", campaign_round, name="campaign-round"),
     path("campaigns/<int:pk>/", campaign, name="campaign"),
     path("campaigns/<int:pk>/export/", campaign_export, name="campaign-export"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from anica_app.core.search.events import Counted
 from anica_app.core.search.settings import Termination
-from anica_app.core.search.state import Counted
-from inference.core.events import PacedReporter
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Json
 from inference.runs.reporter import JournalReporter
 

@@ -1,4 +1,4 @@
-"""Lists of campaigns and of what they have discovered, paged."""
+"""Campaigns and what they have found, paged; the newest; how quick another one will be; who needs them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from inference.isa.targets import X86
 from inference.models import ISA, Run
 from inference.models.scheme_search import search_schemes
 from inference.predictors.samples import Sample, unpack
+from inference.web.deleting import GONE, counted
 from inference.web.dependents import Dependent
 from inference.web.finders import Hit, SearchHits
-from inference.web.naming import GONE, counted
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 CAMPAIGN_ORDERS: Mapping[str, str] = {
@@ -126,9 +126,6 @@ def rounds(campaign: Campaign, cursor: str = "", size: int = PAGE_SIZE) -> Page[
     return page_of(rows, Order("number"), {"number": "number"}, cursor, size)
 
 
-# Who judged the blocks of a stored campaign.
-
-
 NEWEST_BLOCKS = 8
 _ROUNDS_LOOKED_AT = 5
 
@@ -146,9 +143,6 @@ def newest_disagreements(campaign: Campaign) -> list[Sample]:
         if len(found) >= NEWEST_BLOCKS:
             break
     return found[:NEWEST_BLOCKS]
-
-
-# What the start page shows of campaigns.
 
 
 SHOWN = 5
@@ -174,9 +168,6 @@ def newest() -> Newest:
         list(listed_campaigns().order_by(later, "-id")[:SHOWN]),
         list(found.order_by("-created", "-id")[:SHOWN]),
     )
-
-
-# What is before a new campaign, and how quick it will be: by earlier ones with the same predictors.
 
 
 _LOOKED_AT = 20
@@ -238,9 +229,6 @@ def plan_of(config: Json) -> CampaignPlan:
     isa = ISA.objects.filter(name=X86).first()
     schemes = 0 if isa is None else search_schemes(isa.schemes.all(), config["scheme_filter"]).count()
     return CampaignPlan(config, schemes, pace_of(config["predictors"]))
-
-
-# What depends on a campaign, and what becomes of it when that is deleted.
 
 
 def of_campaign(row: Campaign) -> list[Dependent]:

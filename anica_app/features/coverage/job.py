@@ -14,9 +14,7 @@ from pydantic import Field
 
 from anica_app.core.ranking import best_selection
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
-from anica_app.features.coverage.query import (
-    KIND,
-    MOST_CAMPAIGNS,
+from anica_app.features.coverage.covering import (
     Coverage,
     SetBlock,
     coverage_of,
@@ -24,11 +22,12 @@ from anica_app.features.coverage.query import (
     overlap_of,
     standing_discoveries,
 )
+from anica_app.features.coverage.query import KIND, MOST_CAMPAIGNS
 from anica_app.models import Campaign, SampleBatch
 from anica_app.storage.descriptions import GROUPS, Interest
 from anica_app.storage.judging import judge_of
 from inference.core.errors import InvalidInputError, as_written
-from inference.core.events import PacedReporter
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.formats.errors import ExchangeError

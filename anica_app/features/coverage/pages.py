@@ -27,9 +27,11 @@ from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import code_isa
+from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
 from inference.web.request_fields import number_field
-from inference.web.requests import start_or_tell, table_answer, whole_number
+from inference.web.requests import whole_number
+from inference.web.run_forms import start_or_tell
 
 GENERALISE = "generalise"
 OFFERED = 40
@@ -216,19 +218,20 @@ def block_set_uncovered_csv(request: HttpRequest, pk: int, run: int) -> HttpResp
     row = get_object_or_404(Run, pk=run, kind=KIND, config__block_set=pk, state=Run.State.DONE)
     wanted = set(row.config["columns"])
     columns = [column for column in columns_of(found) if column.name in wanted]
-    blocks = blocks_at(found, row.result.get("uncovered_at", ()))
+    blocks, isa = blocks_at(found, row.result.get("uncovered_at", ())), code_isa(found.isa)
     lines = (
         (
             each.block.position,
             bytes(each.block.code).hex(),
-            asm(bytes(each.block.code)),
+            asm(bytes(each.block.code), isa),
             *(None if one is None else one.cycles for one in each.answers),
         )
         for each in answers_of(blocks, columns)
     )
     head = ("block", "bb", "assembly", *(column.name for column in columns))
     text = written(head, lines)
-    return table_answer(text, f"{found.name} not covered", blocks=found.name, coverage=row.name)
+    about = {"blocks": found.name, "coverage": row.name, "instruction set": isa}
+    return table_answer(text, f"{found.name} not covered", **about)
 
 
 urlpatterns = [

@@ -13,8 +13,9 @@ from pydantic import Field
 
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import represented_schemes
-from anica_app.features.discoveries import reproducing
-from anica_app.features.discoveries.query import DiscoveryParts, Mentions, discovery_or_404, mentions_of
+from anica_app.features.discoveries import compiler_explorer
+from anica_app.features.discoveries.mentions import Mentions, mentions_of
+from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
 from anica_app.features.discoveries.reproducing import (
     ReproducedBlock,
     chosen_block,
@@ -39,11 +40,12 @@ from inference.models import InstructionScheme
 from inference.storage.names import NOTE_LIMIT
 from inference.web.api import access
 from inference.web.api.access import Deed
-from inference.web.api.answers import assembly
+from inference.web.api.answers import NamedBlock, assembly
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory
-from inference.web.api.shapes import Input, Note, Ref, Time, attachment, parameter, ref
+from inference.web.api.shapes import Input, Note, Ref, Time, parameter, ref
+from inference.web.file_answers import attachment
 from inference.web.validation import Id, OneOf
 
 router = Router()
@@ -139,10 +141,9 @@ class CommandOut(Schema):
     own: bool = Field(examples=[True])
 
 
-class ReproductionOut(Schema):
+class ReproductionOut(NamedBlock):
     """All that somebody else needs to see the disagreement."""
 
-    hex: str = Field(examples=["480fbcc3"])
     assembly: list[str] = Field(examples=[["bsf rax, rbx"]])
     commands: list[CommandOut]
     compiler_explorer: dict[str, Any] = Field(
@@ -228,7 +229,7 @@ def get_reproduction(request: HttpRequest, discovery_id: Id, block: str = Block)
         "assembly": assembly(chosen.name),
         "commands": [vars(one) for one in commands_of(found, chosen)],
         "compiler_explorer": session,
-        "compiler_explorer_link": reproducing.link(session),
+        "compiler_explorer_link": compiler_explorer.link(session),
         "report": report_of(found, chosen, _address(request, found)),
     }
 

@@ -14,8 +14,9 @@ from django.views.decorators.http import require_POST
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import represented_schemes
 from anica_app.features.discoveries.asking_again import tools_here
-from anica_app.features.discoveries.pages import PART, chosen_node, tree_or_404
+from anica_app.features.discoveries.pages import PART, tree_or_404
 from anica_app.features.discoveries.query import discovery_or_404
+from anica_app.features.discoveries.step_table import chosen_node
 from anica_app.features.discoveries.steps import name_of_question, question_about_step
 from inference.features.asking.predictors.modes import common_mode, mode_field
 from inference.features.asking.questions.form import ChoosingForm
@@ -23,7 +24,7 @@ from inference.features.asking.questions.query import KIND
 from inference.measuring.blocks import LOOP
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.web.requests import start_or_tell
+from inference.web.run_forms import start_or_tell
 
 
 class AskForm(ChoosingForm):
@@ -90,9 +91,6 @@ def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, "None of the campaign’s predictors can be asked here.")
     where = f"?g={tree.generalisation.number}&step={node.number}#step"
     return redirect(f"{reverse('discovery', args=[pk])}{where}")
-
-
-# What the instructions of an abstract block stand for.
 
 
 MOST_SCHEMES = 200

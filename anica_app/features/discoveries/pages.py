@@ -1,166 +1,33 @@
-"""Everything to see a disagreement elsewhere: command lines, a Compiler Explorer session, a bug report."""
+"""A discovery's page with its tree, its files and its mark, and what a scheme's page lists of discoveries."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path, reverse
+from django.urls import path
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
-from anica_app.features.discoveries import reproducing
-from anica_app.features.discoveries.asking_again import may_ask_again
-from anica_app.features.discoveries.counter_examples import counter_example_among, counter_examples_of
-from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
-from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock, discovery_or_404, mentions_of
-from anica_app.features.discoveries.reproducing import (
-    ReproducedBlock,
-    chosen_block,
-    commands_of,
-    report_of,
-    session_of,
-)
-from anica_app.features.discoveries.saying import compared, decision, label, reason, table_of, words_of
-from anica_app.features.discoveries.steps import (
-    blocks_csv,
-    blocks_of_step,
-    orders_of,
-    page_of_blocks,
-    tree_document,
-)
+from anica_app.features.discoveries.counter_examples import counter_examples_of
+from anica_app.features.discoveries.generalisations import Tree
+from anica_app.features.discoveries.mentions import mentions_of
+from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
+from anica_app.features.discoveries.saying import decision, label, reason, table_of, words_of
+from anica_app.features.discoveries.step_table import chosen_node, step_context
+from anica_app.features.discoveries.steps import blocks_csv
+from anica_app.features.discoveries.tree_document import tree_document
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from inference.core.protocols import Json
-from inference.isa.blocks import BlockError
 from inference.isa.blocks.listing import intel_or_digits
 from inference.models import InstructionScheme
-from inference.predictors.protocol import Answer
 from inference.storage.names import NOTE_LIMIT
-from inference.web.requests import file_answer, one_of, whole_number
-
-
-def _chosen(request: HttpRequest, found: DiscoveryParts) -> ReproducedBlock:
-    """The block in the address, else the smallest witness."""
-    try:
-        chosen = chosen_block(found, request.GET.get("block", ""))
-    except BlockError as error:
-        raise BadRequest(f"block: {error}") from error
-    if chosen is None:
-        raise Http404("this discovery came without a block")
-    return chosen
-
-
-def _report(request: HttpRequest, found: DiscoveryParts, chosen: ReproducedBlock) -> str:
-    address = request.build_absolute_uri(reverse("discovery", args=[found.discovery.pk]))
-    return report_of(found, chosen, address)
-
-
-def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
-    """Commands, session and report on one page, each to be copied."""
-    found = discovery_or_404(pk)
-    chosen = _chosen(request, found)
-    session = session_of(found, chosen)
-    context = {
-        "discovery": found.discovery,
-        "campaign": found.campaign,
-        "chosen": chosen,
-        "lines": intel_or_digits(chosen.code),
-        "hex": chosen.code.hex(),
-        "commands": commands_of(found, chosen),
-        "session": session,
-        "link": reproducing.link(session),
-        "report": _report(request, found, chosen),
-    }
-    return render(request, "anica/discoveries/reproduce.html", context)
-
-
-def discovery_report(request: HttpRequest, pk: int) -> HttpResponse:
-    """The bug report as a file."""
-    found = discovery_or_404(pk)
-    text = _report(request, found, _chosen(request, found))
-    return file_answer(text, "text/markdown", f"{found.campaign.name} {found.discovery}", "md")
-
-
-def discovery_session(request: HttpRequest, pk: int) -> HttpResponse:
-    """The Compiler Explorer session as a file."""
-    found = discovery_or_404(pk)
-    text = json.dumps(session_of(found, _chosen(request, found)), indent=1)
-    name = f"{found.campaign.name} {found.discovery} compiler explorer"
-    return file_answer(f"{text}\n", "application/json", name, "json")
-
-
-# One decision of a generalisation: what it asked for, and a page of the blocks that it rests on.
-
-
-PAGE_SIZE = 25
-
-
-@dataclass(frozen=True)
-class BlockTableRow:
-    """A block of the table; `lines` are its instructions, `answers` come with who gave them."""
-
-    example: JudgedBlock
-    hex: str
-    lines: tuple[str, ...]
-    answers: Sequence[tuple[str, Answer]]
-
-
-def chosen_node(request: HttpRequest, tree: Tree) -> Node | None:
-    """The decision in the address, else that which shows examples of the result; None where there is none."""
-    number = whole_number(request, "step")
-    found = tree.telling if number is None else tree.node(number)
-    return None if found is None else tree.head(found)
-
-
-def step_context(request: HttpRequest, found: DiscoveryParts, tree: Tree, node: Node) -> dict[str, Any]:
-    """What the part of the page about a decision needs (three or four queries)."""
-    row = tree.generalisation
-    seen = blocks_of_step(row, node.number)
-    columns = seen.columns(found)
-    places = [str(place) for place in range(1, len(columns) + 1)]
-    sort = one_of(request, "sort", orders_of(len(columns)), BY_BLOCK)
-    page = page_of_blocks(found, seen, sort, whole_number(request, "page", 0) or 0, PAGE_SIZE)
-    before, now = tree.around(node.number)
-    against = None
-    if not node.taken:
-        kind = found.discovery.kind
-        against = counter_example_among(seen.samples, found.judge, len(found.predictors), kind)
-    return {
-        "node": node,
-        "implied": [decision(one) for one in tree.implied[node.number]],
-        "against": against,
-        "changed": seen.changed(found),
-        "again": may_ask_again(found),
-        "pruned": bool(node.n) and not seen.samples,
-        "tried": decision(node),
-        "why": reason(node),
-        "said": compared(before, now),
-        "rests": tree.resting(node.number),
-        "columns": list(zip(places, columns, strict=True)),
-        "tools": len(found.predictors),
-        "sort": sort,
-        "page": page,
-        "rows": [_row(one, columns) for one in found.examined(page.rows)],
-        "asked": seen.asked,
-        "judged": found.judge is not None,
-    }
-
-
-def _row(example: JudgedBlock, columns: Sequence[str]) -> BlockTableRow:
-    code = example.sample.code
-    answers = list(zip(columns, example.sample.answers, strict=True))
-    return BlockTableRow(example, code.hex(), intel_or_digits(code), answers)
-
-
-# A discovery's page: what it says, the tree that led to it, and the blocks of one decision.
-
+from inference.web.file_answers import file_answer
+from inference.web.requests import whole_number
 
 PART = "X-Part"
 """A request with this header wants only the part about a decision: a click on a node of the tree."""
@@ -234,9 +101,6 @@ def discovery_blocks(request: HttpRequest, pk: int) -> HttpResponse:
     return file_answer(text, "text/csv", f"{found.campaign.name} {found.discovery} step {node.number}", "csv")
 
 
-# The tree of a generalisation as data for its picture.
-
-
 def picture(found: DiscoveryParts, tree: Tree) -> Json:
     """What `generalisation-tree.js` draws: a node per decision, in order (one query).
 
@@ -267,9 +131,6 @@ def picture(found: DiscoveryParts, tree: Tree) -> Json:
     return {"nodes": nodes}
 
 
-# What a user thinks of a discovery: its mark and a note.
-
-
 class JudgementForm(forms.Form):
     """How far a discovery has come, and free notes."""
 
@@ -292,9 +153,6 @@ def discovery_edit(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("discovery", pk=pk)
 
 
-# The part of a scheme's page that lists discoveries.
-
-
 def discoveries_panel(scheme: InstructionScheme) -> dict[str, Any] | None:
     """What the template needs; None where discoveries cannot speak of the scheme."""
     mentions = mentions_of(scheme)
@@ -307,9 +165,6 @@ def discoveries_panel(scheme: InstructionScheme) -> dict[str, Any] | None:
 
 
 urlpatterns = [
-    path("discoveries/<int:pk>/reproduce/", discovery_reproduce, name="discovery-reproduce"),
-    path("discoveries/<int:pk>/report.md", discovery_report, name="discovery-report"),
-    path("discoveries/<int:pk>/compiler-explorer.json", discovery_session, name="discovery-session"),
     path("discoveries/<int:pk>/", discovery, name="discovery"),
     path("discoveries/<int:pk>/tree.json", discovery_tree, name="discovery-tree"),
     path("discoveries/<int:pk>/blocks.csv", discovery_blocks, name="discovery-blocks"),

@@ -1,16 +1,14 @@
-"""A discovery with what its page tells of it: its tools, who judged, and the blocks that it rests on."""
+"""A discovery with what its page shows: tools, judges, blocks; and all of a campaign as a table."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from django.shortcuts import get_object_or_404
 
-from anica_app.core.domain.wording import Mention, mention_of
-from anica_app.core.errors import AnicaError
 from anica_app.core.search.judging import BlockInterest, InterestJudge
 from anica_app.features.coverage.query import measure_of
 from anica_app.features.discoveries.generalisations import Tree, generalisations_of, samples_of_step, tree_of
@@ -19,9 +17,8 @@ from anica_app.models import Campaign, Discovery, Generalisation
 from anica_app.storage.judging import judge_of
 from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
-from inference.isa.blocks import BlockError, BlockName, schemes_of_bytes
-from inference.isa.targets import target_of
-from inference.models import AnswerCache, InstructionScheme, Predictor
+from inference.isa.blocks import BlockName
+from inference.models import AnswerCache, Predictor
 from inference.models.predictor import block_key
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample
@@ -140,9 +137,6 @@ def known_answers(name: BlockName, but: Sequence[Predictor]) -> list[tuple[Predi
     return sorted(found, key=lambda one: one[0].name)
 
 
-# The discoveries of a campaign as a table.
-
-
 HEADS = (
     *("number", "label", "kind", "words", "instructions", "interestingness", "generality", "covered_blocks"),
     *("included_by", "mark", "note", "block", "abstract"),
@@ -151,7 +145,11 @@ HEADS = (
 
 def discoveries_csv(campaign: Campaign) -> str:
     """All discoveries as CSV below where they come from, with what each includes where that is known."""
-    return written(HEADS, _lines(campaign), head_of(campaign=campaign.name))
+    return written(
+        HEADS,
+        _lines(campaign),
+        head_of(**{"campaign": campaign.name, "instruction set": code_isa(campaign.isa)}),
+    )
 
 
 def _lines(campaign: Campaign) -> Iterator[list[object]]:
@@ -175,71 +173,3 @@ def in_one_line(row: Discovery) -> str:
         return ""
     instructions = [", ".join(phrases) for phrases in said.instructions]
     return "; ".join([" | ".join(instructions), *said.sentences]).replace("`", "")
-
-
-# The discoveries that speak of an instruction scheme.
-
-
-LOOKED_THROUGH = 1000
-"""Newest discoveries that are looked through; those covered by others are not among them."""
-
-SHOWN = 20
-
-
-@dataclass(frozen=True)
-class Mentions:
-    """`found`: the `SHOWN` discoveries that speak most plainly of the scheme, the newest first. `named`: how
-    many by its mnemonic or by the block they come from, `among` others; `looked` through were so many.
-    """
-
-    found: Sequence[tuple[Discovery, Mention]]
-    named: int
-    among: int
-    looked: int
-
-    @property
-    def more(self) -> int:
-        """Those that are not listed."""
-        return self.named + self.among - len(self.found)
-
-
-def mentions_of(scheme: InstructionScheme) -> Mentions | None:
-    """Two queries; None for a scheme that discoveries cannot speak of."""
-    isa = scheme.isa.name
-    speaks = mention_of(scheme.text, isa) if target_of(isa).operands is not None else None
-    if speaks is None:
-        return None
-    rows = Discovery.objects.filter(subsumed_by=None).order_by("-id")
-    told: dict[Mention, list[int]] = {Mention.NAMED: [], Mention.AMONG: []}
-    looked = 0
-    for pk, abstract, code in rows.values_list("pk", "abstract", "code")[:LOOKED_THROUGH]:
-        looked += 1
-        how: Mention | None = Mention.NAMED if scheme.text in _schemes_in(bytes(code)) else None
-        if how is None and abstract is not None:
-            try:
-                how = speaks(abstract)
-            except AnicaError:  # of another version of this program, which knew other features
-                continue
-        if how is not None:
-            told[how].append(pk)
-    shown = [*told[Mention.NAMED], *told[Mention.AMONG]][:SHOWN]
-    named = set(told[Mention.NAMED])
-    found = Discovery.objects.select_related("campaign__isa").defer(
-        "foreign", "facts", "remarks", "note", "campaign__config", "campaign__facts", "campaign__note"
-    )
-    by_id = found.in_bulk(shown)
-    return Mentions(
-        [(by_id[pk], Mention.NAMED if pk in named else Mention.AMONG) for pk in shown if pk in by_id],
-        len(told[Mention.NAMED]),
-        len(told[Mention.AMONG]),
-        looked,
-    )
-
-
-@lru_cache(maxsize=2 * LOOKED_THROUGH)
-def _schemes_in(code: bytes) -> frozenset[str]:
-    """The schemes of a block, remembered: the same discoveries are looked through for every scheme."""
-    try:
-        return frozenset(text for text in schemes_of_bytes(code) if text is not None)
-    except BlockError:
-        return frozenset()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from anica_app.features.discoveries.bug_report import BugReport, markdown
+from anica_app.features.discoveries.compiler_explorer import state
 from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock, known_answers
 from anica_app.features.discoveries.report_parts import Said
 from anica_app.features.discoveries.saying import words_of
@@ -17,15 +15,12 @@ from anica_app.features.discoveries.tool_commands import (
     Command,
     commands_for,
     core_of,
-    osaca_name,
     tool_and_core,
 )
 from anica_app.storage.operand_values import findings_of_block, repeated_findings
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import titled
-from inference.formats.quoting import assembly_comment
 from inference.isa.blocks import BlockName, block_of_hex
-from inference.isa.blocks.listing import att_of_bytes
 from inference.models import Predictor
 from inference.predictors.protocol import Answer
 
@@ -118,40 +113,3 @@ def session_of(found: DiscoveryParts, chosen: ReproducedBlock) -> Json:
         f"{titled(row)}: {answer.failure or f'{answer.cycles:.2f} cycles'}" for row, answer in chosen.answers
     ]
     return state(chosen.code, core_of(found.predictors), "\n".join([comment, *said]))
-
-
-# A basic block for Compiler Explorer: its analysis language with llvm-mca and OSACA beside each other.
-#
-# The state is what its API calls a client state. It can be sent in an address, so nothing is stored there;
-# the site is only visited when a user follows the link.
-
-
-SITE = "https://godbolt.org"
-_LLVM_MCA, _OSACA = "llvm-mcatrunk", "osacatrunk"
-
-
-def state(code: bytes, core: str, comment: str = "") -> Json:
-    """A session with the block in AT&T syntax below the comment, for a core as LLVM names it.
-
-    Raises `BlockError` for code that is no block.
-    """
-    head = [assembly_comment(line) for line in comment.splitlines()]
-    compilers = [{"id": _LLVM_MCA, "options": f"-mtriple=x86_64 -mcpu={core} -iterations=100"}]
-    if arch := osaca_name(core):
-        compilers.append({"id": _OSACA, "options": f"--arch {arch} --ignore-unknown"})
-    return {
-        "sessions": [
-            {
-                "id": 1,
-                "language": "analysis",
-                "source": "\n".join([*head, *att_of_bytes(code)]) + "\n",
-                "compilers": compilers,
-            }
-        ]
-    }
-
-
-def link(given: Json) -> str:
-    """The address that opens a state."""
-    text = base64.b64encode(json.dumps(given, separators=(",", ":")).encode()).decode()
-    return f"{SITE}/clientstate/{quote(text, safe='')}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 from django.urls import reverse
 
@@ -13,19 +12,15 @@ from anica_app.features.discoveries.generalisations import (
     BY_BLOCK,
     BY_INTEREST,
     BY_LENGTH,
-    Tree,
-    all_samples,
     sample_page,
     samples_of_step,
 )
 from anica_app.features.discoveries.query import DiscoveryParts
-from anica_app.features.discoveries.saying import decision, reason
 from anica_app.models import Discovery, Generalisation
 from inference.core.protocols import Json
 from inference.features.asking.questions.query import QuestionAnswers, asked_about
 from inference.formats.csv_cells import written
-from inference.formats.provenance import PRODUCT, head_of
-from inference.formats.sample_document import sample_document
+from inference.formats.provenance import head_of
 from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample
@@ -128,7 +123,8 @@ def blocks_csv(found: DiscoveryParts, row: Generalisation, number: int) -> str:
         [one.code.hex(), *(-1.0 if answer.cycles is None else answer.cycles for answer in one.answers)]
         for one in seen.extended
     ]
-    head = head_of(campaign=found.campaign.name, discovery=str(found.discovery), decision=f"step {number}")
+    about = {"campaign": found.campaign.name, "discovery": str(found.discovery), "decision": f"step {number}"}
+    head = head_of(**about, **{"instruction set": found.isa})
     return written(["bb", *seen.columns(found)], lines, head)
 
 
@@ -148,57 +144,6 @@ def question_about_step(
 def name_of_question(discovery: Discovery, number: int) -> str:
     """What that run is called."""
     return f"{discovery.campaign.name[:100]}, {discovery}, step {number}, predicted again"
-
-
-# The tree of a generalisation as a document to take away.
-
-
-def tree_document(found: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:
-    """A generalisation as JSON: every decision with its words, and with `samples` every judged block.
-
-    `expansion` and `start` are documents of abstract blocks (docs/abstract-blocks.md).
-    """
-    row = tree.generalisation
-    blocks = all_samples(row) if samples else repeat(None)
-    return {
-        "made by": PRODUCT,
-        "campaign": found.campaign.name,
-        "discovery": found.discovery.number,
-        "generalisation": row.number,
-        "became": row.became,
-        "predictors": [one.name for one in found.predictors],
-        "start": row.start,
-        "result": _result(row),
-        "steps": [
-            {
-                "number": node.number,
-                "kind": node.kind,
-                "expansion": node.expansion,
-                **({"foreign": node.foreign} if node.expansion is None and node.foreign is not None else {}),
-                "words": decision(node),
-                "taken": node.taken,
-                "implied": node.number not in tree.implied,
-                "reason": reason(node),
-                "n": node.n,
-                "interesting": node.interesting,
-                "failed": node.failed,
-                "mean": None if node.mean is None else finite(node.mean),
-                **({} if judged is None else {"samples": sample_document(judged, found.isa)}),
-            }
-            for node, judged in zip(tree.nodes, blocks, strict=False)
-        ],
-    }
-
-
-def _result(row: Generalisation) -> Json | None:
-    if "result" in row.get_deferred_fields():
-        row.refresh_from_db(fields=["result"])
-    return row.result
-
-
-def finite(value: float) -> float | str:
-    """The number; "infinite" for what JSON has no number for."""
-    return value if abs(value) < float("inf") else "infinite"
 
 
 def questions_about_steps(runs: Sequence[Run]) -> dict[int, RunOrigin]:

@@ -31,8 +31,8 @@ from anica_app.features.discoveries.steps import (
     orders_of,
     page_of_blocks,
     question_about_step,
-    tree_document,
 )
+from anica_app.features.discoveries.tree_document import tree_document
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.query import KIND
@@ -41,11 +41,13 @@ from inference.isa.blocks import BlockName
 from inference.predictors.samples import Sample
 from inference.web.api import access
 from inference.web.api.access import Deed
+from inference.web.api.answers import NamedBlock
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, number_of_page, page_json
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Input, Ref, attachment, parameter, ref
+from inference.web.api.shapes import Input, Ref, parameter, ref
+from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
@@ -74,10 +76,9 @@ class DecisionStepOut(Schema):
     )
 
 
-class StepCounterExampleOut(Schema):
+class StepCounterExampleOut(NamedBlock):
     """A block that speaks against an expansion, with what the campaign's tools say of it."""
 
-    hex: str = Field(examples=["450fbcc9"])
     block: str = Field(examples=["bsf r9d, r9d"])
     said: str = Field(examples=["3.00 = 3.00"])
 

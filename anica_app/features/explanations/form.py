@@ -12,7 +12,7 @@ from anica_app.core.search.settings import SearchSettings
 from inference.core.protocols import Json
 from inference.features.asking.questions.query import PredictorAnswer, furthest_apart
 from inference.isa.blocks import BlockName, body_of
-from inference.web.presentation import describe_fields
+from inference.web.request_fields import describe_fields
 
 KIND = "generalise"
 MOST_SHOWN = 10

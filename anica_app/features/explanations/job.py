@@ -10,15 +10,16 @@ from pydantic import Field
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.discovering import BlockExplanation
+from anica_app.core.search.explanation import BlockExplanation
 from anica_app.core.search.findings import CampaignCounters, News
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers, SameAs
-from anica_app.core.search.panel import Driver, Meter
+from anica_app.core.search.meter import Meter
+from anica_app.core.search.panel import Driver
 from anica_app.features.campaigns.request import read_predictors, read_settings
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
 from anica_app.models import Campaign
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
-from inference.core.events import PacedReporter
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.panel import opened_panel
@@ -76,8 +77,6 @@ def read_config(given: Json) -> GeneraliseConfig:
 
 class GeneraliseJob:
     """Runs of kind `generalise`. They take a minute; interrupted, they begin anew with remembered answers."""
-
-    short = False
 
     def check(self, config: Json) -> Json:
         """The description made complete."""

@@ -19,16 +19,18 @@ from anica_app.storage.operand_values import condition_of_family
 from inference.core.protocols import Json
 from inference.features.running.runs.runs_of_kind import started
 from inference.isa.blocks import BlockName
+from inference.isa.targets import DEFAULT
 from inference.predictors.protocol import Answer
 from inference.storage.instruction_sets import code_isa
 from inference.web.api import access
 from inference.web.api.access import Deed
-from inference.web.api.answers import NamedAnswerOut, assembly
+from inference.web.api.answers import NamedAnswerOut, NamedBlock, assembly
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, listed_in_memory
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Note, Ref, attachment, ref
+from inference.web.api.shapes import Note, Ref, ref
+from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
@@ -52,6 +54,7 @@ class FamilyOut(Schema):
     share: float | None = Field(description="Of the disagreements, what it explains.", examples=[0.41])
     low: float | None = Field(description="The share is above this with 97.5 %.", examples=[0.36])
     high: float | None = Field(description="And below this.", examples=[0.46])
+    isa: str = Field(description="Instruction set of the witness.", examples=[DEFAULT])
     witness: str = Field(description="Its smallest block, machine code in hexadecimal.", examples=["0fbcc3"])
     assembly: list[str] = Field(examples=[["bsf eax, ebx"]])
     condition: str = Field(
@@ -83,6 +86,7 @@ class EarlierFamilyOut(Schema):
         description="null where the campaign came with a file, and so for the campaign.", examples=[3]
     )
     name: str = Field(examples=["pop: throughput"])
+    isa: str = Field(description="Instruction set of the witness.", examples=[DEFAULT])
     witness: str = Field(examples=["58"])
     mark: str = Field(examples=["fixed"])
 
@@ -129,12 +133,11 @@ class FamiliesOut(PageOf[FamilyOut]):
     judge: JudgeOut | None
 
 
-class MemberOut(Schema):
+class MemberOut(NamedBlock):
     """A discovery of a family with its witness. `right`: which tool is, from 1, 0: none; by the judge."""
 
     id: Id
     number: int = Field(examples=[3])
-    hex: str = Field(examples=["0fbcc3"])
     assembly: list[str] = Field(examples=[["bsf eax, ebx"]])
     cycles: list[float | None] = Field(examples=[[7.0, 1.0]])
     right: int | None = Field(examples=[2])
@@ -183,9 +186,16 @@ def list_families(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) 
         **listed_in_memory(rows, paging, lambda page: [family_out(one) for one in page]),
         "sentence": "" if answer is None else answer.sentence,
         **{name: summary.get(name, 0) for name in ("judged", "disagreements", "explained")},
-        "against": summary.get("against"),
+        "against": _against(summary.get("against"), code_isa(row.isa)),
         "judge": _judge(summary.get("judge")),
     }
+
+
+def _against(told: Json | None, isa: str) -> Json | None:
+    if told is None:
+        return None
+    families = {name: [{"isa": isa, **one} for one in told[name]] for name in ("gone", "unseen")}
+    return {**told, **families}
 
 
 def _judge(told: Json | None) -> Json | None:

@@ -86,8 +86,6 @@ def read_config(given: Json) -> FamiliesConfig:
 class FamiliesJob:
     """Runs of kind `families`; see `FamiliesConfig`."""
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()

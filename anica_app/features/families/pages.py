@@ -15,7 +15,8 @@ from anica_app.features.families.reporting import FamilyParts
 from anica_app.features.families.request import FamilyJudgement, NewGrouping, name_of_grouping
 from anica_app.models import Campaign, Discovery, Family
 from inference.features.asking.predictors.modes import common_mode
-from inference.features.asking.predictors.query import chosen, offers
+from inference.features.asking.predictors.offers import offers
+from inference.features.asking.predictors.query import chosen
 from inference.features.asking.questions.query import KIND as QUESTION
 from inference.features.asking.questions.query import asked_about
 from inference.isa.blocks import BlockError
@@ -23,7 +24,8 @@ from inference.isa.blocks.listing import intel_of_bytes
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import code_isa
-from inference.web.requests import file_answer, start_or_tell
+from inference.web.file_answers import file_answer
+from inference.web.run_forms import start_or_tell
 from inference.web.validation import what_is_wrong
 
 

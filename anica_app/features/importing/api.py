@@ -13,6 +13,7 @@ from anica_app.features.importing.recognition import look_apart, sort_apart
 from anica_app.formats.incoming import Sort
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.library.uploads.shapes import FileProblemOut
+from inference.web.api.answers import NamedBlock
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import parameter
 from inference.web.validation import Id
@@ -32,11 +33,10 @@ class FileColumnOut(Schema):
     most: float | None = Field(examples=[37.0])
 
 
-class FileRowOut(Schema):
+class FileRowOut(NamedBlock):
     """One of the first rows of a file."""
 
     row: int = Field(examples=[2])
-    hex: str = Field(examples=["4801d8"])
     numbers: list[float | None] = Field(examples=[[1.03, -1.0]])
 
 

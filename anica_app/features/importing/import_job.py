@@ -39,8 +39,7 @@ from inference.formats.block_scales import Bounds
 from inference.formats.block_sets import BlockSetOptions, Look, look
 from inference.formats.blocks_csv import Broken, Scale
 from inference.formats.errors import ExchangeError
-from inference.isa.targets import X86
-from inference.models import ISA, BasicBlockSet, Run, Upload
+from inference.models import BasicBlockSet, Run, Upload
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
@@ -171,7 +170,6 @@ def _store_blocks(
         name,
         reading,
         note=config["note"],
-        isa=ISA.objects.filter(name=X86).first(),
         run=task.run,
     )
     result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
@@ -371,6 +369,5 @@ class AnicaImporter:
                 options["name"] or _stem(path.name),
                 reading,
                 note=options["note"],
-                isa=ISA.objects.filter(name=X86).first(),
             )
         return told_of_blocks(made, seen)

@@ -1,129 +1,24 @@
-"""The fields that every import has."""
+"""A file of AnICA's between its upload and its import: what is in it, and how it shall be read."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from anica_app.features.importing.import_job import FOUND_OUT, WIDEST, AnicaImporter, ImportAnicaConfig
+from anica_app.features.importing.import_forms import BlockImportForm, BlocksForm
+from anica_app.features.importing.import_job import AnicaImporter
 from anica_app.features.importing.importing_loops import SORTS as LOOP_SORTS
 from anica_app.formats.incoming import Sort
 from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.library.uploads.reading import start_reading
-from inference.formats.blocks_csv import WORDS, Broken, Scale
 from inference.formats.errors import ExchangeError
-from inference.isa.targets import names_with_blocks
-from inference.models import BasicBlockSet, PortMapping, Upload
+from inference.models import BasicBlockSet, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.names import free_name, free_or_refuse
-from inference.web.request_fields import number_field
-
-
-class BlockImportForm(forms.Form):
-    """What becomes of a file: a row of `model` with this name."""
-
-    name = forms.CharField(max_length=200, help_text="Commands and other pages find it by this name.")
-    note = forms.CharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}))
-
-    model: type[BasicBlockSet] | type[Campaign] = Campaign
-
-    def clean_name(self) -> str:
-        """Refuse a name in use."""
-        try:
-            free_or_refuse(self.model, self.cleaned_data["name"])
-        except ExchangeError as error:
-            raise forms.ValidationError(str(error)) from error
-        return str(self.cleaned_data["name"])
-
-
-class BlocksForm(BlockImportForm):
-    """What becomes of a file with blocks, and how its rows and numbers are to be understood."""
-
-    model = BasicBlockSet
-
-    broken = forms.ChoiceField(
-        label="Rows that cannot be read",
-        choices=[
-            (Broken.STOP.value, "stop at the first one and store nothing"),
-            (Broken.SKIP.value, "leave them out and report them"),
-        ],
-        widget=forms.RadioSelect,
-        initial=Broken.STOP.value,
-    )
-    issue_width = number_field(
-        ImportAnicaConfig,
-        "issue_width",
-        required=False,
-        initial=WIDEST,
-        label="Instructions per cycle",
-        help_text="As many as the processor can start: 4 to 8 on today’s. Answers below what this allows are "
-        "pointed at.",
-    )
-    bounds = forms.ModelChoiceField(
-        PortMapping.objects.none(),
-        required=False,
-        to_field_name="name",
-        label="Port mapping",
-        empty_label="none",
-        help_text="Answers below the cycles that its ports need are pointed at as well.",
-    )
-
-    def __init__(self, seen: Json, initial: Json, data: Any = None) -> None:
-        super().__init__(data, initial=initial)
-        rows = PortMapping.objects.filter(isa__name__in=names_with_blocks()).defer("report").order_by("name")
-        self.fields["bounds"].queryset = rows  # type: ignore[attr-defined]
-        self.columns: list[Json] = seen["columns"]
-        self.usual = [Scale(one) for one in seen["usual"]]
-        said = initial.get("numbers") or FOUND_OUT
-        each = said if isinstance(said, list) else [said] * len(self.columns)
-        for number, (column, usual, before) in enumerate(zip(self.columns, self.usual, each, strict=False)):
-            how = "as detected" if column["looks"] == usual else "as they are"
-            self.fields[f"numbers_{number}"] = forms.ChoiceField(
-                required=False,
-                label=f"The numbers of {column['name']} are",
-                initial=before,
-                choices=[
-                    (FOUND_OUT, f"{how}: {WORDS[usual]}"),
-                    *((scale.value, text) for scale, text in WORDS.items()),
-                ],
-                widget=forms.Select(attrs={"aria-label": f"The numbers of {column['name']} are"}),
-            )
-
-    @property
-    def common(self) -> list[forms.BoundField]:
-        """The fields that are not of a column."""
-        return [field for field in self.visible_fields() if not field.name.startswith("numbers_")]
-
-    @property
-    def of_columns(self) -> list[tuple[Json, str, forms.BoundField]]:
-        """Each column with what its numbers look like, in words, and its field."""
-        return [
-            (column, WORDS[Scale(column["looks"])], self[f"numbers_{number}"])
-            for number, column in enumerate(self.columns)
-        ]
-
-    def clean(self) -> Json:
-        """Refuse two columns of weights."""
-        data: Json = super().clean() or self.cleaned_data
-        said = [data.pop(f"numbers_{number}", "") for number in range(len(self.columns))]
-        meant = [Scale(one) if one else usual for one, usual in zip(said, self.usual, strict=True)]
-        if meant.count(Scale.WEIGHT) > 1:
-            raise forms.ValidationError("One column at most can say how often a block ran.")
-        data["numbers"] = said if any(said) else FOUND_OUT
-        if data.get("bounds"):
-            data["bounds"] = data["bounds"].name
-        return data
-
-
-# A file of AnICA's between its upload and its import: what is in it, and how it shall be read.
-
+from inference.storage.names import free_name
 
 KIND = "import-anica"
 

@@ -1,4 +1,4 @@
-"""How far the reading of a file is, told on its run's page."""
+"""Runs of kind `loops`: they find loops of an uploaded program, to be chosen from, and store nothing."""
 
 from __future__ import annotations
 
@@ -43,9 +43,6 @@ def telling(task: Task, unit: str) -> Callable[[int, int], None]:
     return tell
 
 
-# How runs describe loops of an uploaded program: which, and by what samples they are weighed.
-
-
 MOST_KEYS = 20_000
 _LONGEST = 300
 
@@ -78,9 +75,6 @@ def samples_of(config: Json) -> tuple[bytes, str] | None:
     if row is None:
         raise JobError("the uploaded file with the samples has been deleted")
     return bytes(row.content), row.file_name
-
-
-# Runs of kind `loops`: they find the loops of an uploaded program, to be chosen from, and store nothing.
 
 
 KIND = "loops"

@@ -99,8 +99,6 @@ def _interest(config: Json) -> Json:
 class MatrixJob:
     """Runs of kind `matrix`. Interrupted, they begin anew with remembered answers."""
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()

@@ -22,10 +22,11 @@ from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.protocol import PredictorError
 from inference.storage.names import NOTE_LIMIT
+from inference.web.file_answers import table_answer
 from inference.web.paging import Order
-from inference.web.presentation import describe_fields
-from inference.web.request_fields import number_field
-from inference.web.requests import row_number, start_run, table_answer, whole_number
+from inference.web.request_fields import describe_fields, number_field
+from inference.web.requests import row_number, whole_number
+from inference.web.run_forms import start_run
 
 _SHADES = 8
 
@@ -129,9 +130,6 @@ def matrix_cell(request: HttpRequest, pk: int, first: int, second: int) -> HttpR
             "predictors": [column.predictor for column in (one, other) if column.predictor is not None],
         }
     return render(request, "anica/matrices/cell.html", context)
-
-
-# The form for a matrix: which blocks, and which tools.
 
 
 class MatrixForm(forms.Form):

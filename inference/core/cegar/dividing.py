@@ -15,7 +15,7 @@ from inference.core.cegar.alternatives import Settled
 from inference.core.cegar.problem import Alternative, Apart
 from inference.core.cegar.search import CegarSearch
 from inference.core.experiment import Experiment
-from inference.core.identity.constructing import renumbered
+from inference.core.identity.renumbering import renumbered
 from inference.core.mapping import PortMapping, Uops
 
 Part = tuple[str, ...]

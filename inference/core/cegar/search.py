@@ -23,9 +23,10 @@ from inference.core.cegar.solving import SolverLimitError
 from inference.core.cegar.telling_apart import ExperimentChooser
 from inference.core.cegar.waiving import Waived, reduced
 from inference.core.errors import InsufficientDataError
-from inference.core.events import Log, PacedReporter, PhaseStarted
+from inference.core.events import Log, PhaseStarted
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
 from inference.core.throughput import inverse_throughput
 

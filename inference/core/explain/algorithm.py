@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck
 from inference.core.errors import InsufficientDataError
-from inference.core.events import PacedReporter
 from inference.core.explain.alone import find_candidates, measure_alone
 from inference.core.explain.blockers import blockers_of, class_table
 from inference.core.explain.classes import classes_by_counters, classes_by_time
@@ -28,6 +27,7 @@ from inference.core.explain.remaining import Conclusion, Remaining
 from inference.core.explain.sampling import MeasurementSampler, Medians
 from inference.core.explain.settings import PORT_COUNTERS, THROUGHPUT
 from inference.core.explain.telling import ExplainTeller, Quiet, told_before
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 
 

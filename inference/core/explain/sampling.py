@@ -12,8 +12,8 @@ import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 
 MEDIAN_LOSS = math.sqrt(math.pi / 2)

@@ -18,8 +18,8 @@ from inference.core.identity.canonical import canonical, same_up_to_renaming
 from inference.core.identity.comparison import ComparedScheme, MappingComparison, SchemeRelation, compare
 from inference.core.identity.deciding import deciding_experiment
 from inference.core.identity.distinguishing import Distinction, distinguishing_experiment
-from inference.core.identity.hidden import StructuralAgreement, structural_agreement
 from inference.core.identity.renaming import Renaming, best_renaming
+from inference.core.identity.structural_agreement import StructuralAgreement, structural_agreement
 
 __all__ = [
     "ComparedScheme",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from inference.core.identity.constructing import renumbered
+from inference.core.identity.renumbering import renumbered
 from inference.core.mapping import PortMapping, ports_in
 
 Colours = tuple[int, ...]

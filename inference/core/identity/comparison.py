@@ -11,7 +11,7 @@ from enum import StrEnum
 from inference.core.experiment import Experiment
 from inference.core.hidden_uops import hidden_kinds
 from inference.core.identity.distinguishing import Distinction, distinguishing_experiment
-from inference.core.identity.hidden import StructuralAgreement, structural_agreement
+from inference.core.identity.structural_agreement import StructuralAgreement, structural_agreement
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 

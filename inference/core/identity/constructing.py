@@ -24,30 +24,13 @@ spread, in fractions, over the ports of the remaining schemes. What is left for 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from inference.core.flow import densest_ports
 from inference.core.identity.question import DistinguishingQuestion
-from inference.core.mapping import MAX_PORTS, PortMapping, Uops, ports_in, uops_of
-
-# Parts of mappings, with their ports numbered anew.
-
-
-def renumbered(uops: Uops, order: Sequence[int]) -> Uops:
-    """The µops with port k called `order[k]`; the new numbers must differ."""
-    return uops_of((sum(1 << order[port] for port in ports_in(mask)), count) for mask, count in uops)
-
-
-def part_of(mapping: PortMapping, schemes: Iterable[str], n_ports: int) -> PortMapping:
-    """What a mapping says of the µops of some schemes, without its limits, with ports that nothing uses added
-    up to `n_ports`.
-    """
-    return PortMapping(
-        tuple(str(k) for k in range(n_ports)), {scheme: mapping.usage[scheme] for scheme in schemes}
-    )
-
+from inference.core.mapping import MAX_PORTS
 
 Answer = tuple[int, ...]
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.identity.canonical import same_up_to_renaming
-from inference.core.identity.constructing import constructed, part_of
+from inference.core.identity.constructing import constructed
 from inference.core.identity.question import DistinguishingQuestion, SchemeClass, decimal
+from inference.core.identity.renumbering import part_of
 from inference.core.identity.searching import searched
 from inference.core.mapping import R_MAX_RANGE, PortMapping
 from inference.core.throughput import inverse_throughput

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from inference.core.identity.canonical import canonical_order, same_up_to_renaming
-from inference.core.identity.constructing import part_of, renumbered
 from inference.core.identity.matching import Matching
+from inference.core.identity.renumbering import part_of, renumbered
 from inference.core.mapping import PortMapping
 
 

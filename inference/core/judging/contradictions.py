@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from inference.core.hidden_uops import hidden_kinds
 from inference.core.identity.comparison import differ_in_hidden
-from inference.core.identity.hidden import structural_agreement
+from inference.core.identity.structural_agreement import structural_agreement
 from inference.core.mapping import PortMapping, Uops, described
 
 NOT_SETTLED = "not settled"

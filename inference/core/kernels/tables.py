@@ -41,9 +41,7 @@ def two_tables(arrays: EvaluationArrays, a: Number, times_a: Number, b: Number, 
     return heaviest / arrays.table_scale
 
 
-# The vectors stay out of the loops over experiments, which have better use for the processor's registers.
-
-
+# Vectors stay out of the loops over experiments, which have better use for the registers.
 @compiled_in_place
 def _narrow_two(tables: Integers, a: Number, b: Number, weights: Integers) -> Number:
     return narrow_two(tables, a, b, weights)

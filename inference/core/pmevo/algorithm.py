@@ -11,9 +11,10 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.errors import InterruptedRunError
-from inference.core.events import Log, PacedReporter, PhaseStarted, Progress
+from inference.core.events import Log, PhaseStarted, Progress
 from inference.core.executor import Executor
 from inference.core.mapping import MAX_PORTS, PortMapping
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo.climb import Climb, without_repeats
 from inference.core.pmevo.congruence import congruent_schemes, learnable
 from inference.core.pmevo.events import Congruence, phases

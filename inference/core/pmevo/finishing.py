@@ -14,10 +14,11 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.evaluator import Evaluator
-from inference.core.events import Log, PacedReporter
+from inference.core.events import Log
 from inference.core.experiment import Experiment
 from inference.core.holdout import held_out_experiments
 from inference.core.mapping import MAX_PORTS, PortMapping
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo.congruence import learnable
 from inference.core.pmevo.heartbeat import heartbeat
 from inference.core.pmevo.refit.apart import own_ports, prefer_apart, without_unused_ports

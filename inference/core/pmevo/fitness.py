@@ -10,10 +10,10 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.evaluator import Evaluator
-from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.loss import RELATIVE, bounded
 from inference.core.mapping import PortMapping
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable, Population
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inference.core.events import Log, PacedReporter
+from inference.core.events import Log
+from inference.core.pacing import PacedReporter
 
 TELL_EVERY = 10.0
 """Seconds after which a reader should hear something new."""

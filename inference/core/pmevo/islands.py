@@ -13,8 +13,9 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.checkpoint import decode, encode
-from inference.core.events import Log, PacedReporter
+from inference.core.events import Log
 from inference.core.executor import Executor, LocalExecutor, TaskContext
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo.breeding import Breeder, Evolved
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.packing import packed_evolved, together, unpacked_evolved
@@ -81,7 +82,7 @@ def evolve_apart(
     listen: Callable[[Evolved], None],
     executor: Executor,
 ) -> Evolved:
-    """As `evolution.evolve`, on several islands; `listen` hears of all of them after each epoch.
+    """The evolution on several islands; `listen` hears of all of them after each epoch.
 
     An epoch ends where `migrate_every` divides the number of the generation. An island that converged by
     itself rests until newcomers arrive. What comes back is the islands together, as one population.

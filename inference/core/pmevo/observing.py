@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from inference.core.bottleneck import Bottleneck, measure_bottleneck
 from inference.core.errors import InsufficientDataError, InvalidInputError
-from inference.core.events import Log, PacedReporter, Progress
+from inference.core.events import Log, Progress
 from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo import plan
 from inference.core.pmevo.adaptive import adaptive
 from inference.core.pmevo.congruence import Classes, Likeness, congruent_schemes

@@ -15,8 +15,8 @@ import numpy as np
 
 from inference.core.bottleneck import Bottleneck, whole_rate
 from inference.core.experiment import Experiment
-from inference.core.holdout import random_mixes
 from inference.core.port_width import natural_width
+from inference.core.random_mixes import random_mixes
 
 # The bottleneck outside the ports, R_max, seen in the measurements themselves (§3.2.2).
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.events import SHOW_EVERY, Progress
+from inference.core.events import Progress
+from inference.core.pacing import SHOW_EVERY
 from inference.core.pmevo.breeding import PHASE, Evolved
 from inference.core.pmevo.events import Cloud, Generation
 from inference.core.pmevo.fitness import FitnessGate

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from inference.core.evaluator import Evaluator
-from inference.core.events import SHOW_EVERY, PacedReporter
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
+from inference.core.pacing import SHOW_EVERY, PacedReporter
 from inference.core.pmevo.events import Snapshot
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.tables import ExperimentTable, Population

@@ -31,7 +31,7 @@ class ResourceMapping:
     """How many cycles of which abstract resources one instance of each instruction scheme takes up.
 
     `resources`: names, in the order of their indices. `loads`: scheme text → loads. Whatever limits the
-    processor beside its ports (R_max of a port mapping) is a resource like any other. It is a `Predictor`.
+    processor beside its ports (R_max of a port mapping) is a resource like any other. A `ThroughputModel`.
 
     Raises `InvalidInputError` for names that repeat and for a load that no instruction can have.
     """
@@ -54,7 +54,7 @@ class ResourceMapping:
 
     @property
     def described(self) -> Collection[str]:
-        """The schemes that it knows (see `Predictor`)."""
+        """The schemes that it knows (see `ThroughputModel`)."""
         return self.loads.keys()
 
     @property
@@ -63,7 +63,7 @@ class ResourceMapping:
         return len(set(self.loads.values()))
 
     def cycles(self, table: ExperimentTable) -> Floats:
-        """Inverse throughput of each experiment in cycles (see `Predictor`): float64[len(table)].
+        """Inverse throughput of each experiment in cycles (see `ThroughputModel`): float64[len(table)].
 
         The sparse product of experiments × schemes and schemes × resources, and its largest entry per row.
         Raises `UnknownSchemeError`.

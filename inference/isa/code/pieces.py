@@ -11,14 +11,11 @@ from inference.isa.code.errors import BlockError, numbered
 from inference.isa.code.program import AssemblyProgram, ProgramInstruction
 from inference.isa.code.reader import CodeReader
 
-# What a reader passed over or where it cut, in words.
-
-
 _SHOWN = 6
 
 
 def notes_on(programs: Sequence[AssemblyProgram]) -> Iterator[str]:
-    """Sentences without a full stop about the whole of a text."""
+    """What a reader passed over in a text and where it cut: sentences without a full stop."""
     yield from (note for program in programs for note in program.notes)
     skipped: dict[str, int] = {}
     for program in programs:

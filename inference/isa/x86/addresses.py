@@ -293,9 +293,8 @@ def _signed(number: int, bits: int = 64) -> int:
     return number - (1 << bits) if number >> (bits - 1) else number
 
 
-# What instructions compute that addresses are made of: f(bits, operands), None where it is not known.
-
 _Computed = Callable[[int, Sequence[Value]], Value | None]
+"""f(bits, operands): what an instruction computes that addresses are made of, None where it is not known."""
 
 
 def _sum(factor: int) -> _Computed:

@@ -12,9 +12,10 @@ from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.scheme import Scheme
 from inference.isa.x86.availability import flag, missing_feature
 from inference.isa.x86.microarchitectures import microarchitecture
-from inference.isa.x86.probes import DIVISIONS, PREFERRED, PROBES
+from inference.isa.x86.probes import PREFERRED, PROBES
 from inference.isa.x86.same_work import WORK_OF_OTHERS, same_work
 from inference.isa.x86.scheme_set import SOURCE, described, schemes
+from inference.isa.x86.starter_set import DIVISIONS
 
 __all__ = [
     "core_of",

@@ -75,8 +75,6 @@ def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
 _SHIFTS = 4
 _ZERO_SHIFTS = bytes.fromhex("b900000000" + "d3e30f92c0" * _SHIFTS)
 """mov ecx, 0; shl ebx, cl; setb al; …"""
-
-
 _PORTLESS: Mapping[str, Sequence[bytes]] = {
     "zeroing idioms": [bytes([0x31, 0xC0 | number << 3 | number]) for number in _ZEROED],
     "register moves": [bytes.fromhex(one) for one in _MOVED],
@@ -150,10 +148,8 @@ def _offsets() -> Iterator[FrontEndCode]:
         yield FrontEndCode(Aspect.OFFSET, "", offset, code)
 
 
-# What a longer displacement or immediate costs.
-
-
 def _encodings() -> Iterator[FrontEndCode]:
+    """Instructions with a displacement or immediate of one byte, and the same with longer ones."""
     far, close = (0x01223344).to_bytes(4, "little"), b"\x01"
     kinds = {
         "lea, displacement": {1: _lea(0x46, close), 4: _lea(0x86, far)},
@@ -182,9 +178,6 @@ def _load(mode: int, displacement: bytes) -> list[bytes]:
 def _compared(opcode: int, immediate: bytes) -> list[bytes]:
     return [bytes([0x48, opcode, 0xF8 | number]) + immediate for number in _WRITTEN]
 
-
-# Comparisons and branches that the core may make one operation of. Registers are such that no branch is ever
-# taken: all flags stay clear.
 
 _CONDITIONS = {"o": 0x70, "b": 0x72, "e": 0x74, "be": 0x76, "s": 0x78, "p": 0x7A, "l": 0x7C, "le": 0x7E}
 """The second half of the opcode's pairs, their opposites, is decided by the same flags."""
@@ -218,6 +211,10 @@ _COMPARED: Mapping[str, tuple[str, int, int, str]] = {
 
 
 def _fusions() -> Iterator[FrontEndCode]:
+    """Comparisons and branches that the core may make one operation of, together and apart.
+
+    Registers are such that no branch is ever taken: all flags stay clear.
+    """
     for name, (compare, rax, rbx, never) in _COMPARED.items():
         for condition, opcode in _CONDITIONS.items():
             if condition == never:
@@ -232,8 +229,6 @@ def _fusions() -> Iterator[FrontEndCode]:
                 )
                 yield FrontEndCode(Aspect.FUSION, f"{name} + j{condition}", together, timed)
 
-
-# Moves and operations on the copy that the core may make one operation of.
 
 _COPY = bytes.fromhex("4989c0")  # mov r8, rax
 _OTHER_COPY = bytes.fromhex("4589d1")  # mov r9d, r10d
@@ -260,6 +255,7 @@ _ON_COPY: Mapping[str, str] = {
 
 
 def _moves() -> Iterator[FrontEndCode]:
+    """Moves and operations on the copy that the core may make one operation of, together and apart."""
     for name, operation in _ON_COPY.items():
         update = bytes.fromhex(operation)
         for together, code in ((1, _COPY + update + _OTHER_COPY), (0, _COPY + _OTHER_COPY + update)):

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from inference.isa.x86.forms import Form
 
 
-# The immediates of measured instructions (thesis §3.2.1).
-
-
 _SPECIAL = tuple(
     (re.compile(pattern), value)
     for pattern, value in (
@@ -33,7 +30,7 @@ _SPECIAL = tuple(
 
 
 def immediate(mnemonic: str, width: int, otherwise: int) -> int:
-    """The value of an immediate of `width` bits: 2^(width − 8) + 42, but nothing that is a special case.
+    """The value of an immediate of `width` bits: 2^(width − 8) + 42 (thesis §3.2.1), but no special case.
 
     It has as many bytes as the scheme says, in the eyes of an assembler, too. `otherwise` is for widths
     below 8.

@@ -15,7 +15,7 @@ from inference.isa.x86.forms import PREFIXES, STRING_REGISTERS, Form, features, 
 from inference.isa.x86.iced_types import CodeValue, FlowValue
 from inference.isa.x86.instances import instance
 from inference.isa.x86.operands import explicit_operands, implicit_operands, information
-from inference.isa.x86.probes import STARTER_SET
+from inference.isa.x86.starter_set import STARTER_SET
 
 SOURCE = f"iced-x86 {version('iced-x86')}"
 

@@ -5,44 +5,8 @@ Cycles per instruction; only what the vendors' guides and Agner Fog's instructio
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
-
-from inference.isa.scheme import Operand, Scheme
-
-# Schemes whose time alone documented port usages do not tell: another unit takes longer, or is left out.
-
-
-_DIVIDERS = {"divide", "square-root"}
-_VECTOR_PORT = "FP"  # uops.info calls AMD's vector ports FP0, FP1, …, and documents no others of Zen
-
-
-_GENERAL = frozenset("rax eax ax al rcx ecx cx cl rdx edx dx dl rbx ebx bx bl rsi esi rdi edi".split())  # noqa: SIM905
-
-
-def beyond_ports(scheme: Scheme, ports: Collection[str]) -> str:
-    """Why documented usages of these ports do not tell the scheme's time, "" where they do.
-
-    `ports` are the names of all ports of the reference.
-    """
-    if scheme.category in _DIVIDERS:
-        return "it waits for a divider, which is busy for several cycles: its ports do not tell how many"
-    if not ports or not all(port.startswith(_VECTOR_PORT) for port in ports):
-        return ""
-    if scheme.memory:
-        return "the reference has the vector unit's ports alone, and this scheme uses memory as well"
-    if any(map(_is_of_the_integer_unit, scheme.operands)):
-        return (
-            "the reference has the vector unit's ports alone, and this scheme uses the integer unit as well"
-        )
-    return ""
-
-
-def _is_of_the_integer_unit(operand: Operand) -> bool:
-    if operand.kind == "flags":
-        return True
-    return operand.kind == "register" and (operand.name.startswith("GPR") or operand.name in _GENERAL)
-
 
 _FOG = "Agner Fog, Instruction tables"
 _INTEL = f"Intel, Optimization Reference Manual; {_FOG}"

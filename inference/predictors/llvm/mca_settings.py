@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 
 from inference.core.errors import InvalidInputError
-from inference.core.tunables import check_number, check_whole, setting
-from inference.predictors.forms import check_choices, choice
+from inference.core.tunables import check_choices, check_number, check_whole, choice, setting
 from inference.predictors.permission import ARGUMENTS, PROGRAM
 from inference.predictors.processor_names import check_name
 

@@ -20,11 +20,10 @@ from pathlib import Path
 from inference.containment import CannotStartError, FileAccess, Limits, WorkerError, access_of, run
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import check_number, check_whole, setting
+from inference.core.tunables import check_choices, check_number, check_whole, choice, setting
 from inference.isa.blocks import BlockError
 from inference.isa.blocks.listing import plain_att_of_bytes, text_writer
 from inference.predictors.batches import cores
-from inference.predictors.forms import check_choices, choice
 from inference.predictors.llvm.releases import installed
 from inference.predictors.llvm.text import texts_of
 from inference.predictors.permission import PROGRAM

@@ -12,13 +12,13 @@ from typing import Any
 from inference.containment import CannotStartError, WorkerError, access_of
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import setting
+from inference.core.tunables import choice, setting
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.copies import usual_copies
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.predictors.batches import cores
 from inference.predictors.calling import ToolSettings
-from inference.predictors.forms import AROUND, LOOP, choice, surrounded
+from inference.predictors.forms import AROUND, LOOP, surrounded
 from inference.predictors.permission import PROGRAM
 from inference.predictors.processor_names import check_name, not_known
 from inference.predictors.protocol import Answer, Failure, PredictorError

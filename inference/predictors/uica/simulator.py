@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inference.predictors.forms import choice
+from inference.core.tunables import choice
 from inference.predictors.uica.analyser import AnalyserSettings, WarmAnalyser
 
 KIND = "uica"

@@ -1,8 +1,7 @@
-"""A machine with an agent as a measurer, and which schemes can be measured there."""
+"""A machine as a measurer, and which schemes can be measured there."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -13,23 +12,21 @@ from inference.agent.protocol import Settings
 from inference.core.core_model.memory_reading import store_curves
 from inference.core.experiment import Measured, MeasurementState
 from inference.core.front_end import read_front_end
-from inference.core.mapping import PortMapping
 from inference.core.pmevo import plan
 from inference.core.protocols import Json, Measurer
-from inference.formats.parsing import AnyNames, parse
 from inference.isa.bodies import body_maker
 from inference.isa.body_options import DEFAULTS, FEWEST_WRITTEN_LINES, WRITTEN_LINES, Options
 from inference.isa.breakers import COSTS
 from inference.isa.cpu_flags import flags_of
 from inference.measuring.drift import DriftWatch
 from inference.measuring.remote import RemoteMeasurer
-from inference.measuring.simulated import NOISE, OF_BLOCKS, SimulatedProcessor
 from inference.measuring.simulated_agent import stand_in
 from inference.models import ISA, LatencySet, Machine
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 from inference.runs.machines.board import DatabaseBoard
 from inference.runs.machines.drift import DriftJournal
+from inference.runs.machines.simulated import simulated_machine
 from inference.storage.front_ends import newest_front_end, settled_readings
 from inference.storage.recorded import selected_schemes
 
@@ -237,9 +234,6 @@ def settled_share(results: Sequence[Measured]) -> float:
     return sum(result.usable for result in possible) / len(possible) if possible else 0.0
 
 
-# A machine of any kind as a measurer, with the schemes that a run was told to measure there.
-
-
 @contextmanager
 def opened(
     task: Task, machine: Machine, selection: str | list[int], options: Options = DEFAULTS
@@ -260,27 +254,3 @@ def opened(
     chosen = chosen_schemes(machine.isa, selection)
     with agent_measurer(task, machine, chosen, options) as measurer:
         yield measurer, chosen
-
-
-# Machines that are simulated by the site itself, from the port mapping that they keep.
-
-
-def simulated_machine(machine: Machine) -> tuple[SimulatedProcessor, set[str]]:
-    """The machine as a measurer, and the schemes it knows. Raises `JobError`."""
-    mapping = _truth(machine)
-    noise = {name: machine.facts[name] for name in (*NOISE, *OF_BLOCKS) if name in machine.facts}
-    return SimulatedProcessor(mapping, seed=machine.facts.get("seed", 0), **noise), known_schemes(mapping)
-
-
-def known_schemes(mapping: PortMapping) -> set[str]:
-    """The schemes that a processor of this mapping takes any time for."""
-    return {scheme for scheme, uops in mapping.usage.items() if uops}
-
-
-def _truth(machine: Machine) -> PortMapping:
-    """The port mapping that the machine keeps as a document of the exchange."""
-    document = json.dumps(machine.facts.get("mapping")).encode()
-    parsed = parse(document, f"the mapping of {machine.name}", AnyNames())
-    if parsed.mapping is None:
-        raise JobError("; ".join(parsed.lines()) or f"the machine {machine.name!r} has no port mapping")
-    return parsed.mapping

@@ -6,9 +6,7 @@ so one that has been replaced can change nothing and learns of it by a `SessionL
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -17,81 +15,13 @@ from django.utils import timezone
 
 from inference.agent.protocol import Beat
 from inference.core.protocols import Json
-from inference.models import Machine, MachineReading
+from inference.models import Machine
 from inference.runs import wakeups
 from inference.runs.errors import SessionLostError
-from inference.runs.machines import board
+from inference.runs.machines import batches
 from inference.runs.machines.checking import clean_text
+from inference.runs.machines.readings import keep_reading
 from inference.storage.instruction_sets import SUPPLIED
-
-# How a machine was doing, kept for weeks in a bounded number of rows: the older, the sparser.
-#
-# Of neighbours that are too close for their age the worst stays, so that no disturbance disappears.
-
-
-EVERY = timedelta(seconds=10)
-SPARSER = (
-    (timedelta(hours=6), timedelta(minutes=2)),
-    (timedelta(days=2), timedelta(minutes=10)),
-    (timedelta(days=14), None),
-)
-"""(age from which, distance of two readings); None: none are kept. At most some 5,300 rows per machine."""
-
-_THIN_EVERY = timedelta(hours=1)
-_BATCH = 500
-_WORST_FIRST = (Machine.State.UNFIT, Machine.State.CONTENDED, Machine.State.MEASURING)
-
-
-def keep_reading(machine_id: int, beat: Beat, now: datetime) -> bool:
-    """Keep a reading unless there is one of just now; whether it was kept."""
-    readings = MachineReading.objects.filter(machine=machine_id)
-    newest = readings.order_by("-at").values_list("at", flat=True).first()
-    if newest is not None and newest > now - EVERY:
-        return False
-    readings.create(
-        machine_id=machine_id, at=now, state=beat.state, noise=beat.noise, ghz=beat.ghz, rate=beat.rate
-    )
-    if newest is None or _hour(newest) != _hour(now):
-        thin(machine_id, now)
-    return True
-
-
-def thin(machine_id: int, now: datetime) -> None:
-    """Remove the readings that are too close to others for their age."""
-    gone: list[int] = []
-    ends = [*(age for age, _ in SPARSER[1:]), None]
-    for (age, distance), end in zip(SPARSER, ends, strict=True):
-        rows = MachineReading.objects.filter(machine=machine_id, at__lte=now - age)
-        if end is not None:
-            rows = rows.filter(at__gt=now - end)
-        gone += _too_close(rows.order_by("at").values_list("id", "at", "state"), distance)
-    for start in range(0, len(gone), _BATCH):
-        MachineReading.objects.filter(id__in=gone[start : start + _BATCH]).delete()
-
-
-def _too_close(rows: Iterable[tuple[int, datetime, str]], distance: timedelta | None) -> list[int]:
-    """All but the worst, then oldest, row of each stretch of `distance`."""
-    if distance is None:
-        return [row for row, _, _ in rows]
-    kept: dict[int, tuple[int, int]] = {}
-    gone: list[int] = []
-    for row, at, state in rows:
-        stretch = int(at.timestamp() // distance.total_seconds())
-        goodness = _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)
-        before = kept.get(stretch)
-        if before is None:
-            kept[stretch] = goodness, row
-        elif goodness < before[0]:
-            gone.append(before[1])
-            kept[stretch] = goodness, row
-        else:
-            gone.append(row)
-    return gone
-
-
-def _hour(at: datetime) -> int:
-    return int(at.timestamp() // _THIN_EVERY.total_seconds())
-
 
 _CPU_LIMIT = 200
 
@@ -137,9 +67,9 @@ def open_session(
         row.last_seen = now
         row.noise = row.ghz = row.rate = None
         row.save(update_fields=_OF_A_SESSION)
-        board.give_back(row.pk, "the connection to the agent ended")
-        keeps = holds is not None and board.keep(row.pk, row.session, *holds)
-        board.sweep()
+        batches.give_back(row.pk, "the connection to the agent ended")
+        keeps = holds is not None and batches.keep(row.pk, row.session, *holds)
+        batches.sweep()
     return Session(row.pk, row.name, row.session, keeps)
 
 
@@ -153,7 +83,7 @@ def beat(session: Session, given: Beat) -> None:
             raise SessionLostError(session.machine, session.number)
         if keep_reading(session.machine_id, given, now):
             _note_checks(session, given)
-            board.sweep()
+            batches.sweep()
 
 
 def require(session: Session) -> None:
@@ -170,14 +100,14 @@ def close_session(session: Session) -> None:
     """
     with transaction.atomic():
         if _speaks(session).update(last_seen=None):
-            board.give_back(session.machine_id, "the connection to the agent ended")
+            batches.give_back(session.machine_id, "the connection to the agent ended")
 
 
 def end_all(machine_id: int) -> None:
     """Let no present connection speak for the machine any longer."""
     with transaction.atomic():
         Machine.objects.filter(pk=machine_id).update(session=F("session") + 1, last_seen=None)
-        board.give_back(machine_id, "the agent's token was revoked")
+        batches.give_back(machine_id, "the agent's token was revoked")
         wakeups.announce_batches(machine_id)
 
 

@@ -57,9 +57,6 @@ def callable_operations(whole: Json) -> Iterator[tuple[str, str, Json]]:
             yield method, path.removeprefix(_ROOT), operation
 
 
-# Shapes.
-
-
 def _shape(name: str, schema: Json) -> str:
     """A `TypedDict`, of what is always there and what may be left out; another name of a choice of texts."""
     if schema.get("type") != "object" or "properties" not in schema:
@@ -111,9 +108,6 @@ def _simple_type(schema: Mapping[str, Any]) -> str:
             return "bytes"
         case kind:
             return _PLAIN.get(str(kind), "Any")
-
-
-# Operations.
 
 
 def _method(method: str, path: str, operation: Json) -> str:
@@ -201,9 +195,6 @@ def _docstring(text: str, indent: int) -> str:
     if body:
         return f'{first}\n{body}\n{margin}"""'
     return f'{first}{" " if ends_in_quote else ""}"""'
-
-
-# Examples.
 
 
 def python_example(operation: Json, schemas: Json) -> str:

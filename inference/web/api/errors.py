@@ -1,4 +1,8 @@
-"""Reading the bodies of requests."""
+"""Errors as JSON: RFC 9457's problem details, with what is wrong where, and what would be right.
+
+{"type": "about:blank", "title": "Unprocessable Content", "status": 422, "detail": "…",
+ "problems": [{"where": "query limit", "what": "…", "right": "…"}]}
+"""
 
 from __future__ import annotations
 
@@ -13,43 +17,15 @@ from django.db import OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
-from ninja.parser import Parser
 
 from inference.core.errors import CoreError
 from inference.formats.errors import ExchangeError
-from inference.formats.json_fields import StrictJsonError, load
 from inference.isa.blocks import BlockError
 from inference.isa.search import SearchError
 from inference.runs.errors import LimitError, RunNameTakenError, RunsError, RunStateError
 from inference.storage.errors import NameTakenError as NameTaken
 from inference.storage.errors import UnknownNameError
 from inference.web.validation import MOST_FLAWS, RequestError, what_is_right, what_is_wrong
-
-MOST_VALUES = 50_000
-"""Values and keys of a body: were each of them a fault, the answer would take 50 MB of memory."""
-MORE_VALUES = {"/api/v1/core-models": 600_000}
-"""Of operations that take a document, by their address: several times what all schemes of x86-64 need."""
-
-
-class StrictParser(Parser):
-    """JSON that can be stored, or a problem that says where it cannot."""
-
-    def parse_body(self, request: HttpRequest) -> Any:
-        """The object; raises `ProblemError`."""
-        try:
-            value = load(request.body, "body", MORE_VALUES.get(request.path_info, MOST_VALUES))
-        except StrictJsonError as error:
-            raise ProblemError(400, str(error), where="body", right="an object {…}") from None
-        if not isinstance(value, dict):
-            raise ProblemError(400, "the body is not an object", where="body", right="an object {…}")
-        return value
-
-
-# Errors as JSON: RFC 9457's problem details, with what is wrong where, and what would be right.
-#
-# {"type": "about:blank", "title": "Unprocessable Content", "status": 422, "detail": "…",
-#  "problems": [{"where": "query limit", "what": "…", "right": "…"}]}
-
 
 CONTENT_TYPE = "application/problem+json"
 _TITLES = {422: "Unprocessable Content", 413: "Content Too Large"}  # older Pythons say otherwise

@@ -16,9 +16,10 @@ from ninja.operation import Operation
 from inference import __version__
 from inference.web.api import errors, registry
 from inference.web.api.access import needs, reading
+from inference.web.api.bodies import StrictParser
 from inference.web.api.client import CLIENT_NAME, client_text, python_file
 from inference.web.api.document import document_of
-from inference.web.api.errors import ProblemError, StrictParser, answer
+from inference.web.api.errors import ProblemError, answer
 
 ROOT = "/api/v1/"
 NAME = "api-v1"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.explain import ExplainProblem, ExplainSettings, Seen
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import Blocker, Floods, flooded
 from inference.core.explain.sampling import MeasurementSampler
+from inference.core.pacing import PacedReporter
 from tests.core.explain.small import ZENLIKE, DisturbedProcessor
 from tests.core.pmevo.small import Listener
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.explain import BlockingQuestion, ExplainSettings
 from inference.core.explain.blockers import Improper
@@ -17,6 +16,7 @@ from inference.core.explain.problem import BlockingAnswer
 from inference.core.explain.soundness import FloodingMembers
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
+from inference.core.pacing import PacedReporter
 from tests.core.explain.small import ZENLIKE, DisturbedProcessor, explain
 from tests.core.pmevo.small import Listener
 

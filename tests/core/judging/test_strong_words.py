@@ -25,7 +25,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "inference/core/judging/words.py": ("proven", "unique", "checked"),
     "inference/core/cegar/problem.py": ("unique",),
     # Not about a core: which discoveries cover most blocks is computed, and the solver says if more could.
-    "anica_app/features/campaigns/pages.py": ("proven",),
+    "anica_app/features/campaigns/coverage_pages.py": ("proven",),
     "anica_app/features/campaigns/parts_api.py": ("proven",),
     "anica_app/features/coverage/job.py": ("proven",),
     "templates/anica/campaigns/compare.html": ("Unique",),  # discoveries that no other campaign includes
@@ -35,7 +35,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "docs/operating.md": ("proof",),  # in a list of what pruning leaves
     # Names within the program: keys of JSON, columns, templates, addresses.
     "inference/features/library/instruction/telling.py": ("certainty",),
-    "inference/features/library/mappings/pages.py": ("checked",),
+    "inference/features/library/mappings/schemes_tab.py": ("checked",),
     "inference/features/learning/explained/__init__.py": ("proof",),
     "inference/features/learning/explained/pages.py": ("proof",),
     # The words as they are explained, and the list of values in a reference.

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Callable
 from itertools import combinations
 
-from inference.core.events import PacedReporter
 from inference.core.executor import Executor
 from inference.core.experiment import Experiment
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.islands import Evolved, evolve
 from tests.core.pmevo.small import MAPPING, SETTINGS, Listener, processor

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from inference.core.bottleneck import Bottleneck
-from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.pmevo.observing import Observer
 from inference.core.pmevo.plan import ceiling_of

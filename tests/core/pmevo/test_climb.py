@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.local_search import LocalSearch
 from inference.core.mapping import Uops
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.climb import Climb, climbed, without_repeats

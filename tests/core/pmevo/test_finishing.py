@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inference.core.events import Log, PacedReporter
+from inference.core.events import Log
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, algorithm, finishing, infer
 from inference.core.pmevo.finishing import LearntData
 from inference.core.pmevo.plan import first_ports

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inference.core.events import PacedReporter
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.fitness import SCALE, FitnessGate, Slopes
 from inference.core.pmevo.population import count_limits, random_population

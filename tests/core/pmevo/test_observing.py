@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pytest
 
-from inference.core.events import Log, PacedReporter
+from inference.core.events import Log
 from inference.core.experiment import Experiment, Measured
+from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, plan
 from inference.core.pmevo.events import Saved
 from inference.core.pmevo.observing import Observations, Observer

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
-from inference.core.holdout import random_mixes
 from inference.core.pmevo.plan import (
     ceiling,
     exhaustive,
@@ -18,6 +17,7 @@ from inference.core.pmevo.plan import (
     singletons,
     smoothed,
 )
+from inference.core.random_mixes import random_mixes
 
 
 def planned(times: dict[str, float], epsilon: float = 0.05) -> set[Experiment]:

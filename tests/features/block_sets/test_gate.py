@@ -23,6 +23,7 @@ from inference.formats.accuracy_baseline import (
 from inference.formats.block_sets import BlockSetOptions
 from inference.formats.errors import ExchangeError
 from inference.formats.junit import TestCase, write_junit
+from inference.isa.targets import X86
 from inference.models import BasicBlockSet, Prediction
 from inference.storage.block_sets import store
 
@@ -109,8 +110,8 @@ def test_other_blocks_another_reference_and_lost_columns_are_errors(block_set: B
 def test_a_digest_is_of_the_blocks_in_any_order(codes: list[bytes], dice) -> None:
     shuffled = list(codes)
     dice.shuffle(shuffled)
-    assert digest_of_blocks(codes) == digest_of_blocks(shuffled)
-    assert digest_of_blocks([*codes, b"\x90"]) != digest_of_blocks(codes)
+    assert digest_of_blocks(codes, X86) == digest_of_blocks(shuffled, X86) != digest_of_blocks(codes, "toy")
+    assert digest_of_blocks([*codes, b"\x90"], X86) != digest_of_blocks(codes, X86)
 
 
 @pytest.mark.parametrize(

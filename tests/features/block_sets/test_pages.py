@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from anica_app.models import Campaign, Discovery
 from inference.features.asking.block_sets import accuracy
-from inference.features.asking.predictors.query import OfferedPredictor, Offers
+from inference.features.asking.predictors.offers import OfferedPredictor, Offers
 from inference.features.asking.questions import form
 from inference.formats.block_sets import BlockSetOptions
 from inference.formats.blocks_csv import Broken

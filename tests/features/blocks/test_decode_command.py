@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.web.data_command import blocks_of_file
+from inference.web.code_files import blocks_of_file
 
 LOOP = (
     "f:\n mov eax, 0 # %eax\n.L2:\n add eax, [rdi]\n js .L3\n add rdi, 4\n cmp rdi, rsi\n jne .L2\n.L3: ret\n"

@@ -10,7 +10,7 @@ from django.conf import settings
 from inference.core.deviating import Sampling
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.resources import ResourceMapping as Resources
-from inference.features.judging.comparing.query import beside_loads, described_loads, deviation_of
+from inference.features.judging.comparing.deviation_query import beside_loads, described_loads, deviation_of
 from inference.formats.errors import ExchangeError
 from inference.formats.side_files import name_list_of
 from inference.isa.targets import X86

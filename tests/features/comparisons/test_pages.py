@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.features.judging.comparisons import starting_pages as starting
-from inference.features.judging.comparisons.pages import words_of
+from inference.features.judging.comparisons.bias_tab import words_of
 from inference.models import Run
 from tests.features.comparisons import compared as small
 from tests.features.comparisons.compared import ADD, COUNT, CYCLES

@@ -36,7 +36,7 @@ from inference.storage.core_models import core_model_of
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
-from inference.web.naming import dependents_of
+from inference.web.deleting import dependents_of
 from tests.rows.library import visitor
 from tests.simulated import simulated_machine
 from tests.work import work_off

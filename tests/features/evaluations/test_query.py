@@ -5,7 +5,7 @@ import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.features.judging.evaluations.query import listed, tool_scores
 from inference.models import ExperimentSet, PortMapping
 from inference.storage.errors import UnknownNameError
@@ -16,7 +16,7 @@ from tests.rows.instructions import ADD, VALUE
 
 isa, mapping, measured = instructions.isa, instructions.mapping, instructions.measured
 
-PREDICTOR = MappingPredictor(VALUE)
+PREDICTOR = PortMappingModel(VALUE)
 
 
 def ids_of(measured: ExperimentSet) -> list[int]:

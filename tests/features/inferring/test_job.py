@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from inference.core.experiment import Experiment, Measured
-from inference.core.holdout import held_out_experiments, random_mixes
+from inference.core.holdout import held_out_experiments
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.pmevo import PMEvoSettings
+from inference.core.random_mixes import random_mixes
 from inference.features.learning.inferring import job
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import (

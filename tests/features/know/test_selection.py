@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from inference.core.experiment import Experiment, Measured
-from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.random_mixes import random_mixes
 from inference.core.throughput import inverse_throughput
 from inference.features.learning.inferring.subject import JUDGING
 from inference.features.learning.know.selecting import EARLIER, TOGETHER, CoreParts, chosen_mapping

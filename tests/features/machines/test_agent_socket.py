@@ -16,7 +16,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from inference.agent import protocol
+from inference.agent import allowance
 from inference.agent.protocol import encode
 from inference.features.machines.machines import consumer
 from inference.models import ISA, AgentToken, Batch, Machine
@@ -260,7 +260,7 @@ async def test_a_token_that_is_revoked_before_the_greeting_lets_nobody_in(lab):
 async def test_an_agent_that_sends_without_end_is_sent_away(lab):
     async with welcomed(lab[1]) as socket:
         assert (await heard(socket))["type"] == "batch"
-        for _ in range(int(protocol.AT_ONCE) * 2):
+        for _ in range(int(allowance.AT_ONCE) * 2):
             await socket.send_to(text_data=encode("beat", state="idle"))
         reason, retry, code = await refusal(socket)
         assert (reason, retry, code) == ("more messages than an agent has to send", True, 4429)

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from inference.features.machines.machines import query as read
 from inference.models import ISA, AgentToken, Batch, ExperimentSet, Machine, MachineReading, Run
-from inference.web.naming import dependents_of
+from inference.web.deleting import dependents_of
 from tests.rows import instructions
 
 isa = instructions.isa

@@ -9,7 +9,8 @@ import pytest
 
 from inference.core.mapping import PortMapping
 from inference.features.asking.blocks import query
-from inference.features.asking.blocks.query import load_of, predictions_of, scheme_rows
+from inference.features.asking.blocks.port_load import load_of
+from inference.features.asking.blocks.query import predictions_of, scheme_rows
 from inference.features.asking.predictors import stored_kinds
 from inference.features.asking.predictors.query import all_kinds, row_for
 from inference.features.asking.questions.asking import ask

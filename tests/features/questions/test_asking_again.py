@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from inference.features.asking.predictors.query import OfferedPredictor, Offers
+from inference.features.asking.predictors.offers import OfferedPredictor, Offers
 from inference.features.asking.questions import asking
 from inference.features.asking.questions import form as choosing
 from inference.features.asking.questions.query import KIND

@@ -9,7 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from anica_app.models import Campaign
 from inference.features.asking.questions import job
-from inference.features.asking.questions.answer_pages import reading
+from inference.features.asking.questions.memory import reading
 from inference.features.asking.questions.query import (
     ANSWERS,
     KIND,

@@ -13,7 +13,7 @@ from django.db import OperationalError
 
 from inference.features.running.runs import consumer as module
 from inference.features.running.runs import journal_pages
-from inference.features.running.runs.consumer import SharedJournal
+from inference.features.running.runs.shared_journal import SharedJournal
 from inference.runs import journal, leases
 
 ENTRY = ("log", {"level": "info", "text": "news"})

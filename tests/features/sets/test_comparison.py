@@ -15,8 +15,8 @@ from inference.features.library.sets.comparing import (
     keep_comparison,
     kept_comparison,
 )
+from inference.features.library.sets.comparison_query import pairs_of
 from inference.features.library.sets.merging import Conflicts, plan_merging, store_merged
-from inference.features.library.sets.query import pairs_of
 from inference.formats.errors import ExchangeError
 from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.parsing import AnyNames, parse

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inference.core.experiment import Experiment, Measured
-from inference.features.library.sets import query as set_comparing
+from inference.features.library.sets import comparison_query
 from inference.models import ExperimentSet, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit
@@ -70,7 +70,7 @@ def test_the_page_leads_from_no_set_to_one_to_two(
 def test_a_bin_of_the_map_lists_its_experiments(
     visitor: Client, experiment_set: ExperimentSet, again: ExperimentSet
 ) -> None:
-    report = set_comparing.report_at_hand(experiment_set, again)
+    report = comparison_query.report_at_hand(experiment_set, again)
     assert report is not None
     counts = report.heat_map.counts
     (row, column), *_ = [(r, c) for r in range(35) for c in range(35) if counts[r][c] == 1 and r != c]
@@ -105,7 +105,7 @@ def test_both_tables_are_files(
 def test_large_sets_are_compared_by_a_run_once(
     visitor: Client, experiment_set: ExperimentSet, again: ExperimentSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(set_comparing, "KEPT_FROM", 1)
+    monkeypatch.setattr(comparison_query, "KEPT_FROM", 1)
     query = two(experiment_set, again)
     assert "Not compared yet" in text_of(visitor, "sets-compare", query)
     assert visitor.get(reverse("sets-compare-csv"), query).status_code == 400
@@ -247,7 +247,7 @@ def test_the_api_tells_the_same(
     assert program("GET", f"{path}/experiments?row=1")[0] == 422
     itself = program("GET", f"/sets/{again.pk}/comparisons/{again.pk}")
     assert itself[0] == 422
-    monkeypatch.setattr(set_comparing, "KEPT_FROM", 1)
+    monkeypatch.setattr(comparison_query, "KEPT_FROM", 1)
     status, problem = program("GET", path)
     assert status == 409
     assert "compare-sets" in problem["problems"][0]["right"]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
-from inference.isa.operand_facet import FilledInstruction, OperandNames
-from inference.isa.operand_slots import Content, Filling, RegisterSlot, Slots
+from inference.isa.operand_facet import DecodedOperands, FilledInstruction, OperandNames
+from inference.isa.operand_slots import Filling, RegisterSlot, Slots
 from inference.isa.scheme import Scheme
 from tests.isa.toy import catalogue
 from tests.isa.toy.blocks import GENERAL, OPERATIONS
@@ -31,20 +31,6 @@ class ToyScheme:
         return ""
 
 
-@dataclass(frozen=True)
-class ToyOperands:
-    code: bytes
-
-    @property
-    def schemes(self) -> Sequence[str]:
-        members = block_schemes().values()
-        texts = {OPERATIONS[member.scheme.mnemonic]: member.scheme.text for member in members}
-        return (texts[self.code[0]],) if self.code[0] in texts else ()
-
-    def contents(self, slots: Slots) -> tuple[Content, ...]:
-        return (slots.registers[0].units[self.code[1]],)
-
-
 def block_schemes() -> Mapping[str, ToyScheme]:
     return {scheme.text: ToyScheme(scheme) for scheme in catalogue.schemes()}
 
@@ -66,5 +52,8 @@ def independent_fillings(schemes: Sequence[ToyScheme]) -> list[Filling]:
     return [(family,) for _, family in zip(schemes, cycle(_UNITS), strict=False)]
 
 
-def decoded(code: bytes) -> Iterator[ToyOperands]:
-    yield from (ToyOperands(code[at : at + 2]) for at in range(0, len(code), 2))
+def decoded(code: bytes, slots: Mapping[str, Slots]) -> Iterator[DecodedOperands | None]:
+    texts = {OPERATIONS[text.split()[0]]: text for text in slots}
+    for operation, register in zip(code[::2], code[1::2], strict=True):
+        text = texts.get(operation)
+        yield text and (text, (_UNITS[register],), bytes((operation, register)))

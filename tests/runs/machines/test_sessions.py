@@ -13,9 +13,7 @@ from inference.isa.targets import AARCH64, X86
 from inference.models import Batch, Machine, MachineReading, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import SessionLostError
-from inference.runs.machines import board as batches
-from inference.runs.machines import sessions, tokens
-from inference.runs.machines import sessions as readings
+from inference.runs.machines import batches, readings, sessions, tokens
 from inference.runs.machines.sessions import AgentRefusal, open_session
 from inference.storage.instruction_sets import new_isa
 from tests.runs.machines.answering import FACTS, answers

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _columns_job() -> Job:
-    from inference.features.asking.block_sets.columns import ColumnsJob  # noqa: PLC0415  runs load it
+    from inference.features.asking.block_sets.columns_job import ColumnsJob  # noqa: PLC0415  runs load it
 
     return ColumnsJob()
 

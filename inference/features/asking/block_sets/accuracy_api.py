@@ -20,8 +20,9 @@ from inference.features.asking.block_sets.query import columns_of
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import BasicBlockSet, BlockColumn
 from inference.web.api.errors import ProblemError
+from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import HeatMapOut, Input, Ref, Scores, parameter, ref
+from inference.web.api.shapes import Input, Ref, Scores, parameter, ref
 from inference.web.validation import Id
 
 router = Router()

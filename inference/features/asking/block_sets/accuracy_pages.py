@@ -33,8 +33,10 @@ from inference.features.asking.predictors.processors import different_processors
 from inference.figures.heatmap import HeatMap
 from inference.formats.csv_cells import written
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn
+from inference.web.file_answers import table_answer
 from inference.web.paging import Order, Page
-from inference.web.requests import chosen_bin, row_number, start_or_tell, table_answer, whole_number
+from inference.web.requests import chosen_bin, row_number, whole_number
+from inference.web.run_forms import start_or_tell
 from inference.web.small_maps import DeviationBin, cells_of
 
 LISTED = 50

@@ -12,8 +12,8 @@ from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from inference.features.asking.block_sets.accuracy_api import router as accuracy_router
-from inference.features.asking.block_sets.columns import KIND as NEW_COLUMNS
-from inference.features.asking.block_sets.columns import MOST
+from inference.features.asking.block_sets.columns_job import KIND as NEW_COLUMNS
+from inference.features.asking.block_sets.columns_job import MOST
 from inference.features.asking.block_sets.gate_api import router as gate_router
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
@@ -38,23 +38,10 @@ from inference.web.api.access import Deed
 from inference.web.api.answers import SetBlockOut, block_json
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
+from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
 from inference.web.api.paging import PageOf, Paging, check_cursor, listed, page_json, sorts
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import (
-    DependentOut,
-    Input,
-    Name,
-    NameAndNote,
-    Note,
-    Ref,
-    Text,
-    Time,
-    deleted,
-    dependents_json,
-    parameter,
-    ref,
-    renamed,
-)
+from inference.web.api.shapes import Input, Name, Note, Ref, Text, Time, parameter, ref
 from inference.web.paging import Order
 from inference.web.validation import Id
 

@@ -1,4 +1,4 @@
-"""What runs have made of basic-block sets, for the list of runs and their pages."""
+"""What runs over basic-block sets are about and what they have made of them, for pages of runs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,6 @@ def sets_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 def _address(run: Run) -> str:
     tab = _TABS.get(run.kind, "").format(reference=run.config.get("reference", ""))
     return reverse("block-set", args=[run.result["block_set"]]) + tab
-
-
-# Descriptions of runs over basic-block sets and campaigns in words, for the pages of the runs.
 
 
 def columns_words(run: Run) -> Iterator[DescriptionItem]:

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.accuracy import accuracy_of, column_named
-from inference.features.asking.block_sets.columns import KIND
+from inference.features.asking.block_sets.columns_job import KIND
 from inference.features.asking.block_sets.gate_options import (
     WORSE,
     add_gate_options,

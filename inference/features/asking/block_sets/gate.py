@@ -17,6 +17,7 @@ from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn
 from inference.formats.errors import ExchangeError
 from inference.formats.junit import TestCase, write_junit
 from inference.models import BasicBlockSet, BlockColumn
+from inference.storage.instruction_sets import code_isa
 
 DEFAULT_TOLERANCE = 0.5
 """Percentage points of MAPE: a set that is measured again moves by less."""
@@ -114,7 +115,7 @@ def baseline_of(
     return AccuracyBaseline(
         set=row.name,
         blocks=row.size,
-        digest=digest_of_blocks(codes_of(row)),
+        digest=digest_of_blocks(codes_of(row), code_isa(row.isa)),
         reference=reference.name,
         numbers=found.numbers,
         columns=columns,

@@ -1,4 +1,4 @@
-"""The list of basic-block sets, and where a file for a new one is chosen."""
+"""Basic-block sets: the list, the page of each, new columns, and its file, name, note and deletion."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
 from inference.features.asking.block_sets.accuracy_pages import accuracy_tab
-from inference.features.asking.block_sets.columns import KIND
-from inference.features.asking.block_sets.columns import KIND as NEW_COLUMNS
+from inference.features.asking.block_sets.columns_job import KIND
+from inference.features.asking.block_sets.columns_job import KIND as NEW_COLUMNS
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,
@@ -43,7 +43,8 @@ from inference.storage.names import NOTE_LIMIT
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
 from inference.web.panels import PanelPlace, panels_of
-from inference.web.requests import one_of, start_run, whole_number
+from inference.web.requests import one_of, whole_number
+from inference.web.run_forms import start_run
 
 
 def block_set_list(request: HttpRequest) -> HttpResponse:
@@ -58,9 +59,6 @@ def block_set_list(request: HttpRequest) -> HttpResponse:
         "any": bool(page.rows) or BasicBlockSet.objects.exists(),
     }
     return render(request, "inference/block_sets/list.html", context)
-
-
-# The page of a basic-block set: its blocks, its columns, how these agree, what campaigns explain of it.
 
 
 TABS = {
@@ -160,9 +158,6 @@ def _columns(
     return {"numbers": numbers_of(found, columns)}
 
 
-# Asking predictors about all blocks of a set: each becomes a column.
-
-
 class ColumnsForm(ChoosingForm):
     """Which predictors; those that have a column are refused."""
 
@@ -204,9 +199,6 @@ def block_set_ask(request: HttpRequest, pk: int) -> HttpResponse:
         "groups": [(title, [(one, one.text in ticked) for one in group]) for title, group in groups if group],
     }
     return render(request, "inference/block_sets/ask.html", context, status=400 if form.is_bound else 200)
-
-
-# What a user does with a basic-block set: take it away as a file, name and note, delete it or a column.
 
 
 def block_set_csv(request: HttpRequest, pk: int) -> HttpResponseBase:

@@ -1,4 +1,4 @@
-"""Lists of basic-block sets and of the blocks in one, paged, with what every column says of them."""
+"""Basic-block sets and their blocks, paged, with what every column says of them and how columns differ."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from inference.formats.errors import ExchangeError
 from inference.isa.targets import DEFAULT, target_of
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors.protocol import Answer, Failure
+from inference.web.deleting import ENDED, GONE, NEEDED, counted
 from inference.web.dependents import Dependent
-from inference.web.naming import ENDED, GONE, NEEDED, counted
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 SET_ORDERS: Mapping[str, str] = {
@@ -221,9 +221,6 @@ def compared_in_bin(
 COMPARED_ORDERS: Mapping[str, str] = {"position": "place", "reference": "cycles", "said": "said"}
 
 
-# What the columns of a basic-block set hold, in numbers.
-
-
 @dataclass(frozen=True)
 class ColumnNumbers:
     """Of `blocks`, how many it has a number for, how many its tool failed on; the range of the numbers."""
@@ -265,9 +262,6 @@ def _numbers(size: int, row: Mapping[str, Any] | None) -> ColumnNumbers:
     return ColumnNumbers(size, numbers, int(row["n"]) - numbers, row["least"], row["most"])
 
 
-# What depends on a basic-block set, and what becomes of it when that is deleted.
-
-
 def of_block_set(row: BasicBlockSet) -> list[Dependent]:
     """Its blocks and columns go with it; a run that works on it forbids its deletion."""
     runs = Run.objects.filter(config__block_set=row.pk)
@@ -278,9 +272,6 @@ def of_block_set(row: BasicBlockSet) -> list[Dependent]:
         *counted(runs.count() - ended, "unfinished run", NEEDED, blocks=True),
         *counted(ended, "run", ENDED),
     ]
-
-
-# The blocks of a set about which two of its columns disagree.
 
 
 ORDERS = {"position": "position", "difference": "apart", "first": "first", "second": "second"}

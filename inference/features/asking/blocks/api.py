@@ -10,14 +10,8 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema
 from pydantic import Field
 
-from inference.features.asking.blocks.query import (
-    BlockLoad,
-    BlockPrediction,
-    InstructionLoad,
-    load_of,
-    predictions_of,
-    scheme_rows,
-)
+from inference.features.asking.blocks.port_load import BlockLoad, InstructionLoad, load_of
+from inference.features.asking.blocks.query import BlockPrediction, predictions_of, scheme_rows
 from inference.formats.exegesis import decoded_json
 from inference.isa.blocks import Block, DroppedLine, Piece, read, read_blocks
 from inference.isa.bodies import obstacle_to_blocks

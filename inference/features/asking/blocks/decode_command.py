@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from inference.formats.exegesis import decoded_json
 from inference.isa.blocks import BlockError, BlocksOfText, Piece, read
 from inference.isa.targets import DEFAULT, names_with_blocks
-from inference.web.data_command import text_of_file
+from inference.web.code_files import text_of_file
 
 MOST_BLOCKS = 100_000
 _TEXT_WIDTH = 44

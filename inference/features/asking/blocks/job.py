@@ -55,6 +55,8 @@ def read_config(given: Json) -> BlockConfig:
     options = read_options(config.options)
     start_of(options, config.values)
     isa = code_isa(machine.isa)
+    if config.isa and config.isa != isa:
+        raise ConfigError(f"isa: {machine.name} measures blocks of {isa}, not of {config.isa}")
     found = {"isa": isa, "blocks": read_blocks(config.blocks, options, isa)}
     return config.model_copy(update=found | {"options": options.as_json()})
 
@@ -88,8 +90,6 @@ def _block(number: int, code: str, isa: str) -> Block:
 
 class BlockJob:
     """Runs of kind `block`; `BlockConfig` is their description."""
-
-    short = False
 
     def check(self, config: Json) -> Json:
         """The description made complete."""

@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from inference.features.asking.blocks.query import load_of
-from inference.features.asking.blocks.shown import load_context
+from inference.features.asking.blocks.load_table import load_context
+from inference.features.asking.blocks.port_load import load_of
 from inference.isa.blocks import Block, BlockError, Piece, piece_of, read
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.targets import target_of

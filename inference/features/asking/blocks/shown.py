@@ -1,4 +1,4 @@
-"""The load that a block puts on the ports of a mapping: the table of its instructions, and the picture."""
+"""Basic blocks as pages show them: instructions, predictions, and what a run has measured so far."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import Any
 from django.http import HttpRequest
 
 from inference.core.core_model import Assumptions
-from inference.core.mapping import Uops
 from inference.core.protocols import Json
-from inference.features.asking.blocks.query import BlockLoad, BlockPrediction, predictions_of, scheme_rows
+from inference.features.asking.blocks.query import BlockPrediction, predictions_of, scheme_rows
 from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
-from inference.features.library.experiments.picture import picture
 from inference.features.running.runs.asked import links
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.features.running.runs.record import RunRecord
@@ -21,45 +19,8 @@ from inference.isa.blocks import Block, block_of_hex, isa_beside
 from inference.isa.blocks.frames import iteration_of
 from inference.measuring.blocks import LOOP
 from inference.models import ISA, Machine, Run
-from inference.storage.judging import grounds_of
+from inference.storage.instruction_sets import code_isa
 from inference.web.requests import whole_number
-
-SHADES = 4
-"""Steps from no load to the load of the busiest port."""
-
-
-def load_context(block: Block, load: BlockLoad) -> dict[str, Any]:
-    """What `inference/blocks/load.html` needs."""
-    drawn = picture(load.schedule, load.experiment.terms)
-    letters = {text: letter for letter, text, _ in drawn.schemes}
-    return {"load": load, "drawing": drawn, "load_rows": list(_rows(block, load, letters))}
-
-
-def _rows(
-    block: Block, load: BlockLoad, letters: dict[str, str]
-) -> Sequence[tuple[str, str, Uops | None, list[tuple[float, int]], Sequence[str]]]:
-    """Letter in the picture, text, µops, per port (cycles, shade), and what other results say instead, of
-    every instruction."""
-    grounds = grounds_of(load.mapping, load.experiment.schemes)
-    most = max((max(one.ports) for one in load.instructions if one.ports), default=0.0)
-    return [
-        (
-            letters.get(one.scheme, ""),
-            text,
-            one.uops,
-            [(cycles, _shade(cycles, most)) for cycles in one.ports or ()],
-            grounds.conflict_words(one.scheme),
-        )
-        for (_, text), one in zip(block.listing, load.instructions, strict=True)
-    ]
-
-
-def _shade(cycles: float, most: float) -> int:
-    """0 for no load, else 1 to `SHADES`."""
-    return 0 if cycles <= 0 else max(1, round(SHADES * cycles / most))
-
-
-# A basic block as pages show it: instructions with their schemes, what is predicted, what was measured.
 
 
 @dataclass(frozen=True)
@@ -115,7 +76,7 @@ def shown(
                 compared,
                 block.obstacle(),
                 result,
-                iteration_of(block).words,
+                "" if block.closing is None else iteration_of(block).words,
                 reason,
             )
         )
@@ -124,7 +85,7 @@ def shown(
 
 def _reasons(blocks: Sequence[Block], mode: str) -> Sequence[BlockReason | None]:
     newest = usable_core_models().first() if blocks else None
-    if newest is None:
+    if newest is None or code_isa(newest.isa) != blocks[0].isa:
         return [None] * len(blocks)
     return reasons_of(blocks, newest, Assumptions(in_loop=mode == LOOP))
 
@@ -150,9 +111,6 @@ def _change(predicted: float, result: Json) -> float | None:
     if result.get("state") != "settled" or not measured:
         return None
     return 100 * (predicted - float(measured)) / float(measured)
-
-
-# What a run over basic blocks has measured so far, from its journal.
 
 
 PAGE = 10

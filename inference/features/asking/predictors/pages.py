@@ -1,4 +1,4 @@
-"""The forms of the pages about predictors."""
+"""The pages of predictors: those that there are with a box to try them, and the form to add one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.panels import PanelPlace, shown_panels
-from inference.web.presentation import describe_fields
+from inference.web.request_fields import describe_fields
 
 _LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
 """Options of programs that change no number."""
@@ -168,9 +168,6 @@ def _field(entry: dataclasses.Field[Any]) -> forms.Field:
         widget=forms.TextInput(attrs={"spellcheck": "false", "autocapitalize": "off"}),
         **shown,
     )
-
-
-# Pages: the predictors that there are and a box to try them; the form to add one.
 
 
 _PROBE = "4801d8"

@@ -1,4 +1,4 @@
-"""For which processor a predictor answers, and which one tools are asked for by default."""
+"""For which processors predictors answer, and which one tools are asked for by default."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS
 from inference.predictors.processor_names import names_of_processor, processor_option, processors_named
 from inference.storage.instruction_sets import core_of
-
-# The processor at hand.
 
 
 def processor_of_machine(row: Machine) -> str:
@@ -31,9 +29,6 @@ def processor_here() -> str:
     return next(filter(None, map(processor_of_machine, listed)), "")
 
 
-# Options of tools for a processor.
-
-
 def options_for(kind: str, options: Mapping[str, Any], processor: str) -> list[Json]:
     """A tool's options with a processor, the best first; the same alone where it has no such option.
 
@@ -43,9 +38,6 @@ def options_for(kind: str, options: Mapping[str, Any], processor: str) -> list[J
     if not option or not processor or option in options:
         return [dict(options)]
     return [{**options, option: name} for name in names_of_processor(kind, processor)]
-
-
-# What predictors answer for.
 
 
 def different_processors(rows: Iterable[Predictor]) -> dict[str, list[str]]:

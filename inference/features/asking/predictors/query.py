@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,25 +16,20 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.answers import DatabaseAnswers, StraightAnswers
 from inference.features.asking.predictors.processors import options_for, processor_here
 from inference.features.asking.predictors.stored_kinds import (
-    LISTED,
-    MEASURING,
     STORED_KINDS,
     measured,
     reason_against,
     shared,
 )
-from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.blocks import body_of
-from inference.isa.targets import names_with_blocks
-from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel, identity_key
 from inference.models import Predictor as PredictorRow
-from inference.predictors import core_model, machine, mapping
+from inference.models import identity_key
+from inference.predictors import machine, mapping
 from inference.predictors.kinds import KINDS, FoundKind, PredictorKind
 from inference.predictors.permission import WHO_CHOOSES
 from inference.predictors.protocol import Predictor, PredictorError
 from inference.predictors.remembering import Remembering
 from inference.runs.kinds import Task
-from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.names import free_name
 
 QUESTION = "ask"
@@ -291,121 +286,6 @@ def _difference(before: Json, now: Json) -> str:
     changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return "; ".join(
         f"{name} was {json.dumps(before.get(name))} and is {json.dumps(now.get(name))}" for name in changed
-    )
-
-
-# Who can be asked about a block, found out without opening mappings or waiting for machines.
-
-
-USUAL_MAPPINGS = 8
-"""So many of the newest mappings are asked unless somebody says otherwise."""
-
-
-@dataclass(frozen=True)
-class OfferedPredictor:
-    """A predictor: `text` is what `campaigning.predictors.chosen` takes, `label` what people call it.
-
-    `usual`: it is asked unless somebody says otherwise. `fixed`: it was stored with options of its own.
-    """
-
-    text: str
-    label: str
-    note: str = ""
-    usual: bool = True
-    fixed: bool = True
-
-
-@dataclass(frozen=True)
-class Offers:
-    """Who can be asked, by what they are; `machines` measure."""
-
-    tools: list[OfferedPredictor]
-    core_models: list[OfferedPredictor]
-    mappings: list[OfferedPredictor]
-    machines: list[OfferedPredictor]
-
-    @property
-    def all(self) -> list[OfferedPredictor]:
-        """Machines first: what they say is what the others try to say."""
-        return [*self.machines, *self.core_models, *self.tools, *self.mappings]
-
-
-def offers() -> Offers:
-    """What can be asked now (a bounded number of queries, whatever there is)."""
-    found = listed(KINDS)
-    own = PredictorRow.objects.filter(kind__in=(mapping.KIND, machine.KIND)).order_by("name")
-    special = [row for row in own if row.askable and set(row.options) != {row.kind}]
-    return Offers(
-        tools=[_tool(one) for one in found if one.usable],
-        core_models=[_core_model(row) for row in usable_core_models()[:LISTED]],
-        mappings=[*_mappings(), *_stored(special, mapping.KIND)],
-        machines=[*_machines(), *_stored(special, machine.KIND)],
-    )
-
-
-def named(texts: Sequence[str]) -> list[PredictorRow]:
-    """The stored configurations of some offers, by their texts or labels, made where there are none.
-
-    Raises `PredictorError` for any other text: it could name any program of this computer.
-    """
-    known: dict[str, OfferedPredictor] = {}
-    for one in offers().all:
-        known |= {one.label: one, one.text: one}
-    strangers = [text for text in texts if text not in known]
-    if strangers:
-        missing = f"there is no predictor {strangers[0]!r} that can be asked here"
-        raise PredictorError(reason_against(strangers[0]) or missing)
-    return list(dict.fromkeys(chosen(known[text].text) for text in texts))
-
-
-def _tool(one: Listed) -> OfferedPredictor:
-    """One that somebody has configured is asked; one that a question has made is offered."""
-    configured = one.row is not None and one.row.origin == PredictorRow.Origin.CONFIGURED
-    usual, note = configured or not one.apart, "" if one.apart else one.version
-    return OfferedPredictor(one.name, one.name, note, usual=usual, fixed=one.apart)
-
-
-def _stored(rows: Iterable[PredictorRow], kind: str) -> list[OfferedPredictor]:
-    """Configured with options that are not as usual; they are asked where somebody wants them."""
-    return [OfferedPredictor(row.name, row.name, usual=False) for row in rows if row.kind == kind]
-
-
-def _mappings() -> list[OfferedPredictor]:
-    rows = [
-        row
-        for model in (PortMapping, ResourceMapping)
-        for row in model._default_manager.filter(isa__name__in=names_with_blocks())
-        .order_by("-id")
-        .values_list("created", "name")[:LISTED]
-    ]
-    return [
-        OfferedPredictor(
-            written(mapping.KIND, {"mapping": name}), f"mapping {name}", usual=number < USUAL_MAPPINGS
-        )
-        for number, (_, name) in enumerate(sorted(rows, reverse=True)[:LISTED])
-    ]
-
-
-def _core_model(row: StoredCoreModel) -> OfferedPredictor:
-    text = written(core_model.KIND, {"model": row.name})
-    return OfferedPredictor(text, f"core model {row.name}", row.machine.cpu if row.machine else "")
-
-
-def _machines() -> list[OfferedPredictor]:
-    rows = (
-        Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING)
-        .select_related("isa")
-        .order_by("name")
-    )
-    return [_machine(row) for row in rows[:LISTED] if not obstacle_to_measuring(row)]
-
-
-def _machine(row: Machine) -> OfferedPredictor:
-    """One that is away is asked where somebody wants it: the question waits until it is back."""
-    here = row.kind == Machine.Kind.SIMULATED or row.is_online()
-    note = row.cpu if here else "away"
-    return OfferedPredictor(
-        written(machine.KIND, {"machine": row.name}), f"machine {row.name}", note, usual=here
     )
 
 

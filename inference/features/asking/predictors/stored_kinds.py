@@ -13,8 +13,8 @@ import numpy.typing as npt
 from django.conf import settings
 
 from inference.agent.protocol import Result, Settings
-from inference.core.events import PacedReporter
-from inference.core.predicting import ThroughputModel as ExperimentPredictor
+from inference.core.pacing import PacedReporter
+from inference.core.predicting import ThroughputModel
 from inference.core.tables import ExperimentTable
 from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.blocks import Block
@@ -29,13 +29,14 @@ from inference.predictors.kinds import FoundKind, PredictorKind
 from inference.predictors.protocol import Predictor, PredictorError
 from inference.predictors.shared_out import AskedHere, SharedOut
 from inference.runs.errors import JobError
-from inference.runs.execute import open_cluster
+from inference.runs.executors import open_cluster
 from inference.runs.kinds import Task
 from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.runs.machines.measurer import identity_of, simulated_machine
+from inference.runs.machines.measurer import identity_of
+from inference.runs.machines.simulated import simulated_machine
 from inference.storage.core_models import core_model_of, fused_pairs
-from inference.storage.resource_mappings import load_predictor
+from inference.storage.resource_mappings import load_model
 from inference.storage.rows import digest_of
 
 LISTED = 50
@@ -59,8 +60,8 @@ def _of_row(row: PortMapping | ResourceMapping, settings: mapping.MappingSetting
     if obstacle := obstacle_to_blocks(row.name, row.isa.name):
         raise PredictorError(obstacle)
     content = digest_of(row) if isinstance(row, PortMapping) else f"resource mapping {row.pk}"
-    predictor = load_predictor(row) if settings.r_max is not None else _Loaded(row)
-    return mapping.MappedBlocks(row.name, predictor, settings, content, partial(fused_pairs, row.machine_id))
+    model = load_model(row) if settings.r_max is not None else _Loaded(row)
+    return mapping.MappedBlocks(row.name, model, settings, content, partial(fused_pairs, row.machine_id))
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ class _Loaded:
         return self._predictor.cycles(table)
 
     @cached_property
-    def _predictor(self) -> ExperimentPredictor:
-        return mapping.with_loops(load_predictor(self.row))
+    def _predictor(self) -> ThroughputModel:
+        return mapping.with_loops(load_model(self.row))
 
 
 def unmeasured(settings: machine.MachineSettings) -> machine.MeasuredBlocks:
@@ -242,11 +243,8 @@ STORED_KINDS = {
 """{name: kind} of all that needs the database."""
 
 
-# Predictors of runs, asked on the workers of the installation's Dask cluster where it has one.
-
-
 def shared(predictor: Predictor, row: PredictorRow, task: Task) -> Predictor:
-    """The predictor of a row, for a run: itself, or one that asks the cluster and has it as a spare."""
+    """The predictor of a row, for a run: itself, or one that asks the cluster and has it as a fallback."""
     if not settings.DASK:
         return predictor
     with ExitStack() as stack:

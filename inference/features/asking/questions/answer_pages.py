@@ -17,8 +17,8 @@ from inference.features.asking.blocks.query import scheme_rows
 from inference.features.asking.blocks.shown import rows_of
 from inference.features.asking.predictors.modes import mode_asked
 from inference.features.asking.predictors.processors import different_processors
-from inference.features.asking.questions.job import memory_question
-from inference.features.asking.questions.pages import ports_context
+from inference.features.asking.questions.memory import MemoryTable, memory_question, memory_table
+from inference.features.asking.questions.ports import ports_context
 from inference.features.asking.questions.query import (
     KIND,
     PredictorAnswer,
@@ -27,6 +27,7 @@ from inference.features.asking.questions.query import (
     asked_predictors,
     lines_of,
     memory_run,
+    names_in,
     said_of,
 )
 from inference.features.asking.questions.why import why_of, with_closest
@@ -36,15 +37,16 @@ from inference.isa.blocks import BlockName, block_of_bytes, isa_beside
 from inference.isa.blocks.listing import intel_or_digits
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, Predictor, Run
-from inference.predictors.memory_variants import Memory, variants
+from inference.predictors.memory_variants import variants
 from inference.predictors.odd_answers import apart, odd_answers
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web import panels
+from inference.web.file_answers import table_answer
 from inference.web.origins import origins_of
 from inference.web.paging import Order
 from inference.web.panels import Context, PanelPlace
-from inference.web.requests import table_answer, whole_number
+from inference.web.requests import whole_number
 
 PAGE_SIZE = 25
 NO_BLOCK = BlockName(DEFAULT, b"")
@@ -66,12 +68,6 @@ class BlockQuestion:
     def lines(self, name: BlockName = NO_BLOCK) -> list[PredictorAnswer]:
         """What each says of a block."""
         return lines_of(self.predictors, self.said, name)
-
-
-def names_in(run: Run) -> list[BlockName]:
-    """The blocks of a question, in the order asked."""
-    isa = isa_beside(run.config)
-    return [BlockName(isa, bytes.fromhex(text)) for text in run.config["blocks"]]
 
 
 def _question(pk: int) -> BlockQuestion:
@@ -257,70 +253,8 @@ def answers_csv(request: HttpRequest, pk: int) -> HttpResponse:
         cycles = [line.cycles for line in question.lines(block)]
         rows.append([block.hex, *(-1.0 if one is None else one for one in cycles)])
     names = [line.name for line in question.lines()]
-    return table_answer(written(["bb", *names], rows), question.run.name, question=question.run.name)
-
-
-# What predictors make of memory dependencies, as Table 8.4 of the thesis shows it.
-
-
-ALIKE = 0.1
-"""Numbers within this relative distance are called the same in words."""
-
-
-@dataclass(frozen=True)
-class MemoryRow:
-    """A predictor with what it says of each variant, and what that means."""
-
-    line: PredictorAnswer
-    cells: list[tuple[Memory, PredictorAnswer]]
-    reading: str
-
-
-@dataclass(frozen=True)
-class MemoryTable:
-    """The answers to a question about variants; `variants`: of each, how it differs and its instructions."""
-
-    run: Run
-    variants: list[tuple[Memory, tuple[str, ...]]]
-    rows: list[MemoryRow]
-    ended: bool
-
-
-def memory_table(
-    run: Run, predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid]
-) -> MemoryTable:
-    """The table of a run that `campaigning.memory` has described: its blocks are in the order of `Memory`."""
-    names = names_in(run)
-    columns = [lines_of(predictors, said, name) for name in names]
-    rows = [
-        MemoryRow(cells[0], list(zip(Memory, cells, strict=True)), reading(cells))
-        for cells in zip(*columns, strict=True)
-    ]
-    variants = [
-        (kind, intel_or_digits(name.code, name.isa)) for kind, name in zip(Memory, names, strict=True)
-    ]
-    return MemoryTable(run, variants, rows, run.state in Run.FINAL)
-
-
-def reading(cells: tuple[PredictorAnswer, ...]) -> str:
-    """What a predictor's numbers for same address, other offset and other base say in words."""
-    cycles = [cell.cycles for cell in cells]
-    if any(one is None for one in cycles):
-        return ""
-    same, offset, base = (one or 0.0 for one in cycles)
-    if _alike(same, offset) and _alike(same, base):
-        return "makes no difference between them"
-    if _alike(offset, base) and same > base:
-        return "waits where the address is the same"
-    if _alike(same, offset) and same > base:
-        return "waits unless the base is another"
-    if _alike(same, base) and same > offset:
-        return "waits unless the offset tells that it is another place"
-    return "each is another case"
-
-
-def _alike(one: float, other: float) -> bool:
-    return abs(one - other) <= ALIKE * max(one, other)
+    about = {"question": question.run.name, "instruction set": isa_beside(question.run.config)}
+    return table_answer(written(["bb", *names], rows), question.run.name, **about)
 
 
 def answers_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 
 from inference.core.core_model import Assumptions
 from inference.core.errors import InvalidInputError
-from inference.features.asking.blocks.query import BlockLoad, load_of
+from inference.features.asking.blocks.port_load import BlockLoad, load_of
 from inference.features.asking.predictors.choosing import check_processor, chosen_on, in_words
 from inference.features.asking.predictors.modes import (
     AS_NAMED,
@@ -24,7 +24,7 @@ from inference.features.asking.predictors.modes import (
 )
 from inference.features.asking.predictors.processors import different_processors
 from inference.features.asking.questions.asking import ask
-from inference.features.asking.questions.job import with_switch
+from inference.features.asking.questions.memory import with_switch
 from inference.features.learning.core_model.query import reasons_of, usable_core_models
 from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.csv_cells import written
@@ -40,7 +40,7 @@ from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name
-from inference.web.data_command import add_piece_option, blocks_of_file
+from inference.web.code_files import add_piece_option, blocks_of_file
 
 MOST_BLOCKS = 100_000
 _SHOWN = 44

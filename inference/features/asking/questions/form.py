@@ -1,4 +1,4 @@
-"""The part of a form that says who is asked about basic blocks."""
+"""The forms of questions about basic blocks: who is asked, which blocks, and how machines surround them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.features.asking.predictors.choosing import known_on, processor_field
 from inference.features.asking.predictors.modes import mode_field
-from inference.features.asking.predictors.query import OfferedPredictor, Offers, chosen, offers
+from inference.features.asking.predictors.offers import OfferedPredictor, Offers, offers
+from inference.features.asking.predictors.query import chosen
 from inference.features.asking.predictors.stored_kinds import reason_against
 from inference.isa.blocks import Block, BlockError, BlocksOfText, isa_beside, read
 from inference.isa.start_values import START
@@ -20,7 +21,7 @@ from inference.models import Predictor
 from inference.predictors import machine
 from inference.predictors.protocol import PredictorError
 from inference.storage.names import NOTE_LIMIT
-from inference.web.presentation import describe_fields
+from inference.web.request_fields import describe_fields
 
 _LONGEST = 300
 """Characters of the text of an offer."""
@@ -77,7 +78,7 @@ class ChoosingForm(forms.Form):
                 self._take(offer)
 
     def text_of(self, offer: OfferedPredictor) -> str:
-        """What `campaigning.predictors.chosen` is told of an offer that was chosen."""
+        """What `inference.features.asking.predictors.query.chosen` is told of an offer that was chosen."""
         return offer.text
 
     def _take(self, offer: OfferedPredictor) -> None:
@@ -85,9 +86,6 @@ class ChoosingForm(forms.Form):
             self.rows.append(chosen(self.text_of(offer)))
         except PredictorError as error:
             self.add_error("predictors", f"{offer.label}: {error}")
-
-
-# What is asked of basic blocks: the blocks, who says something of them, and how machines surround them.
 
 
 TEXT_LIMIT = 100_000

@@ -10,15 +10,12 @@ from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, rows_in_mode
-from inference.features.asking.predictors.query import MOST_PREDICTORS, row_for
+from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.asking import ask
 from inference.features.asking.questions.query import ANSWERS, KIND, PredictorSaid, said_document
-from inference.isa.blocks import BlockError, BlockName, block_of_hex, isa_beside
+from inference.isa.blocks import BlockError, block_of_hex, isa_beside
 from inference.isa.targets import DEFAULT
 from inference.models import Predictor, Run
-from inference.predictors.llvm import mca
-from inference.predictors.memory_variants import variants
-from inference.predictors.protocol import PredictorError
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.journal import Entry
@@ -106,44 +103,3 @@ def _blocks(given: Sequence[str], isa: str) -> list[str]:
         except BlockError as error:
             raise ConfigError(f"blocks, number {number}: {error}") from error
     return found
-
-
-# What predictors make of dependencies through memory: the question of Table 8.4 about any block.
-
-
-ABOUT = "memory"
-"""In what a run is about: the machine code, in hexadecimal digits, of the block that was varied."""
-
-MAY_ALIAS = "-noalias=false"
-"""llvm-mca's switch for: any two accesses to memory may be to the same place."""
-
-
-def memory_question(predictors: Sequence[Predictor], name: BlockName, **about: int) -> Json:
-    """The description of a run of kind `ask` about the block's variants, in the order of `Memory`.
-
-    `about`: where it is asked from, `asked` a run of this kind and `block` the number of the block there.
-
-    Raises `InvalidInputError` for a block whose addresses cannot be varied.
-    """
-    found = variants(name.code, name.isa)
-    return {
-        "predictors": [row.pk for row in with_switch(predictors)],
-        "isa": name.isa,
-        "blocks": [one.hex() for one in found.code.values()],
-        "about": {ABOUT: name.hex, **about},
-    }
-
-
-def with_switch(predictors: Sequence[Predictor]) -> list[Predictor]:
-    """These, and behind each llvm-mca the same that assumes accesses to memory to alias."""
-    found: list[Predictor] = []
-    for row in predictors:
-        found.append(row)
-        flags = str(row.options.get("flags") or "")
-        if row.askable and row.kind == mca.KIND and "noalias" not in flags:
-            try:
-                options = {**row.options, "flags": f"{flags} {MAY_ALIAS}".strip()}
-                found.append(row_for(row.kind, options, may_choose=True))  # the rest is as it was stored
-            except PredictorError:
-                continue  # it is not here any more, which it will say itself when it is asked
-    return list(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""The part of a block's page about ports: a chosen mapping, the load of each instruction, the picture."""
+"""The page where basic blocks are pasted: decoded at once; predicted and measured by a run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from inference.features.asking.blocks.query import describing, load_of
-from inference.features.asking.blocks.shown import load_context, shown
+from inference.features.asking.blocks.shown import shown
 from inference.features.asking.predictors.modes import mode_asked
 from inference.features.asking.predictors.query import all_kinds, written
 from inference.features.asking.questions.form import SURROUNDINGS, BlockForm
@@ -24,30 +23,8 @@ from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping
-from inference.web.requests import row_named, start_run, whole_number
-
-
-def ports_context(
-    request: HttpRequest, block: Block, isa: ISA | None, schemes: dict[str, int]
-) -> dict[str, Any]:
-    """What `inference/questions/ports.html` needs; `schemes`: {text: row id} of the block (three queries)."""
-    choices = [] if isa is None else describing(schemes.values(), isa)
-    wanted = whole_number(request, "mapping")
-    chosen = next((one for one in choices if one.mapping.pk == wanted), choices[0] if choices else None)
-    load = None if chosen is None else load_of(block, chosen.mapping)
-    context: dict[str, Any] = {
-        "choices": choices,
-        "distinct": len(block.terms),
-        "load": load,
-        "no_such_mapping": wanted is not None and (chosen is None or chosen.mapping.pk != wanted),
-    }
-    if load is not None:
-        context |= load_context(block, load)
-    return context
-
-
-# The page where basic blocks are pasted: decoded at once; predicted and measured by a run.
-
+from inference.web.requests import row_named, whole_number
+from inference.web.run_forms import start_run
 
 MOST_SHOWN = 20
 """Blocks decoded on the page; a run may have more."""
@@ -157,6 +134,7 @@ def _measure(request: HttpRequest, form: BlockForm) -> HttpResponse:
     row = Machine.objects.get(name=form.machines[0].options["machine"])
     config = {
         "machine": row.pk,
+        "isa": form.blocks[0].isa,
         "blocks": [block.hex for block in form.blocks],
         "options": form.options().as_json(),
     }

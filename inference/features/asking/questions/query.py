@@ -1,4 +1,4 @@
-"""What runs of kind `ask` were told, while they go on and afterwards."""
+"""What runs of kind `ask` were told, while they go on and afterwards, of all blocks and of each."""
 
 from __future__ import annotations
 
@@ -55,9 +55,6 @@ def asked_about(about: Json) -> QuestionAnswers:
         tuple(run for run in runs if run.state not in Run.FINAL),
         runs[0] if runs[0].state == Run.State.FAILED else None,
     )
-
-
-# What was said of one block: a line for each predictor that was asked, answered or not.
 
 
 @dataclass(frozen=True)
@@ -179,11 +176,6 @@ def memory_questions(runs: Sequence[Run]) -> dict[int, RunOrigin]:
     return origins
 
 
-# What a run of kind `ask` tells of each predictor: an event of its journal.
-#
-# {"predictor": 3, "name": "llvm-mca 19 · haswell", "error": "", "answers": as `sample_document` writes them}
-
-
 KIND = QUESTION
 
 ANSWERS = "answers"
@@ -192,7 +184,11 @@ ANSWERS = "answers"
 
 @dataclass(frozen=True)
 class PredictorSaid:
-    """What one predictor, by its id, said: {machine code: answer}, or why it said nothing."""
+    """What one predictor, by its id, said: {machine code: answer}, or why it said nothing.
+
+    In a journal: {"predictor": 3, "name": "llvm-mca 19 · haswell", "error": "", "answers": …}, the latter as
+    `sample_document` writes them.
+    """
 
     predictor: int
     name: str
@@ -216,3 +212,9 @@ def read_said(given: Json) -> PredictorSaid:
     samples = read_samples(given["answers"], 1, "answers")
     said = {sample.code: sample.answers[0] for sample in samples}
     return PredictorSaid(given["predictor"], given["name"], said, given["error"])
+
+
+def names_in(run: Run) -> list[BlockName]:
+    """The blocks of a question, in the order asked."""
+    isa = isa_beside(run.config)
+    return [BlockName(isa, bytes.fromhex(text)) for text in run.config["blocks"]]

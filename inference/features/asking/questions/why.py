@@ -18,6 +18,7 @@ from inference.isa.blocks import Block
 from inference.isa.blocks.accesses import name_of_location
 from inference.measuring.blocks import LOOP, MODES
 from inference.models import StoredCoreModel
+from inference.storage.instruction_sets import code_isa
 from inference.web.requests import one_of, whole_number
 
 SHADES = 8
@@ -69,7 +70,7 @@ def why_of(request: HttpRequest, block: Block, usual: str) -> WhyView | None:
     Args:
         usual: The mode in which the others were asked.
     """
-    models = tuple(usable_core_models()[:50])
+    models = tuple(row for row in usable_core_models()[:50] if code_isa(row.isa) == block.isa)
     if not models:
         return None
     wanted = whole_number(request, "model")

@@ -43,8 +43,6 @@ class AccuracyCheckJob:
     moment may be disturbed for all that it takes.
     """
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()

@@ -24,9 +24,10 @@ from inference.formats.csv_cells import written
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, BlockColumn, Machine, Predictor, Run
 from inference.storage.names import NOTE_LIMIT
-from inference.web.presentation import describe_fields
-from inference.web.request_fields import number_field
-from inference.web.requests import start_run, table_answer, whole_number
+from inference.web.file_answers import table_answer
+from inference.web.request_fields import describe_fields, number_field
+from inference.web.requests import whole_number
+from inference.web.run_forms import start_run
 from inference.web.small_maps import DeviationBin, cells_of
 
 
@@ -120,9 +121,6 @@ _HEADS = (
     *("pearson", "kendall", "within_10_percent", "more_than_3_percent_above"),
     *("judgement", "reasons"),
 )
-
-
-# The form.
 
 
 class AccuracyCheckForm(ChoosingForm):

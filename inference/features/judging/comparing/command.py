@@ -13,18 +13,16 @@ from django.core.management.base import CommandError
 
 from inference.core.deviating import Deviation, Sampling
 from inference.core.errors import InvalidInputError
-from inference.core.holdout import MIX_LENGTH
 from inference.core.identity import MappingComparison, SchemeRelation
 from inference.core.mapping import described
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
+from inference.core.random_mixes import MIX_LENGTH
+from inference.features.judging.comparing.deviation_query import Model, deviation_of, require_same_isa
 from inference.features.judging.comparing.query import (
     DifferingExperiment,
-    Model,
     comparison_head,
-    deviation_of,
     differences_first,
-    require_same_isa,
     up_to_hidden,
     witnesses,
     write_comparison_csv,

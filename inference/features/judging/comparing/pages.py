@@ -18,20 +18,14 @@ from django.shortcuts import get_object_or_404
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from inference.core.deviating import Deviation, Sampling
-from inference.core.errors import InvalidInputError
 from inference.core.identity import ComparedScheme, MappingComparison, SchemeRelation
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.metrics import Unit
+from inference.features.judging.comparing.deviation_query import beside_loads, described_loads, loads_summary
+from inference.features.judging.comparing.deviation_section import deviation_section
 from inference.features.judging.comparing.query import (
     DifferingExperiment,
-    Model,
-    beside_loads,
     comparison_head,
-    described_loads,
-    deviation_of,
     differences_first,
-    loads_summary,
     up_to_hidden,
     witnesses,
     write_comparison_csv,
@@ -40,16 +34,15 @@ from inference.features.learning.explained.query import ReferenceContradiction, 
 from inference.features.library.experiments.query import Singleton, measured_singletons
 from inference.features.library.mappings.compared import comparison_of, summary
 from inference.features.library.mappings.query import comparable
-from inference.figures.heatmap import heat_map
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.storage.characterisations import KEY
 from inference.storage.rows import ids_of_schemes
+from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_in_memory
 from inference.web.presentation import COLOURS
-from inference.web.requests import file_answer, one_of, whole_number
-from inference.web.small_maps import cells_of
+from inference.web.requests import one_of, whole_number
 
 LABELS = {
     SchemeRelation.DIFFERENT: "different µops",
@@ -262,77 +255,6 @@ def mapping_compare_csv(request: HttpRequest, pk: int) -> HttpResponse:
     head = comparison_head(row, other)
     text = write_comparison_csv(comparison, differences_first(comparison.schemes), head)
     return file_answer(text, "text/csv", f"{row.name} and {other.name}", "csv")
-
-
-# How far two mappings are apart on random experiments: the section of the Compare tab.
-
-
-MOST = 20_000
-"""Experiments that a page asks for; the shell takes more."""
-
-FIELDS = ("experiments", "length", "seed", "unit", "r_max")
-
-
-def deviation_section(request: HttpRequest, row: PortMapping, other: Model) -> dict[str, Any]:
-    """The numbers, the map, and the form that asks for others."""
-    kept = {key: request.GET[key] for key in FIELDS if request.GET.get(key)}
-    context: dict[str, Any] = {
-        "units": [(unit.value, unit.label) for unit in Unit],
-        "most_experiments": MOST,
-        "deviation_fields": kept,
-        "other_fields": {
-            key: value for key, value in request.GET.items() if key not in (*FIELDS, "page", "cursor")
-        },
-    }
-    try:
-        sampling = _sampling(request)
-    except InvalidInputError as error:
-        return {**context, "sampling": Sampling(), "deviation_error": str(error)}
-    found = deviation_of(row, other, sampling)
-    context |= {"sampling": sampling, "deviation": found}
-    if not found.scores.n:
-        return context
-    drawn = heat_map(found.first, found.second)
-    return {
-        **context,
-        "deviation_cells": cells_of(drawn),
-        "deviation_bins": drawn.bins,
-        "deviation_limit": drawn.limit,
-        "deviation_outside": drawn.outside,
-        "unit_label": sampling.unit.label,
-        "furthest_url": _experiment_url(found, row),
-    }
-
-
-def _sampling(request: HttpRequest) -> Sampling:
-    """What the address asks for; `InvalidInputError` for what cannot be."""
-    usual = Sampling()
-    experiments = whole_number(request, "experiments", usual.experiments) or 0
-    if experiments > MOST:
-        raise InvalidInputError(f"at most {MOST:,} experiments here; the shell takes more")
-    return Sampling(
-        experiments=experiments,
-        length=whole_number(request, "length", usual.length) or 0,
-        seed=whole_number(request, "seed", usual.seed) or 0,
-        unit=Unit(one_of(request, "unit", tuple(Unit), usual.unit)),
-        r_max=_rate(request.GET.get("r_max", "").strip()),
-    )
-
-
-def _rate(text: str) -> float | None:
-    if not text:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInputError(f"R_max must be a number, not {text[:40]!r}") from None
-
-
-def _experiment_url(found: Deviation, row: PortMapping) -> str:
-    if found.furthest is None:
-        return ""
-    asked: dict[str, Any] = {"e": str(found.furthest.experiment), "isa": row.isa_id, "mapping": row.pk}
-    return f"{reverse('experiments')}?{urlencode(asked)}"
 
 
 urlpatterns = [

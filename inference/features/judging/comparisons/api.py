@@ -36,9 +36,10 @@ from inference.models import ComparedColumn, Comparison, Run
 from inference.web.api.answers import PredictorNames
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
+from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import HeatMapOut, Ref, SchemeText, Scores, Text, parameter, ref
+from inference.web.api.shapes import Ref, SchemeText, Scores, Text, parameter, ref
 from inference.web.validation import Id
 
 router = Router()

@@ -10,8 +10,7 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.judging.compared_points import Points
-from inference.core.predicting import ThroughputModel as Model
-from inference.core.predicting import predicted
+from inference.core.predicting import ThroughputModel, predicted
 from inference.core.tables import ExperimentTable
 from inference.features.asking.block_sets.columns import answers_of
 from inference.features.asking.predictors.query import opened
@@ -47,7 +46,7 @@ def tell_progress(task: Task, phase: str, done: int, total: int, unit: str, bega
 class ComparisonPass:
     """Goes through a set once: its points, and on the way what mappings and annotated tools say of them."""
 
-    def __init__(self, judge: ExperimentSet, models: Sequence[Model], tools: Sequence[str]) -> None:
+    def __init__(self, judge: ExperimentSet, models: Sequence[ThroughputModel], tools: Sequence[str]) -> None:
         self._judge = judge
         self._models = models
         self._tools = tools

@@ -39,7 +39,7 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.storage.resource_mappings import load_predictor
+from inference.storage.resource_mappings import load_model
 
 STAGES = ("read", "ask", "sum up")
 Kind = ComparedColumn.Kind
@@ -77,7 +77,7 @@ class ComparisonJob:
             _rows(PortMapping, config.mappings),
             _rows(ResourceMapping, config.resource_mappings),
         )
-        models = [load_predictor(row) for row in (*mappings, *resources)]
+        models = [load_model(row) for row in (*mappings, *resources)]
         reading = ComparisonPass(judge, models, config.tools)
         reading.add_all(task)
         points, table = reading.points, reading.table

@@ -1,4 +1,4 @@
-"""Between the rows of a comparison and its arrays.
+"""Between the rows of a comparison and its arrays, with the scores, biases and maps that pages need at once.
 
 Arrays travel as npz archives (`inference.core.checkpoint`), in the narrowest whole numbers that hold them: a
 million five-scheme mixes take about 20 MB, and 8 MB for each predictor.
@@ -129,9 +129,6 @@ def narrowed(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
 
 def _packed(arrays: Mapping[str, Array], facts: Json | None = None) -> bytes:
     return checkpoint.encode(Checkpoint(facts or {}, dict(arrays)))
-
-
-# What is kept of a column, so that no page has to go through its answers: scores, biases, heat maps.
 
 
 def summarised(points: Points, table: ExperimentTable, answers: ColumnCycles, common: Bools) -> Json:

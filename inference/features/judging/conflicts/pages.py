@@ -21,7 +21,8 @@ from inference.features.judging.conflicts.request import ConflictsBy, ConflictsR
 from inference.figures.conflicts import conflict_figure
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet
-from inference.web.requests import table_answer, whole_number
+from inference.web.file_answers import table_answer
+from inference.web.requests import whole_number
 from inference.web.validation import read
 
 LISTED = 60

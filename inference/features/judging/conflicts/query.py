@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from inference.core.arrays import Bools, Floats, Int64s
+from inference.core.conflict_matrix import ConflictMatrix, conflict_matrix
 from inference.core.experiment import MeasurementState
-from inference.core.pair_conflicts import ConflictMatrix, PairConflicts, conflict_matrix, conflicts_of
+from inference.core.pair_conflicts import PairConflicts, conflicts_of
 from inference.core.tables import ExperimentTable
 from inference.features.judging.conflicts.request import ConflictsBy, ConflictsRequest
 from inference.formats.csv_cells import written

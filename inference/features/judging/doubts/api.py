@@ -25,7 +25,8 @@ from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Cycles, Input, SchemeText, Uop, attachment, uops_json
+from inference.web.api.shapes import Cycles, Input, SchemeText, Uop, uops_json
+from inference.web.file_answers import attachment
 from inference.web.validation import Id, OneOf
 
 router = Router()

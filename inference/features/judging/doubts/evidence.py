@@ -12,7 +12,7 @@ from inference.core.experiment import Experiment
 from inference.core.identity import Distinction, MappingComparison, deciding_experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.features.judging.evaluations.query import worst_with
 from inference.features.learning.explained.query import rows_of
 from inference.features.library.mappings.compared import comparison_of
@@ -75,7 +75,7 @@ def again(
         found = [*_asked(row, doubt.scheme), *_witnessed(row, doubt.scheme)]
     elif doubt.kind is DoubtKind.MISPREDICTED and evaluation is not None:
         scheme = InstructionScheme.objects.select_related("isa").get(isa=row.isa_id, text=doubt.scheme)
-        ids, _ = worst_with(evaluation, scheme, MappingPredictor(load_mapping(row)))
+        ids, _ = worst_with(evaluation, scheme, PortMappingModel(load_mapping(row)))
         by_id = {each.id: each.value for each in measurements_of(Measurement.objects.filter(pk__in=ids))}
         found = [by_id[pk].experiment for pk in ids if pk in by_id]
     elif doubt.kind is DoubtKind.SLOTS and (padding := padding_of(row.isa.name)) is not None:

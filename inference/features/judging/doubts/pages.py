@@ -27,9 +27,10 @@ from inference.isa.search import SearchError
 from inference.models import InstructionScheme, Machine, PortMapping
 from inference.storage.evidence import KEY as SEARCHED
 from inference.storage.rows import ids_of_schemes
+from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import source_label
 from inference.web.paging import Order, page_in_memory
-from inference.web.requests import file_answer, whole_number
+from inference.web.requests import whole_number
 from inference.web.validation import RequestError, read
 
 PAGE = 25

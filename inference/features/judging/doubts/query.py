@@ -250,19 +250,15 @@ def _merged(found: Sequence[Doubt]) -> Iterator[Doubt]:
         yield Doubt(kind, scheme, words, same[0].here, others, max(each.size for each in same))
 
 
-# The doubts of a port mapping as CSV: a row for every doubt of every scheme.
-#
-#     kind,scheme,µops,other µops,why
-#
-# µops are written as on the pages, `2×[0,1] + 1×[5]`, several possibilities joined by " or "; cells are empty
-# where there are none.
-
-
 HEADER = ("kind", "scheme", "µops", "other µops", "why")
 
 
 def write_doubts_csv(doubts: Doubts, head: str = "") -> str:
-    """All of them, in their order, below the lines of `head`."""
+    """All of them as CSV, in their order, below the lines of `head`.
+
+    µops are written as on the pages, `2×[0,1] + 1×[5]`, several possibilities joined by " or "; cells are
+    empty where there are none.
+    """
     rows = (
         (
             LABELS[each.kind],

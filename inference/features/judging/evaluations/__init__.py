@@ -43,10 +43,10 @@ PRESENTATIONS = {"evaluate": _presentation}
 
 
 def _of_ports(request: HttpRequest, subject: ShownMapping) -> Context:
-    from inference.core.predicting import MappingPredictor  # noqa: PLC0415  pages load it, not every start
+    from inference.core.predicting import PortMappingModel  # noqa: PLC0415  pages load it, not every start
     from inference.features.judging.evaluations.pages import accuracy_tab  # noqa: PLC0415  as above
 
-    return accuracy_tab(request, subject.row, MappingPredictor(subject.value))
+    return accuracy_tab(request, subject.row, PortMappingModel(subject.value))
 
 
 def _of_resources(request: HttpRequest, subject: ShownResources) -> Context:

@@ -23,20 +23,11 @@ from inference.figures.heatmap import HeatMap
 from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
 from inference.storage.evaluations import evaluations_of, evaluations_on, listing_in
 from inference.storage.listing import WorstPredictions
-from inference.storage.resource_mappings import load_predictor
+from inference.storage.resource_mappings import load_model
 from inference.web.api.errors import ProblemError
+from inference.web.api.mapping_shapes import HeatMapOut, SchemeErrorOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
-from inference.web.api.shapes import (
-    HeatMapOut,
-    Ref,
-    SchemeErrorOut,
-    Scores,
-    Text,
-    Time,
-    Unit,
-    parameter,
-    ref,
-)
+from inference.web.api.shapes import Ref, Scores, Text, Time, Unit, parameter, ref
 from inference.web.paging import Order
 from inference.web.validation import Id
 
@@ -145,15 +136,15 @@ def list_worst(
 ) -> Any:
     """The 50 worst predictions: of all, with a scheme, or of the heat map's bin at `row` and `column`."""
     found = _evaluation_row(evaluation_id)
-    predictor = load_predictor(found.predictor)
+    model = load_model(found.predictor)
     if scheme is not None:
         wanted = get_object_or_404(InstructionScheme, pk=scheme, isa=found.predictor.isa_id)
-        ids, _ = worst_with(found, wanted, predictor)
-        return [predicted_json(each) for each in listed(predictor, ids, Units(found.unit))]
+        ids, _ = worst_with(found, wanted, model)
+        return [predicted_json(each) for each in listed(model, ids, Units(found.unit))]
     if (row is None) != (column is None):
         raise ProblemError(422, "A bin has a row and a column", where="query", right="both, or none")
     shown = _ids(listing_in(found), row, column)
-    return [predicted_json(each) for each in listed(predictor, shown, Units(found.unit))]
+    return [predicted_json(each) for each in listed(model, shown, Units(found.unit))]
 
 
 def _ids(listing: WorstPredictions, row: int | None, column: int | None) -> Sequence[int]:

@@ -16,7 +16,7 @@ from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.evaluating import StoredEvaluation, judge, store_evaluation
 from inference.storage.evaluations import scores_of, summary_of
-from inference.storage.resource_mappings import load_predictor
+from inference.storage.resource_mappings import load_model
 
 _PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {
     "mapping": PortMapping,
@@ -67,7 +67,7 @@ class EvaluateJob:
         """Predict, to be stored when the run is finished. Raises `JobError` where the rows are gone."""
         config = task.run.config
         predicts, experiment_set = _existing(config)
-        return partial(_store, config, judge(load_predictor(predicts), experiment_set, Unit(config["unit"])))
+        return partial(_store, config, judge(load_model(predicts), experiment_set, Unit(config["unit"])))
 
 
 def _field(config: Json) -> str:

@@ -27,8 +27,8 @@ from inference.features.judging.evaluations.query import (
     listed,
     worst_with,
 )
+from inference.figures.error_by_length import length_figure
 from inference.figures.heatmap import HeatMap
-from inference.figures.reach import length_figure
 from inference.isa.search import SearchError
 from inference.models import (
     ISA,
@@ -45,7 +45,8 @@ from inference.storage.rows import ids_of_schemes
 from inference.web.listed_mappings import evaluation_url
 from inference.web.menus import MenuPlace, entries_of
 from inference.web.paging import Order, page_in_memory
-from inference.web.requests import chosen_bin, one_of, row_number, start_or_tell, whole_number
+from inference.web.requests import chosen_bin, one_of, row_number, whole_number
+from inference.web.run_forms import start_or_tell
 
 HELD_OUT = "held-out"
 UNITS = tuple((unit.value, unit.label) for unit in Unit)
@@ -85,7 +86,7 @@ class ExperimentBin:
 
 
 def accuracy_tab(
-    request: HttpRequest, row: PortMapping | ResourceMapping, predictor: ThroughputModel
+    request: HttpRequest, row: PortMapping | ResourceMapping, model: ThroughputModel
 ) -> dict[str, Any]:
     """The chosen evaluation of what predicts, beside others on the same set; or a button to make it."""
     sources = _sources(row)
@@ -110,8 +111,8 @@ def accuracy_tab(
     if evaluation is None:
         return {**context, "waiting": _evaluation_run(row, chosen, unit)}
     listing = listing_in(evaluation)
-    of_scheme = scheme_experiments(request, evaluation, predictor)
-    found = None if of_scheme else _bin(request, evaluation, listing, predictor)
+    of_scheme = scheme_experiments(request, evaluation, model)
+    found = None if of_scheme else _bin(request, evaluation, listing, model)
     lengths = listing.lengths or ()
     return {
         **context,
@@ -121,7 +122,7 @@ def accuracy_tab(
         "heat_map": {"figure": HeatMap.from_json(evaluation.heat_map).figure(unit)},
         "bin": found,
         "of_scheme": of_scheme,
-        "worst": [] if found or of_scheme else listed(predictor, listing.worst, unit),
+        "worst": [] if found or of_scheme else listed(model, listing.worst, unit),
         "lengths": lengths if len(lengths) > 1 else (),
         "lengths_figure": length_figure(lengths),
         **schemes_context(request, row.isa, listing.schemes or ()),
@@ -166,23 +167,20 @@ def _evaluation_run(row: PortMapping | ResourceMapping, chosen: MeasurementsChoi
 
 
 def _bin(
-    request: HttpRequest, evaluation: Evaluation, listing: WorstPredictions, predictor: ThroughputModel
+    request: HttpRequest, evaluation: Evaluation, listing: WorstPredictions, model: ThroughputModel
 ) -> ExperimentBin | None:
     heat_map = HeatMap.from_json(evaluation.heat_map)
     place = chosen_bin(request, heat_map.bins)
     if place is None:
         return None
-    rows = listed(predictor, listing.bins.get(place, ()), Unit(evaluation.unit))
+    rows = listed(model, listing.bins.get(place, ()), Unit(evaluation.unit))
     return ExperimentBin(
         rows,
         heat_map.counts[place[0]][place[1]],
-        common=common_in(rows, evaluation, predictor),
+        common=common_in(rows, evaluation, model),
         measured=heat_map.bounds(place[1]),
         predicted=heat_map.bounds(place[0]),
     )
-
-
-# The schemes that a mapping predicts worst, and the experiments behind each of them.
 
 
 PAGE = 25
@@ -220,7 +218,7 @@ def schemes_context(request: HttpRequest, isa: ISA, errors: Sequence[SchemeError
 
 
 def scheme_experiments(
-    request: HttpRequest, evaluation: Evaluation, predictor: ThroughputModel
+    request: HttpRequest, evaluation: Evaluation, model: ThroughputModel
 ) -> OfScheme | None:
     """The experiments with the scheme that the address names, the worst predicted first."""
     pk = whole_number(request, "scheme")
@@ -228,11 +226,8 @@ def scheme_experiments(
         return None
     scheme = get_object_or_404(InstructionScheme, pk=pk, isa=evaluation.predictor.isa_id)
     unit = Unit(evaluation.unit)
-    ids, total = worst_with(evaluation, scheme, predictor)
-    return OfScheme(scheme, listed(predictor, ids, unit), total)
-
-
-# Starting an evaluation of whatever predicts from its page.
+    ids, total = worst_with(evaluation, scheme, model)
+    return OfScheme(scheme, listed(model, ids, unit), total)
 
 
 def start_evaluation(request: HttpRequest, row: PortMapping | ResourceMapping) -> HttpResponse:

@@ -60,7 +60,7 @@ def judgement_of(evaluation: Evaluation, listing: WorstPredictions) -> AccuracyJ
 
 
 def worst_with(
-    evaluation: Evaluation, scheme: InstructionScheme, predictor: ThroughputModel
+    evaluation: Evaluation, scheme: InstructionScheme, model: ThroughputModel
 ) -> tuple[list[int], int]:
     """Of the measurements with a scheme: the ids of the `LISTED` predicted worst, and how many there are."""
     if evaluation.experiment_set is not None:
@@ -68,7 +68,7 @@ def worst_with(
     else:
         assert evaluation.held_out_by is not None, "the database allows no evaluation without a source"
         chunks = held_out_of(evaluation.held_out_by, scheme)
-    compared = compare_chunks(predictor, chunks, Unit(evaluation.unit))
+    compared = compare_chunks(model, chunks, Unit(evaluation.unit))
     errors = np.abs(compared.predicted - compared.measured) / compared.measured
     worst = np.argsort(-errors, kind="stable")[:LISTED]
     return compared.kept[worst].tolist(), len(errors)
@@ -115,9 +115,6 @@ def tool_scores(experiment_set: ExperimentSet, tool: str, unit: Unit) -> tuple[S
     return found[tool].scores, found[tool].skipped
 
 
-# A few measurements beside what is predicted for them: the lists beside a heat map.
-
-
 @dataclass(frozen=True)
 class Predicted:
     """A stored measurement with a prediction, both numbers in the unit that was asked for."""
@@ -132,14 +129,14 @@ class Predicted:
         return 100 * (self.predicted - self.measured) / self.measured
 
 
-def listed(predictor: ThroughputModel, ids: Iterable[int], unit: Unit = Unit.CYCLES) -> list[Predicted]:
+def listed(model: ThroughputModel, ids: Iterable[int], unit: Unit = Unit.CYCLES) -> list[Predicted]:
     """The measurements with these row ids, in this order, predicted anew.
 
     Without those that have been deleted since the list was made, or have no prediction any more.
     """
     wanted = list(ids)
     found = measurements_of(Measurement.objects.filter(pk__in=wanted))
-    compared = compare(predictor, [entry.value for entry in found], unit)
+    compared = compare(model, [entry.value for entry in found], unit)
     numbers = zip(
         compared.kept.tolist(), compared.measured.tolist(), compared.predicted.tolist(), strict=True
     )
@@ -158,9 +155,7 @@ class BinCommon:
     predicted: float | None
 
 
-def common_in(
-    rows: Sequence[Predicted], evaluation: Evaluation, predictor: ThroughputModel
-) -> BinCommon | None:
+def common_in(rows: Sequence[Predicted], evaluation: Evaluation, model: ThroughputModel) -> BinCommon | None:
     """What listed experiments have in common; None where nothing."""
     values = [row.stored.value for row in rows]
     found = in_common([(each.experiment, each.cycles) for each in values if each.cycles is not None])
@@ -169,7 +164,7 @@ def common_in(
     if len(found.schemes) > 1:
         return BinCommon(found, None, None)
     alone = Experiment.of(found.schemes)
-    answers = compare(predictor, [Measured(alone, 1.0)], Unit.CYCLES).predicted
+    answers = compare(model, [Measured(alone, 1.0)], Unit.CYCLES).predicted
     settled = Measurement.objects.filter(
         experiment__isa=evaluation.predictor.isa_id,
         experiment__length=1,
@@ -179,9 +174,3 @@ def common_in(
     own = settled.filter(experiment_set=evaluation.experiment_set_id)
     cycles = [each for each in (own if own.exists() else settled).values_list("cycles", flat=True) if each]
     return BinCommon(found, median(cycles) if cycles else None, float(answers[0]) if len(answers) else None)
-
-
-# How far off an evaluation's predictions are for the experiments with each scheme, as it was stored.
-
-
-# What an inference run held out: the measurements behind an evaluation that has no set of its own.

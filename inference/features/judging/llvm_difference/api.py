@@ -18,7 +18,8 @@ from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import SchemeText, attachment, parameter
+from inference.web.api.shapes import SchemeText, parameter
+from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()

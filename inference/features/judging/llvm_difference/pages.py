@@ -20,8 +20,9 @@ from inference.predictors.llvm.releases import INSTALL, installed
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import core_of
+from inference.web.file_answers import file_answer
 from inference.web.paging import page_in_memory
-from inference.web.requests import file_answer, whole_number
+from inference.web.requests import whole_number
 
 
 class DifferenceForm(forms.Form):

@@ -11,8 +11,8 @@ def _job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from inference.features.judging.model_check.pages import check_words, model_checked  # noqa: PLC0415  pages load it
     from inference.features.judging.model_check.request import archived  # noqa: PLC0415  pages load it
+    from inference.features.judging.model_check.result_pages import check_words, model_checked  # noqa: PLC0415  pages load it
 
     return KindPresentation(words=check_words, page=model_checked, archived=archived)
 

@@ -17,8 +17,10 @@ from inference.models.scheme_search import texts_found
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
+from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import HeatMapOut, Ref, SchemeText, Scores, Text, attachment, ref
+from inference.web.api.shapes import Ref, SchemeText, Scores, Text, ref
+from inference.web.file_answers import attachment
 from inference.web.validation import Id, OneOf
 
 router = Router()

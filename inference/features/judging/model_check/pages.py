@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path, reverse
+from django.shortcuts import redirect, render
+from django.urls import path
 
-from inference.core.mapping import Uops
-from inference.core.metrics import Unit, score
-from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, AloneVerdict
 from inference.core.protocols import Json
-from inference.features.judging.model_check.query import TABLES, ModelCheck, model_check_of, reference_of
 from inference.features.judging.model_check.request import MOST_PERMUTATIONS, CheckConfig, check_effort
-from inference.features.learning.explained.query import usages_in
 from inference.features.learning.inferring.reference import documented_for
 from inference.features.machines.machines.query import machines, shown
 from inference.features.machines.measure.form import (
@@ -28,18 +21,12 @@ from inference.features.machines.measure.form import (
     chosen_schemes,
     schemes_config,
 )
-from inference.features.running.runs.asked import links, schemes_in_words
-from inference.features.running.runs.kind_presentation import DescriptionItem
-from inference.figures.heatmap import HeatMap, heat_map
-from inference.isa.search import SearchError
-from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
-from inference.models.scheme_search import texts_found
+from inference.models import Machine, PortMapping
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.request import MOST_MIXES
-from inference.storage.rows import ids_of_schemes
-from inference.web.paging import page_in_memory
 from inference.web.request_fields import number_field
-from inference.web.requests import one_of, start_run, table_answer, whole_number
+from inference.web.requests import whole_number
+from inference.web.run_forms import start_run
 
 
 class ReferenceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic as it runs
@@ -191,181 +178,6 @@ def _page(
     return render(request, "inference/model_check/new.html", context, status=400 if refused else 200)
 
 
-# The part of a run's page that shows how well the port mapping model describes a machine; its CSV files.
-
-
-HERE = "model-list"
-"""The region with the list of schemes, also the anchor that leads there."""
-
-WORDS = {
-    AloneVerdict.WITHIN: "within 10 %",
-    AloneVerdict.DISCREPANCY: "discrepancies",
-    AloneVerdict.EXCLUDED: "outside the model’s scope",
-    AloneVerdict.NO_PORTS: "without ports in the reference",
-    AloneVerdict.NOT_DESCRIBED: "not in the reference",
-    AloneVerdict.NOT_SETTLED: "not settled",
-    AloneVerdict.NOT_MEASURED: "not measurable here",
-}
-
-
-@dataclass(frozen=True)
-class CheckFilter:
-    """A verdict with the number of its schemes and the address of their list."""
-
-    verdict: AloneVerdict
-    words: str
-    count: int
-    chosen: bool
-
-
-@dataclass(frozen=True)
-class CheckedScheme:
-    """A scheme of the list, with the address of its page and what the reference documents."""
-
-    alone: Alone
-    url: str
-    uops: Uops | None
-
-    @property
-    def error(self) -> float | None:
-        """In per cent of the measurement."""
-        return None if self.alone.error is None else 100 * self.alone.error
-
-
-def model_checked(request: HttpRequest, run: Run, record: object) -> dict[str, Any]:
-    """What the template needs. The address may name a length, and which schemes are listed."""
-    check = model_check_of(run)
-    reference = reference_of(run)
-    summary = check.summary
-    length = _length(request, check)
-    figures = _figures(check, length) if run.config["reference"] is not None else {}
-    return {
-        "check": check,
-        "counted": summary,
-        "within_share": None if summary.share is None else 100 * summary.share,
-        "short_share": None if summary.short_share is None else 100 * summary.short_share,
-        "reference": reference,
-        "model_figures": figures,
-        "chosen_length": length,
-        "mixes_title": _title(length),
-        "orders": [
-            {**each, "percent": None if each["share"] is None else 100 * each["share"]}
-            for each in check.orders
-        ],
-        "orders_set": ExperimentSet.objects.filter(run=run, source="orders").first(),
-        **_listed(request, run, check, reference),
-    }
-
-
-def _length(request: HttpRequest, check: ModelCheck) -> int | None:
-    """The length whose heat map is shown: the one asked for, or the newest there is."""
-    known = [each["length"] for each in check.mixes if each["heat_map"]]
-    asked = one_of(request, "length", tuple(map(str, MIX_LENGTHS)))
-    if asked:
-        return int(asked)
-    return known[-1] if known else None
-
-
-def _title(length: int | None) -> str:
-    """Of the heat map of mixes."""
-    if length is None:
-        return "Mixes"
-    return f"Mixes of {length} instruction{'' if length == 1 else 's'}"
-
-
-def _figures(check: ModelCheck, length: int | None) -> Json:
-    """{name: what a heat map of the page needs}; those without a point are left out."""
-    compared = [(e.measured, e.modelled) for e in check.alone if e.compared and e.measured is not None]
-    short = [each for each in compared if each[0] <= SHORT_CYCLES]
-    figures: Json = {}
-    for name, points, on in (("short", short, "schemes of up to 3 cycles"), ("full", compared, "schemes")):
-        if points:
-            measured, modelled = zip(*points, strict=True)
-            limit = SHORT_CYCLES if name == "short" else None
-            figures[name] = {
-                "figure": heat_map(measured, modelled, limit=limit).figure(),
-                "scores": score(measured, modelled).as_json(),
-                "on": on,
-            }
-    for each in check.mixes:
-        if each["length"] == length and each["heat_map"]:
-            drawn = HeatMap.from_json(each["heat_map"]).figure(Unit.CPI)
-            told = {"figure": drawn, "scores": each["scores"], "on": "mixes"}
-            figures["mixes"] = {**told, "title": _title(length)}
-    return figures
-
-
-def _listed(
-    request: HttpRequest, run: Run, check: ModelCheck, reference: PortMapping | None
-) -> dict[str, Any]:
-    """A page of the schemes with the chosen verdict, the largest errors first."""
-    counts = check.summary.verdicts
-    wanted = AloneVerdict(one_of(request, "show", tuple(AloneVerdict), AloneVerdict.DISCREPANCY))
-    q = request.GET.get("q", "").strip()
-    context: dict[str, Any] = {
-        "choices": [
-            CheckFilter(verdict, words, counts[verdict], verdict is wanted)
-            for verdict, words in WORDS.items()
-        ],
-        "show": wanted.value,
-        "q": q,
-    }
-    isa = ISA.objects.filter(name=run.config["isa"]).first()
-    try:
-        sought = _search(q, isa)
-    except SearchError as error:
-        return {**context, "listing_error": str(error)}
-    found = [each for each in check.alone if each.verdict is wanted and sought(each.scheme)]
-    found.sort(key=lambda each: (-abs(each.error or 0.0), each.scheme))
-    page = page_in_memory(found, whole_number(request, "page", 0) or 0)
-    return {**context, "page": page, "listing_lines": _lines(page.rows, isa, reference)}
-
-
-def _search(q: str, isa: ISA | None) -> Callable[[str], bool]:
-    if not q or isa is None:
-        return lambda scheme: True
-    return texts_found(isa.pk, q).__contains__
-
-
-def _lines(shown: Sequence[Alone], isa: ISA | None, reference: PortMapping | None) -> list[CheckedScheme]:
-    if isa is None:
-        return [CheckedScheme(each, "", None) for each in shown]
-    ids = ids_of_schemes(isa.pk, (each.scheme for each in shown))
-    usages = {} if reference is None else usages_in(reference, ids.values())
-    return [
-        CheckedScheme(each, reverse("scheme", args=[ids[each.scheme]]), usages.get(ids[each.scheme]))
-        if each.scheme in ids
-        else CheckedScheme(each, "", None)
-        for each in shown
-    ]
-
-
-def run_csv(request: HttpRequest, pk: int, table: str) -> HttpResponse:
-    """A table of the page as a file."""
-    run = get_object_or_404(Run, pk=pk, kind="check-model")
-    return table_answer(TABLES[table](model_check_of(run)), f"{run.name} {table}", check=run.name)
-
-
-def check_words(run: Run) -> Iterator[DescriptionItem]:
-    """The description of such a run in words."""
-    config = run.config
-    yield DescriptionItem("Machine", links=links(Machine, "machine", [config["machine"]]))
-    if config["reference"] is None:
-        yield DescriptionItem("Reference", "none: 1/n cycles of a single µop")
-    else:
-        yield DescriptionItem("Reference", links=links(PortMapping, "mapping", [config["reference"]]))
-    yield DescriptionItem("Instruction set", config["isa"])
-    yield DescriptionItem("Schemes", schemes_in_words(config))
-    yield DescriptionItem("Mixes", f"{config['mixes']:,} of each length" if config["mixes"] else "none")
-    orders = f"{config['sequences']:,} mixes of each length in up to {config['permutations']} orders"
-    yield DescriptionItem("Orders", orders if config["sequences"] else "none")
-    yield DescriptionItem("Seed", str(config["seed"]))
-
-
 urlpatterns = [
     path("check-model/", check_model, name="check-model"),
-    *[
-        path(f"runs/<int:pk>/{table}.csv", run_csv, {"table": table}, name=f"run-{table}-csv")
-        for table in TABLES
-    ],
 ]

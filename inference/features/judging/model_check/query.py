@@ -56,15 +56,6 @@ TABLES: dict[str, Callable[[ModelCheck], str]] = {
 """{name: CSV} of what is exported, without a head."""
 
 
-# A check of the port mapping model as CSV: single schemes, mixes by length, orders by length.
-#
-#     scheme,verdict,cycles measured,cycles modelled,error %,note
-#     instructions,experiments,settled,MAPE %,Pearson r,Kendall tau,slower than in turn,faster than alone
-#     instructions,experiments,compared,mean CPI,largest CPI,over 0.05 CPI
-#
-# Cells are empty where there is no such number.
-
-
 ALONE = ("scheme", "verdict", "cycles measured", "cycles modelled", "error %", "note")
 MIXES = (
     *("instructions", "experiments", "settled", "MAPE %", "Pearson r", "Kendall tau"),

@@ -33,21 +33,16 @@ from inference.web.api.access import READS, Deed, reading
 from inference.web.api.answers import MOST_BLOCKS, Code
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, listed, sorts
-from inference.web.api.shapes import (
+from inference.web.api.named_rows import (
     DependentOut,
-    Input,
-    Name,
     NameAndNote,
-    Ref,
-    Text,
-    Time,
     deleted,
     dependents_json,
-    file_answer,
-    ref,
+    export_answer,
     renamed,
 )
+from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.shapes import Input, Name, Ref, Text, Time, ref
 from inference.web.validation import Id, OneOf
 
 router = Router()
@@ -247,7 +242,7 @@ def delete_core_model(request: HttpRequest, core_model_id: Id) -> Any:
 )
 def export_core_model(request: HttpRequest, core_model_id: Id, file_format: CoreModelFormat) -> HttpResponse:
     """The core model as a file (docs/formats.md): `json` imports again, the others are for other tools."""
-    return file_answer(
+    return export_answer(
         request, get_object_or_404(core_models(), pk=core_model_id), CORE_MODEL_EXPORTS[file_format]
     )
 

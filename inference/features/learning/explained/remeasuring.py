@@ -13,7 +13,8 @@ from inference.features.machines.measure.listed import listed_config
 from inference.models import Machine, PortMapping, Run
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.web.api.errors import ProblemError
-from inference.web.requests import row_number, start_or_tell
+from inference.web.requests import row_number
+from inference.web.run_forms import start_or_tell
 
 
 @dataclass(frozen=True)

@@ -17,19 +17,9 @@ from inference.features.learning.front_end.query import (
     number_json,
 )
 from inference.models import MeasuredFrontEnd
+from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
 from inference.web.api.paging import PageOf, Paging, listed, sorts
-from inference.web.api.shapes import (
-    DependentOut,
-    Name,
-    NameAndNote,
-    Ref,
-    Text,
-    Time,
-    deleted,
-    dependents_json,
-    ref,
-    renamed,
-)
+from inference.web.api.shapes import Name, Ref, Text, Time, ref
 from inference.web.validation import Id
 
 router = Router()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from inference.core.events import PacedReporter, Progress
+from inference.core.events import Progress
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.isa.blocks.front_end import front_end_codes
 from inference.isa.bodies import obstacle_to_blocks

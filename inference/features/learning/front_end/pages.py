@@ -16,7 +16,7 @@ from inference.figures.front_ends import length_figure_of_front_end, offset_figu
 from inference.models import MeasuredFrontEnd, Run
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of
-from inference.web.requests import NOTHING_STARTED, start_or_tell
+from inference.web.run_forms import NOTHING_STARTED, start_or_tell
 
 LISTED = ("slots", "straight_instructions", "straight_bytes", "loop_capacity")
 """Numbers that the list shows."""

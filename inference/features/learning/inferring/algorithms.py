@@ -20,7 +20,7 @@ from inference.core.waste import WasteSource
 from inference.isa.domains import domains_of, undivided, units_of
 from inference.isa.register_forms import forms_among
 from inference.isa.targets import preferred_schemes
-from inference.runs.execute import open_workshop
+from inference.runs.executors import open_executor
 from inference.runs.machines.measurer import Log
 from inference.storage import characterisations
 from inference.storage.evidence import KEY, Evidence, evidence_json, verdict_in_words
@@ -138,7 +138,7 @@ class PMEvo:
         problem = PMEvoProblem(
             schemes, settings, question.held_out, forms_among(schemes), undivided(schemes), question.core
         )
-        with open_workshop(settings.threads) as executor:
+        with open_executor(settings.threads) as executor:
             found = pmevo.infer(problem, measurer, reporter, question.seed, resume, executor)
         report: Json = {
             "generations": found.generations,

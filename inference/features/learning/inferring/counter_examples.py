@@ -41,7 +41,8 @@ from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.rows import ids_of_schemes, load_mapping
 from inference.web.paging import PAGE_SIZE, Order, page_in_memory
-from inference.web.requests import NOTHING_STARTED, start_or_tell, whole_number
+from inference.web.requests import whole_number
+from inference.web.run_forms import NOTHING_STARTED, start_or_tell
 
 # The part of a run's page that explains a search by counter-examples, while it runs and for ever after.
 

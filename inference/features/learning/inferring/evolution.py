@@ -22,8 +22,8 @@ from inference.features.learning.inferring.records import evolution_record
 from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord, thinned
 from inference.figures.curves import fitness_curve, sweep_curve
+from inference.figures.error_by_length import length_figure
 from inference.figures.objectives import DrawnPoint, cloud_figure, cloud_points, front_figure
-from inference.figures.reach import length_figure
 from inference.models import ISA, FrontPoint, PortMapping, PortUsage, Run
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS
 from inference.storage.fronts import pick

@@ -18,13 +18,12 @@ from inference.features.machines.measure.form import search_field
 from inference.formats.known_facts import read_counts, read_names, read_ports
 from inference.measuring.simulated import NOTHING, PORTS, UOPS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
-from inference.models.isa import Named
+from inference.models.named import Named
 from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.instruction_sets import unknown_schemes
 from inference.storage.names import NOTE_LIMIT
-from inference.web.presentation import describe_fields
-from inference.web.request_fields import SetsField, number_field
+from inference.web.request_fields import SetsField, describe_fields, number_field
 
 SELECTIONS = (
     ("all", "all schemes in the data"),

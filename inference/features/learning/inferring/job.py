@@ -12,7 +12,7 @@ from inference.core.compiled_mark import is_compiled
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit, score
 from inference.core.pmevo.events import Snapshot
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Event, Json
 from inference.core.residuals import Residuals
 from inference.features.learning.inferring.algorithms import ALGORITHMS, InferenceTask, Inferred
@@ -60,9 +60,7 @@ def load_loops() -> None:
 
 
 class InferJob:
-    """Runs of kind `infer`; `infer_config.InferConfig` is their description."""
-
-    short = False
+    """Runs of kind `infer`; `InferConfig` is their description."""
 
     def check(self, config: Json) -> Json:
         """The description made complete."""
@@ -111,7 +109,7 @@ class InferJob:
 
 
 def _judged(mapping: Mapping, held_out: Chunk) -> Predictions:
-    return compare_chunks(MappingPredictor(mapping), [held_out], Unit.CYCLES).worked_out()
+    return compare_chunks(PortMappingModel(mapping), [held_out], Unit.CYCLES).worked_out()
 
 
 def _undocumented(mapping: Mapping, subject: Subject) -> Iterator[str]:

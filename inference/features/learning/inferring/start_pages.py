@@ -21,7 +21,7 @@ from inference.features.machines.machines.query import (
 from inference.isa import llvm_mc
 from inference.isa.targets import AARCH64
 from inference.models import ISA, ExperimentSet
-from inference.web.requests import NOTHING_STARTED, start_or_tell
+from inference.web.run_forms import NOTHING_STARTED, start_or_tell
 
 # The first step of a new user: one button that measures this very computer and infers its port mapping.
 

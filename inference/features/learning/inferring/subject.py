@@ -13,8 +13,8 @@ from django.db.models import Model
 
 from inference.core.bottleneck import measure_bottleneck
 from inference.core.experiment import Measured
-from inference.core.holdout import random_mixes
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
+from inference.core.random_mixes import random_mixes
 from inference.features.learning.inferring.algorithms import ALGORITHMS, bottleneck_facts, single_uops
 from inference.features.learning.inferring.request import InferConfig
 from inference.measuring.cached import CachedMeasurer, RepeatingCache
@@ -29,13 +29,12 @@ from inference.runs.machines.facts import documented_r_max
 from inference.runs.machines.measurer import (
     agent_measurer,
     chosen_schemes,
-    known_schemes,
     measured_alone,
     settled_share,
-    simulated_machine,
     spread,
     within_reach,
 )
+from inference.runs.machines.simulated import known_schemes, simulated_machine
 from inference.runs.measurements import RunMeasurements
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS, Stages, facts_of
 from inference.storage.recorded import recorded_shares, selected_schemes

@@ -15,7 +15,7 @@ from inference.core.judging.held_out import held_out_checks
 from inference.core.judging.selection import Selection, joined, selected
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.metrics import Unit
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Json
 from inference.features.learning.inferring.subject import JUDGING
 from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run, StoredCoreModel
@@ -109,7 +109,7 @@ class CoreParts:
 
     def _predicted(self, value: MappingValue) -> Floats:
         found = np.full(len(self.mixes), np.nan)
-        compared = compare(MappingPredictor(value), self.mixes, Unit.CYCLES)
+        compared = compare(PortMappingModel(value), self.mixes, Unit.CYCLES)
         found[compared.kept] = compared.predicted
         return found
 

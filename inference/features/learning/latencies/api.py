@@ -22,20 +22,9 @@ from inference.isa.search import SearchError
 from inference.models import LatencySet
 from inference.storage.documented_latencies import documented_share
 from inference.web.api.errors import ProblemError
+from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
 from inference.web.api.paging import PageOf, Paging, listed, sorts
-from inference.web.api.shapes import (
-    DependentOut,
-    Name,
-    NameAndNote,
-    Ref,
-    SchemeText,
-    Text,
-    Time,
-    deleted,
-    dependents_json,
-    ref,
-    renamed,
-)
+from inference.web.api.shapes import Name, Ref, SchemeText, Text, Time, ref
 from inference.web.validation import Id
 
 router = Router()

@@ -21,7 +21,8 @@ from inference.features.learning.latencies.exporting import latencies_xml
 from inference.models import LatencySet
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
-from inference.web.api.shapes import Ref, SchemeText, Text, attachment, parameter, ref
+from inference.web.api.shapes import Ref, SchemeText, Text, parameter, ref
+from inference.web.file_answers import attachment
 from inference.web.paging import Order
 from inference.web.validation import Id
 

@@ -24,8 +24,9 @@ from inference.features.learning.latencies.comparison import (
 from inference.formats.errors import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import LatencySet
+from inference.web.file_answers import table_answer
 from inference.web.paging import Order, page_in_memory
-from inference.web.requests import as_whole_number, one_of, table_answer, whole_number
+from inference.web.requests import as_whole_number, one_of, whole_number
 
 _CHOSEN_FROM = 500  # sets that the page offers; others are compared by their numbers in the address
 _TEMPLATE = "inference/latencies/compare.html"

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from inference.agent.protocol import Settings
-from inference.core.events import PacedReporter, Progress
+from inference.core.events import Progress
 from inference.core.latency import (
     ChainMeasurer,
     ChainReading,
@@ -16,6 +16,7 @@ from inference.core.latency import (
     LatencyResult,
     infer_latencies,
 )
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.isa.blocks import block_of_bytes
 from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, PairChains

@@ -41,9 +41,10 @@ from inference.isa.targets.textbook import documented_latency, latency_source
 from inference.models import LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import seconds_for
 from inference.storage.documented_latencies import documented_core, documented_share
+from inference.web.file_answers import file_answer
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of
-from inference.web.requests import NOTHING_STARTED, file_answer, start_or_tell
+from inference.web.run_forms import NOTHING_STARTED, start_or_tell
 
 KIND = "latencies"
 

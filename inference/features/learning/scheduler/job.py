@@ -24,8 +24,9 @@ from inference.core.core_model.scheduler_inference import (
     MeasuredBody,
     infer_core_scheduler,
 )
-from inference.core.events import PacedReporter, Progress
+from inference.core.events import Progress
 from inference.core.experiment import Experiment, Measured
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.learning.scheduler.query import summary
 from inference.formats.scheduler_json import scheduler_record

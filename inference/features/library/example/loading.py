@@ -1,4 +1,4 @@
-"""The recorded example where it has been loaded, whatever it is called now."""
+"""The recorded example: where it is in the database, whatever it is called now, and how it gets there."""
 
 from __future__ import annotations
 
@@ -37,9 +37,6 @@ def find_example() -> ExamplePages | None:
     if training is None or mixes is None or mapping is None:
         return None
     return ExamplePages(training, mixes, mapping)
-
-
-# Puts the recorded example into the database.
 
 
 DATA = Path(__file__).parent / "data"

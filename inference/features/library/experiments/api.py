@@ -22,7 +22,8 @@ from inference.features.library.sets.shapes import MeasurementOut, measurements_
 from inference.models import ISA, Experiment, Measurement
 from inference.storage.rows import experiment_of, texts_in
 from inference.web.api.document import FILE
-from inference.web.api.shapes import Cycles, ExperimentText, Ref, attachment, ref
+from inference.web.api.shapes import Cycles, ExperimentText, Ref, ref
+from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()

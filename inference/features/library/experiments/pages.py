@@ -38,7 +38,8 @@ from inference.models import Experiment as ExperimentRow
 from inference.storage.instruction_sets import read_experiment
 from inference.storage.judging import grounds_of
 from inference.storage.rows import experiment_of, texts_in
-from inference.web.requests import file_answer, row_named, whole_number
+from inference.web.file_answers import file_answer
+from inference.web.requests import row_named, whole_number
 
 
 @dataclass(frozen=True)
@@ -186,15 +187,14 @@ def _pin(prediction: MappingPrediction, value: ExperimentValue) -> Pinned:
     return Pinned(prediction, drawn, uops, gap_of(prediction, value))
 
 
-# The loop body with which an agent measures an experiment, as its page lists it.
-
-
 MOST_INSTRUCTIONS = 400
 """A longer experiment is not listed: nobody reads it, and it is a page of its own to load."""
 
 
 def code_of(experiment: Experiment, isa: ISA) -> dict[str, Any]:
-    """{"code": {"listing", "copies", "half_copies", "bytes", …}}, or {"no_code": why there is none}.
+    """The loop body with which an agent measures an experiment, as its page lists it.
+
+    {"code": {"listing", "copies", "half_copies", "bytes", …}}, or {"no_code": why there is none}.
 
     Where it cannot be measured otherwise, `breakers` tells what breaks its dependencies, and what that costs.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 from inference.core.schedule import Schedule
 from inference.figures.buckets import buckets
-from inference.figures.plotly_json import LIGHT
+from inference.figures.colours import LIGHT
 
 BUCKET = 40
 GAP = 20

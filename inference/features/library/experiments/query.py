@@ -20,8 +20,6 @@ from inference.models import Experiment as ExperimentRow
 from inference.storage.recorded import settled_medians
 from inference.storage.rows import experiment_key, ids_of_schemes, load_parts
 
-# What port mappings predict for one experiment, and what measuring it gave.
-
 
 @dataclass(frozen=True)
 class MappingPrediction:
@@ -109,9 +107,6 @@ def settled_cycles(measurements: Iterable[Measurement]) -> float | None:
     return median(cycles for cycles in settled if cycles is not None) if settled else None
 
 
-# Experiments as snippets for other tools, with what is known of them here.
-
-
 def exegesis_snippet(experiment: Experiment, isa: ISA) -> str:
     """For llvm-exegesis; its head tells every set's measurement and every mapping's prediction.
 
@@ -132,9 +127,6 @@ def exegesis_snippet(experiment: Experiment, isa: ISA) -> str:
         for prediction in predictions_for(experiment, isa, settled_cycles(found))
     ]
     return write_exegesis(isa.name, experiment, known)
-
-
-# What measuring single instances of schemes gave.
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def _graph(request: HttpRequest, subject: ShownMapping) -> Context:
 
 
 def _schemes(request: HttpRequest, subject: ShownMapping) -> Context:
-    from inference.features.library.mappings.pages import schemes_tab  # noqa: PLC0415  pages load it, not every start
+    from inference.features.library.mappings.schemes_tab import schemes_tab  # noqa: PLC0415  pages load it, not every start
 
     return schemes_tab(request, subject.row, subject.value)
 

@@ -25,25 +25,25 @@ from inference.storage.rows import load_mapping, load_part
 from inference.web.api.access import READS, reading
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
+from inference.web.api.mapping_shapes import AnyMappingOut, any_mapping_json, described_schemes
+from inference.web.api.named_rows import (
+    DependentOut,
+    NameAndNote,
+    deleted,
+    dependents_json,
+    export_answer,
+    renamed,
+)
 from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import (
-    AnyMappingOut,
     Conflicts,
     Cycles,
-    DependentOut,
     ExperimentText,
     Input,
-    NameAndNote,
     SchemeText,
     Text,
     Uop,
-    any_mapping_json,
-    deleted,
-    dependents_json,
-    described_schemes,
-    file_answer,
     parameter,
-    renamed,
     uops_json,
 )
 from inference.web.validation import Id, OneOf
@@ -195,7 +195,7 @@ def export_mapping(request: HttpRequest, mapping_id: Id, file_format: MappingFor
             where="path file_format",
             right="another format",
         )
-    return file_answer(request, row, export)
+    return export_answer(request, row, export)
 
 
 def _require_described(mapping: MappingValue, value: Experiment, index: int) -> None:

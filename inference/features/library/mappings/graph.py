@@ -15,7 +15,8 @@ from inference.core.identity import SchemeRelation
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.library.mappings.compared import comparison_of, summary
 from inference.features.library.mappings.query import comparable
-from inference.figures.plotly_json import LIGHT, Json
+from inference.figures.colours import LIGHT
+from inference.figures.plotly_json import Json
 from inference.figures.tripartite import FACETS, compared, tripartite, with_conflicts, with_facets
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.judging import grounds_of

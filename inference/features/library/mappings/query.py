@@ -34,9 +34,6 @@ from inference.storage.exported import own_sets
 from inference.storage.rows import load_mapping, measurements_of
 from inference.web.paging import having_words
 
-# The list of port mappings, each with the evaluation that says most about it.
-
-
 UNKNOWN_ERROR = 1e300  # sorts mappings without a score behind all others; no MAPE is as large
 UNKNOWN_AGREEMENT = -2.0  # r and τ are at least -1
 MAPPING_COLUMNS = {
@@ -104,9 +101,6 @@ def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping
     return rows
 
 
-# What no experiment can show of a stored mapping's µops.
-
-
 def hidden_kinds_of(row: PortMapping) -> frozenset[int]:
     """The port sets of µops that no experiment over all of the mapping's schemes can show."""
     return _hidden_kinds(row.pk, row.created)
@@ -117,9 +111,6 @@ def _hidden_kinds(mapping_id: int, created: datetime) -> frozenset[int]:
     """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
     del created
     return hidden_kinds(load_mapping(PortMapping.objects.get(pk=mapping_id)))
-
-
-# Issue slots that were measured on the machine of a mapping.
 
 
 def measured_slots_of(row: PortMapping) -> MeasuredSlots | None:

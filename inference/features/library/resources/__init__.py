@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _loads(request: HttpRequest, subject: ShownResources) -> Context:
-    from inference.features.library.resources.pages import loads_tab  # noqa: PLC0415  pages load it
+    from inference.features.library.resources.loads_tab import loads_tab  # noqa: PLC0415  pages load it
 
     return loads_tab(request, subject.row, subject.value)
 

@@ -20,21 +20,17 @@ from inference.models import ResourceMapping
 from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.resource_mappings import load_resource_mapping
 from inference.web.api.document import FILE
-from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts
-from inference.web.api.shapes import (
-    AnyMappingOut,
-    Cycles,
+from inference.web.api.mapping_shapes import AnyMappingOut, any_mapping_json, described_schemes
+from inference.web.api.named_rows import (
     DependentOut,
-    Name,
     NameAndNote,
-    Text,
-    any_mapping_json,
     deleted,
     dependents_json,
-    described_schemes,
-    file_answer,
+    export_answer,
     renamed,
 )
+from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts
+from inference.web.api.shapes import Cycles, Name, Text
 from inference.web.validation import Id, OneOf
 
 router = Router()
@@ -115,7 +111,7 @@ def export_resource_mapping(
 ) -> HttpResponse:
     """The resource mapping as a file: `json` (docs/formats.md), which imports again."""
     row = get_object_or_404(ResourceMapping.objects.select_related("isa", "machine"), pk=resource_mapping_id)
-    return file_answer(request, row, RESOURCE_EXPORTS[file_format])
+    return export_answer(request, row, RESOURCE_EXPORTS[file_format])
 
 
 def _class(each: LoadClass, value: Resources) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Instruction sets, and their scheme table with its search."""
+"""Instruction sets with their scheme tables, the page of a scheme, and loading a set from a document."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ from inference.formats.errors import ExchangeError
 from inference.formats.scheme_csv import write_scheme_csv
 from inference.isa.search import SearchError, names_avx512, parse_search
 from inference.models import InstructionScheme, PortMapping
-from inference.models.scheme_search import AVX512, by_fit, search_schemes, searched_schemes
+from inference.models.scheme_fit import by_fit
+from inference.models.scheme_search import AVX512, search_schemes, searched_schemes
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
+from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url, source_label
 from inference.web.paging import Order, Page, page_of
 from inference.web.panels import PanelPlace, shown_panels
-from inference.web.requests import file_answer, whole_number
+from inference.web.requests import whole_number
 
 SYNTAX = (
     ("add", "in the scheme's text, or another name of it"),
@@ -93,9 +95,6 @@ def isa(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-# The page of an instruction scheme: what mappings, measurements and discoveries say of it.
-
-
 LARGEST = 12  # loads of a resource mapping that are listed
 
 
@@ -147,9 +146,6 @@ def scheme_csv(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=pk)
     text = write_scheme_csv(found.text, found.isa.name, *shortest_measured(found))
     return file_answer(text, "text/csv", f"{found.text} experiments", "csv")
-
-
-# Loading an instruction set from a document, as `manage.py load-isa FILE` does.
 
 
 class DocumentForm(forms.Form):

@@ -1,4 +1,4 @@
-"""What the pages of instruction sets and schemes show."""
+"""Instruction sets, and all that is known of a scheme: in mappings, alone, and in the experiments with it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from inference.models import (
     ResourceMapping,
     Witness,
 )
-from inference.models.scheme_search import FIT
+from inference.models.scheme_fit import FIT
 from inference.storage.evaluations import stored_residuals
 from inference.storage.judging import conflicts_of
 from inference.storage.rows import StoredMeasurement, load_part, load_parts, measurements_of
@@ -79,9 +79,6 @@ def usages_of(scheme: InstructionScheme) -> list[SchemeUsage]:
         if usage.count:
             pairs.append((usage.mask, usage.count))
     return [SchemeUsage(mapping, uops_of(pairs)) for mapping, pairs in by_mapping.items()]
-
-
-# All that is known of an instruction scheme: in every mapping, alone, and in the experiments with it.
 
 
 PAGE = 25

@@ -16,7 +16,7 @@ from inference.features.library.sets.comparing import (
     write_lengths_csv,
     write_schemes_csv,
 )
-from inference.features.library.sets.query import made_report, pairs_of
+from inference.features.library.sets.comparison_query import made_report, pairs_of
 from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet
 from inference.storage.names import by_name

@@ -209,12 +209,6 @@ def _by_length(lengths: Int64s, apart: Floats) -> Iterator[LengthAgreement]:
         yield LengthAgreement(length, len(those), round(float(those.mean()), 4), _within(those))
 
 
-# A comparison of two experiment sets as CSV: by scheme, or by number of instructions.
-#
-# scheme,experiments,mean difference %,mean absolute difference % instructions,experiments,mean absolute
-# difference %,within 0.5 %,…
-
-
 def write_schemes_csv(report: SetReport, head: str = "") -> str:
     """A row per scheme, the largest mean absolute difference first."""
     header = ("scheme", "experiments", "mean difference %", "mean absolute difference %")

@@ -22,7 +22,7 @@ from inference.features.library.sets.comparing import (
     write_lengths_csv,
     write_schemes_csv,
 )
-from inference.features.library.sets.query import (
+from inference.features.library.sets.comparison_query import (
     RepeatedExperiment,
     comparable_sets,
     comparing_run,
@@ -38,8 +38,9 @@ from inference.models.scheme_search import texts_found
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.rows import ids_of_schemes
+from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_in_memory
-from inference.web.requests import chosen_bin, file_answer, one_of, row_numbers, whole_number
+from inference.web.requests import chosen_bin, one_of, row_numbers, whole_number
 
 _WITHIN = 5.0
 _CHOSEN_FROM = 500  # sets that the page offers; others are compared by their numbers in the address

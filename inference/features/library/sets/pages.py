@@ -1,4 +1,4 @@
-"""Experiment sets: the list, a set with its measurements, renaming and deleting."""
+"""Experiment sets: the list, a set with its measurements, its export, name, note and deletion."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django import forms
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
-from inference.features.library.sets.merging import SETS, TOLERANCE, Conflicts
+from inference.features.library.sets.merging import Conflicts
 from inference.features.library.sets.query import (
     MEASUREMENT_COLUMNS,
     SET_COLUMNS,
@@ -19,20 +18,17 @@ from inference.features.library.sets.query import (
     measurements_in,
     summary_of,
 )
-from inference.formats.errors import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Measurement
-from inference.runs.errors import RunsError
-from inference.runs.lifecycle import submit, unused_name
 from inference.storage.evaluations import evaluations_on
 from inference.storage.exporting import SET_EXPORTS
-from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.storage.rows import StoredMeasurement, measurements_of
+from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url
 from inference.web.menus import MenuPlace, entries_of
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
-from inference.web.requests import file_answer, one_of, whole_number
+from inference.web.requests import one_of, whole_number
 
 COUNTED = 10_000
 """Measurements that a filter finds that are counted; of more, the page says that there are more."""
@@ -160,101 +156,10 @@ def set_delete(request: HttpRequest, pk: int) -> HttpResponse:
     return delete_page(request, get_object_or_404(ExperimentSet, pk=pk), "set", "sets")
 
 
-# Merging experiment sets: which, and what becomes of experiments that they contradict each other on.
-
-
-_OFFERED = 200  # the newest ones; others are merged by shell and API
-
-
-class MergeForm(forms.Form):
-    """Sets, the name of the new one, and how conflicts are resolved."""
-
-    sets = forms.MultipleChoiceField(
-        label="Sets",
-        help_text=f"{SETS[0]} to {SETS[1]} of one instruction set.",
-        widget=forms.CheckboxSelectMultiple,
-    )
-    leading = forms.ChoiceField(
-        label="The first one",
-        required=False,
-        help_text="Where several have an experiment and agree, its number is taken.",
-    )
-    name = forms.CharField(
-        label="Name of the new set",
-        max_length=180,
-        help_text="Commands and other pages find it by this name.",
-    )
-    conflicts = forms.ChoiceField(
-        label="Where they contradict each other",
-        choices=[(each.value, each.label) for each in Conflicts],
-        widget=forms.RadioSelect,
-        help_text="The new set keeps this choice, and how often it was needed.",
-    )
-    tolerance = forms.FloatField(
-        label="A contradiction is a difference of more than, per cent",
-        min_value=0,
-        max_value=1000,
-        help_text="Of the smaller number. Where numbers are closer, the first set counts.",
-    )
-    note = forms.CharField(required=False, max_length=NOTE_LIMIT, widget=forms.Textarea(attrs={"rows": 3}))
-
-    def __init__(self, sets: list[ExperimentSet], data: object = None, initial: object = None) -> None:
-        super().__init__(data, initial=initial)  # type: ignore[arg-type]
-        self.rows = {str(each.pk): each for each in sets}
-        choices = [(pk, f"{each.name} ({each.isa.name})") for pk, each in self.rows.items()]
-        self.fields["sets"].choices = choices  # type: ignore[attr-defined]
-        self.fields["leading"].choices = [("", "the newest of those chosen"), *choices]  # type: ignore[attr-defined]
-
-    def clean_name(self) -> str:
-        """Refuse a name in use."""
-        name: str = self.cleaned_data["name"]
-        try:
-            free_or_refuse(ExperimentSet, name)
-        except ExchangeError as error:
-            raise forms.ValidationError(str(error)) from error
-        return name
-
-    def clean(self) -> dict[str, object]:
-        """The ids in the order in which the sets count."""
-        found: dict[str, object] = super().clean() or {}
-        chosen, leading = list(found.get("sets") or ()), found.pop("leading", "")  # type: ignore[call-overload]
-        if leading and leading not in chosen:
-            self.add_error("leading", "choose one of the sets that are merged")
-        found["sets"] = [int(pk) for pk in sorted(chosen, key=lambda pk: pk != leading)]
-        return found
-
-
-def sets_merge(request: HttpRequest) -> HttpResponse:
-    """The form; a POST starts the run that merges."""
-    wanted = [each for each in request.GET.getlist("set") if each.isdecimal()]
-    found = ExperimentSet.objects.select_related("isa").defer("summary", "making", "identity")
-    sets = list(found.order_by("-id")[:_OFFERED])
-    names = {str(each.pk): each.name for each in sets}
-    initial = {
-        "sets": wanted,
-        "leading": wanted[0] if wanted else "",
-        "conflicts": Conflicts.FIRST.value,
-        "tolerance": TOLERANCE,
-        "name": " and ".join(names[each] for each in wanted if each in names)[:180],
-    }
-    form = MergeForm(sets, request.POST if request.method == "POST" else None, initial)
-    if form.is_bound and form.is_valid():
-        name = unused_name(f"Merge into {form.cleaned_data['name']}"[:180])
-        try:
-            run = submit("merge-sets", form.cleaned_data, name, user=request.user)
-        except (ExchangeError, RunsError) as error:
-            form.add_error(None, str(error))
-        else:
-            return redirect("run", run.pk)
-    status = 400 if form.is_bound else 200
-    return render(request, "inference/sets/merge.html", {"form": form, "sets": sets}, status=status)
-
-
 urlpatterns = [
     path("sets/", sets, name="sets"),
     path("sets/<int:pk>/", experiment_set, name="set"),
     path("sets/<int:pk>/export/", set_export, name="set-export"),
     path("sets/<int:pk>/edit/", set_edit, name="set-edit"),
     path("sets/<int:pk>/delete/", set_delete, name="set-delete"),
-    path("sets/merge/", sets_merge, name="sets-merge"),
 ]

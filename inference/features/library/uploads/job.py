@@ -136,9 +136,6 @@ def _store(
     return result, [*logs, ("result", result)]
 
 
-# Importing the zip of a run: the part of an import run that is about those files.
-
-
 def import_archive(task: Task, upload: Upload, discard: Callable[[Upload], None]) -> Store:
     """Read the zip, to be stored when the run is finished. Raises `JobError` with what is wrong with it."""
     try:

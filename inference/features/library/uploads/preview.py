@@ -107,10 +107,8 @@ def _sample(parsed: Parsed) -> list[Json]:
     ]
 
 
-# Counts, ranges, units and columns, a label with a value each; `figure` values are set as numbers.
-
-
 def _fact(label: str, value: str, *, figure: bool = False) -> Json:
+    """`figure`: the value is set as a number."""
     return {"label": label, "value": value, "figure": figure}
 
 

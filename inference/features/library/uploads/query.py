@@ -1,4 +1,4 @@
-"""Files that come in, from a page or a program: kept until their owner decides what becomes of them."""
+"""Files that come in: kept until their owner decides what becomes of them, and each imported by one run."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ from django.db.models.functions import Length
 
 from inference.formats.condensing import to_be_kept
 from inference.models import Run, Upload
-from inference.models.experiment import UNDECIDED
+from inference.models.upload import UNDECIDED
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.queue import room_for_upload
-
-# An uploaded file belongs to one run at a time, and what it says is stored once.
+from inference.runs.limits import room_for_upload
 
 
 def free_upload(pk: object) -> Upload:
@@ -54,9 +52,6 @@ def _checked(upload: Upload) -> Upload:
     if upload.run is not None and upload.run.state not in Run.FINAL:
         raise ConfigError(f"{upload.file_name} is being imported already, by the run {upload.run.name!r}")
     return upload
-
-
-# Uploads that wait for their owner's decision.
 
 
 def waiting_uploads() -> QuerySet[Upload]:

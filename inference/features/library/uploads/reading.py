@@ -31,7 +31,7 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.runs.request import chosen
 from inference.storage.importing import Preview
 from inference.storage.names import NAME_LIMIT, by_name
-from inference.storage.resource_mappings import load_predictor
+from inference.storage.resource_mappings import load_model
 
 KIND = "read"
 GUESSED = ""
@@ -86,7 +86,7 @@ class ReadJob:
         offered = _side_files(reading)
         asked = asked.model_copy(update=_beside(asked, offered))
         preview = preview_as(reading, asked, take_nearest=asked.take_nearest)
-        ports = load_predictor(by_name(PortMapping, asked.ports)) if asked.ports else None
+        ports = load_model(by_name(PortMapping, asked.ports)) if asked.ports else None
         shown = {**as_json(preview, ports), **offered, "names": asked.names, "rejects": asked.rejects}
         return partial(_store, task.run, upload, {**shown, "import": _decided(asked, preview)}, pack(reading))
 
@@ -135,11 +135,9 @@ def _decided(asked: ReadConfig, seen: Preview) -> Json:
     return {field: value for field, value in found.items() if value is not None}
 
 
-# Other uploads with which a file is read: lists of scheme names, and of schemes that runs have rejected.
-
 _NAMED = "palmed-mapping"
 _REJECTED = ("explained-mapping", "pmevo-mapping")
-"""Formats of files to which such lists belong."""
+"""Formats of files with which lists of names, or of schemes that runs have rejected, can be read."""
 
 
 def _side_files(reading: ParsedFile) -> Json:

@@ -28,21 +28,9 @@ from inference.storage.names import NAME_LIMIT
 from inference.web.api import access
 from inference.web.api.access import ADMINISTERS, IN_PERSON, Deed, administering, in_person
 from inference.web.api.errors import ProblemError
+from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import (
-    DependentOut,
-    Input,
-    Name,
-    NameAndNote,
-    Note,
-    Ref,
-    Time,
-    deleted,
-    dependents_json,
-    parameter,
-    ref,
-    renamed,
-)
+from inference.web.api.shapes import Input, Name, Note, Ref, Time, parameter, ref
 from inference.web.validation import Id
 
 router = Router()

@@ -19,7 +19,8 @@ from typing import Any
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import OperationalError
 
-from inference.agent.protocol import NO_ENTRY, PROTOCOL, TRY_AGAIN, Allowance, decode, encode
+from inference.agent.allowance import Allowance
+from inference.agent.protocol import NO_ENTRY, PROTOCOL, TRY_AGAIN, decode, encode
 from inference.agent.reading import ProtocolError
 from inference.core.protocols import Json
 from inference.features.running.runs.consumer import NO_LAYER
@@ -27,7 +28,7 @@ from inference.models import Machine
 from inference.models.machine import SILENCE
 from inference.runs import wakeups
 from inference.runs.errors import SessionLostError
-from inference.runs.machines import board, sessions, tokens
+from inference.runs.machines import batches, sessions, tokens
 from inference.runs.machines.checking import Hello, OtherProtocolError, read_beat, read_hello, read_number
 from inference.runs.machines.sessions import AgentRefusal, Session
 from inference.web.database_thread import DatabaseThread
@@ -288,28 +289,28 @@ class AgentConsumer(AsyncWebsocketConsumer):
             logger.info("agent of %s: %s", self._machine, error)
 
 
-def _lease(session: Session) -> board.Leased | None:
-    leased = board.lease(session.machine_id, session.number)
+def _lease(session: Session) -> batches.Leased | None:
+    leased = batches.lease(session.machine_id, session.number)
     if leased is None:
         sessions.require(session)
     return leased
 
 
 def _is_wanted(session: Session, batch: int, fence: int) -> bool:
-    if board.is_wanted(session.number, batch, fence):
+    if batches.is_wanted(session.number, batch, fence):
         return True
     sessions.require(session)
     return False
 
 
 def _take_results(session: Session, batch: int, fence: int, given: object) -> None:
-    if not board.take_results(session.machine_id, session.number, batch, fence, given):
+    if not batches.take_results(session.machine_id, session.number, batch, fence, given):
         sessions.require(session)  # else they are acknowledged, and thrown away
 
 
 def _take_back(session: Session, note: str) -> None:
     sessions.require(session)
-    board.give_back(session.machine_id, note)
+    batches.give_back(session.machine_id, note)
 
 
 def _now() -> float:

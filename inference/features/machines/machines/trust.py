@@ -1,4 +1,4 @@
-"""The noise page of a machine: can its numbers be trusted, and when?"""
+"""What a machine's readings, checks and runs say of its numbers: whether and when they can be trusted."""
 
 from __future__ import annotations
 
@@ -6,64 +6,14 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
-from django.urls import path
-from django.utils import timezone
-
-from inference.features.machines.machines.query import machines, readings_of, shares_of, shown
 from inference.figures.noise import NoiseReading
-from inference.figures.trust import HEIGHT, WIDTH, disturbed_by_hour, disturbed_spans, trust_picture
 from inference.measuring.drift import EVENT, DriftVerdict
 from inference.models import ExperimentSet, Machine, Measurement, RunEvent
 from inference.models.run import runs_on
 from inference.storage.set_summary import kept_summary, summarise
-from inference.web.requests import one_of
-
-WINDOWS = {"1": "hour", "24": "day", "168": "week"}
-_SPANS = 12
-_ROUNDS_SHOWN = 40
-
-_ANSWERS = {
-    "good": "Yes: nothing speaks against its numbers.",
-    "mind": "Yes, with care: settled results hold, but see the marks below.",
-    "change": "Not now: see the marks below before you rely on its numbers.",
-}
-
-
-def machine_trust(request: HttpRequest, pk: int) -> HttpResponse:
-    """Noise, clock and rate over time, disturbed periods, known answers, drift checks, and shares by set."""
-    found = get_object_or_404(machines(), pk=pk)
-    hours = one_of(request, "hours", tuple(WINDOWS), "24")
-    since = timezone.now() - timedelta(hours=int(hours))
-    readings = readings_of(found, since)
-    rounds, shares = drift_rounds(found, since), shares_by_set(found)
-    told = findings(readings, rounds, shares)
-    context = {
-        "machine": found,
-        "row": shown(found),
-        "hours": hours,
-        "windows": WINDOWS.items(),
-        "picture": trust_picture(readings),
-        "width": WIDTH,
-        "height": HEIGHT,
-        "state_shares": shares_of(readings),
-        "findings": told,
-        "answer": _ANSWERS[told[0].verdict] if told else "Unknown: no agent has connected yet.",
-        "spans": disturbed_spans(readings, _SPANS),
-        "by_hour": disturbed_by_hour(readings) if hours == "168" and readings else None,
-        "known": known_answers(found),
-        "rounds": rounds[:_ROUNDS_SHOWN],
-        "shares": shares,
-    }
-    return render(request, "inference/machines/trust.html", context)
-
-
-# Can the numbers of a machine be trusted, and when? What its readings, checks and runs say of that.
-
 
 GOOD_NOISE, MOST_NOISE = 0.01, 0.04
 """Median deviations of known blocks: below the first all is quiet, above the second measuring waits."""
@@ -233,8 +183,3 @@ def _of_settling(shares: Sequence[SetShares]) -> list[Finding]:
     verdict = "good" if unsettled <= GOOD_UNSETTLED else "mind" if unsettled <= _OFTEN else "change"
     why = "Of what could be executed in its newest sets; inference learns from settled results alone."
     return [Finding(verdict, "Not settled", f"{100 * unsettled:.1f} % of the results", why)]
-
-
-urlpatterns = [
-    path("machines/<int:pk>/trust/", machine_trust, name="machine-trust"),
-]

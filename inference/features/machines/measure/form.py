@@ -28,8 +28,8 @@ from inference.models.scheme_search import (
 from inference.runs.machines.facts import executable_schemes, obstacle_to_measuring, unsupported_runs
 from inference.runs.machines.past import past_pace
 from inference.storage.names import NOTE_LIMIT
-from inference.web.presentation import describe_fields
-from inference.web.requests import start_run
+from inference.web.request_fields import describe_fields
+from inference.web.run_forms import start_run
 
 FormT = TypeVar("FormT", bound="MeasuringForm")
 

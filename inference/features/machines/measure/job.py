@@ -11,9 +11,9 @@ from pydantic import AfterValidator, Field
 
 from inference.core.errors import KEEP, InterruptedRunError, UnknownSchemeError
 from inference.core.experiment import Measured
-from inference.core.holdout import MIX_LENGTH, random_mixes
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
+from inference.core.random_mixes import MIX_LENGTH, random_mixes
 from inference.features.machines.measure.listed import (
     LISTED,
     MOST_REPEATS,
@@ -52,7 +52,7 @@ _PURPOSE = "measurements"
 class MeasureConfig(RunRequest):
     """What is measured where.
 
-    `machine`: id. `schemes` is one of `infer_config.SELECTIONS` or a list of scheme ids, `scheme_filter` the
+    `machine`: id. `schemes` is one of `selections.SELECTIONS` or a list of scheme ids, `scheme_filter` the
     search text that those ids came from. `plan` is one of `PLANS`; with "mixes", `mixes` of them with
     `length` instructions each, chosen by `seed`; with "listed", `experiments` as texts, each measured
     `repeats` times, and `schemes` are those that occur in them. `unroll`, `breaking` and `values` say how
@@ -110,8 +110,6 @@ class MeasureJob:
     What has been measured stays when the run is cancelled: its experiment set grows with it. Stopped to keep
     that, the run ends with the set as its result.
     """
-
-    short = False
 
     def check(self, config: Json) -> Json:
         """The description made complete."""

@@ -1,4 +1,4 @@
-"""Measuring on a machine for its own sake: which schemes, in which experiments, and how long it takes."""
+"""The page of a machine that measures on it: which schemes, in which experiments, and how long it takes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,6 @@ from inference.features.machines.measure.request import effort
 from inference.isa.body_options import DEFAULTS, VALUES
 from inference.models import Machine
 from inference.web.request_fields import number_field
-
-# Which schemes the forms offer for a machine.
-
-
-# What the forms that measure on a machine have in common: which schemes, and what that will take.
-
 
 PLANS = (
     ("singletons", "every scheme alone"),

@@ -10,7 +10,7 @@ from inference.features.publishing.site.static_site import pages_of, site_of, zi
 from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
 from inference.web.api.document import FILE
-from inference.web.api.shapes import attachment
+from inference.web.file_answers import attachment
 
 router = Router()
 

@@ -162,9 +162,6 @@ def _measured_numbers(row: MeasuredFrontEnd) -> Iterator[tuple[Value, ...]]:
             yield one.label, f"{one.value:.4g}", "at least; nothing larger was tried" if one.at_least else ""
 
 
-# The page.
-
-
 def _page(
     kind: PublishedKind, title: str, about: str, known: _KnownCore, documents: Mapping[str, str]
 ) -> PublishedPage:

@@ -18,8 +18,8 @@ from inference.features.running.runs.query import RUN_COLUMNS, runs
 from inference.models import Run
 from inference.runs import lifecycle, webhooks
 from inference.runs.kinds import RUN_KINDS, job
-from inference.runs.leases import versions
 from inference.runs.queue import ahead_of
+from inference.runs.versions import versions
 from inference.runs.webhook_address import URL_LIMIT
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.storage.run_archive_writing import write_archive
@@ -27,21 +27,11 @@ from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
+from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
 from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import (
-    DependentOut,
-    Input,
-    NameAndNote,
-    Ref,
-    Text,
-    Time,
-    attachment,
-    deleted,
-    dependents_json,
-    ref,
-    renamed,
-)
+from inference.web.api.shapes import Input, Ref, Text, Time, ref
+from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 

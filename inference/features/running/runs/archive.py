@@ -1,4 +1,4 @@
-"""A run from elsewhere, out of its zip: stored as the record that it was, with all that it brought along.
+"""A run as a zip: written, and one from elsewhere stored as the record that it was, with all that it has.
 
 Nothing is done again. What its description and result name is renumbered to the rows made here; machines
 become rows that stand for published measurements, since nobody here can ask them.
@@ -26,7 +26,7 @@ from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_arc
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
-from inference.runs.leases import versions
+from inference.runs.versions import versions
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import BATCH
 from inference.storage.run_archive_storing import Storing
@@ -88,11 +88,6 @@ def _store_events(run: Run, events: tuple[EventTold, ...], numbers: Numbers) -> 
     RunEvent.objects.bulk_update(made, ["at"], batch_size=500)
 
 
-# Descriptions of runs from elsewhere: checked against what the pages of such runs show, and made complete.
-#
-# Their rows may be gone, and their machines cannot be asked: less is wanted than to start such a run here.
-
-
 class _Rows(BaseModel):
     """What descriptions name rows by; they may have more."""
 
@@ -130,9 +125,6 @@ def description_of(name: str, config: Json) -> Json:
         return archived(config)
     except (ConfigError, InvalidInputError) as error:
         raise ExchangeError(f"run.json, run.config: {error}") from error
-
-
-# The zip of a run among the formats that commands and pages take and write.
 
 
 def write_run(name: str, file: BinaryIO) -> None:

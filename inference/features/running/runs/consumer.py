@@ -16,18 +16,15 @@ import json
 import logging
 from typing import Any
 from urllib.parse import parse_qs
-from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import OperationalError
 
 from inference.core.protocols import Json
-from inference.features.running.runs.journal_pages import Messages, first_page
+from inference.features.running.runs.shared_journal import shared_journal
 from inference.models import Run
-from inference.runs.journal import events_since
 from inference.runs.watcher import RunSubscription, shared_watcher
-from inference.web.database_thread import DatabaseThread
 
 NOT_FOUND = 4404
 TRY_AGAIN = 4503
@@ -152,53 +149,3 @@ class NothingHereConsumer(AsyncWebsocketConsumer):
         """Accept, so that the browser learns the reason, and close."""
         await self.accept()
         await self.close(NOT_FOUND)
-
-
-# The journals of runs, read once for all browsers of a web process that lack the same events.
-
-
-_PAGE = 200  # events per query
-
-
-class SharedJournal:
-    """Dozens follow one run: they are woken together, and lack the same. For browsers of one event loop."""
-
-    def __init__(self) -> None:
-        self._thread = DatabaseThread("journal")
-        self._to_be_read: dict[tuple[int, int], asyncio.Task[Messages]] = {}
-        self.enter, self.leave = self._thread.enter, self._thread.leave
-
-    async def after(self, run_id: int, seq: int) -> Messages:
-        """What follows event `seq` of a run, or the first of it; all that was written before the call.
-
-        To be asked between `enter` and `leave`. Raises what the database raises.
-        """
-        key = run_id, seq
-        reading = self._to_be_read.get(key)
-        if reading is None:
-            # A task begins one turn of the loop later: until then it can be joined in any case.
-            reading = self._to_be_read[key] = asyncio.create_task(self._thread.run(self._read, key))
-            reading.add_done_callback(lambda done: self._forget(key, done))
-        return await asyncio.shield(reading)  # a browser that leaves takes nothing from the others
-
-    def _read(self, key: tuple[int, int]) -> Messages:
-        # In the thread, and before the query: who asks from now on may want what is written after it.
-        self._to_be_read.pop(key, None)
-        return first_page((event["seq"], json.dumps(event)) for event in events_since(*key, _PAGE))
-
-    def _forget(self, key: tuple[int, int], done: asyncio.Task[Messages]) -> None:
-        """Where it failed before it came to the query."""
-        if self._to_be_read.get(key) is done:
-            del self._to_be_read[key]
-
-
-_journals: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedJournal] = WeakKeyDictionary()
-
-
-def shared_journal() -> SharedJournal:
-    """The one of this process, that is, of the running event loop."""
-    loop = asyncio.get_running_loop()
-    journal = _journals.get(loop)
-    if journal is None:
-        journal = _journals[loop] = SharedJournal()
-    return journal

@@ -31,15 +31,16 @@ from inference.features.running.runs.record import (
     whole_record_of,
 )
 from inference.features.running.runs.standing import failure_of, keeping, kept_of, waiting_of
+from inference.figures.error_by_length import length_figure
 from inference.figures.heatmap import HeatMap
-from inference.figures.reach import length_figure
 from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, Run, Upload
-from inference.models.experiment import UNDECIDED
+from inference.models.upload import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import RunsError, RunStateError
 from inference.runs.kinds import RUN_KINDS, label_of
-from inference.runs.leases import busy_seconds, versions
+from inference.runs.leases import busy_seconds
+from inference.runs.versions import versions
 from inference.runs.webhooks import replace, told_of
 from inference.storage.listing import lengths_from
 from inference.storage.run_archive_writing import write_archive
@@ -174,9 +175,6 @@ def run_heat_map(request: HttpRequest, pk: int) -> HttpResponse:
     return JsonResponse(drawn(found, event.payload) if event else None, safe=False)
 
 
-# The zip of a run: to be had on its page, and looked at before it is imported elsewhere.
-
-
 def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
     """Everything about a run that has ended, as a file."""
     run = get_object_or_404(Run, pk=pk)
@@ -191,9 +189,6 @@ def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
         content_type="application/zip",
         headers={"Content-Disposition": f'attachment; filename="{name}.zip"'},
     )
-
-
-# What a user does to a run: pause, resume, cancel, keep (each a POST that leads back), name and note, delete.
 
 
 ACTIONS: dict[str, Callable[[Run], Run]] = {

@@ -47,6 +47,3 @@ def newest_runs(request: HttpRequest, kind: str, *unread: str) -> dict[str, Any]
         "any": bool(page.rows) or Run.objects.filter(kind=kind).exists(),
         "working": any(run.state in Run.UNFINISHED for run in page.rows),
     }
-
-
-# What the start page shows.

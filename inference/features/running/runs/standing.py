@@ -13,8 +13,6 @@ from inference.models import Run
 from inference.runs.kinds import keeps
 from inference.runs.queue import ahead_of
 
-# What a run that is queued waits for.
-
 
 @dataclass(frozen=True)
 class Waiting:
@@ -41,9 +39,6 @@ def waiting_of(run: Run) -> Waiting | None:
     return Waiting(part=part, ahead=ahead.first(), more=max(ahead.count() - 1, 0))
 
 
-# What is there of a run without a result, and what would be if it were stopped.
-
-
 def kept_of(run: Run) -> list[RunOutcome]:
     """What a run has made so far, whatever becomes of it: sets of measurements, and results of its parts."""
     sets = [
@@ -60,9 +55,6 @@ def kept_of(run: Run) -> list[RunOutcome]:
 def keeping(run: Run) -> str:
     """What becomes the result of a run if it is stopped now; "" where it can only be cancelled."""
     return keeps(run) if run.state == Run.State.RUNNING else ""
-
-
-# A run that failed.
 
 
 @dataclass(frozen=True)

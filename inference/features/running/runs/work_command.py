@@ -12,9 +12,10 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from inference.runs.data_directory import repair
+from inference.runs.database_wait import wait_for_database
 from inference.runs.errors import NewerDatabaseError, NotPrivateError
 from inference.runs.wakeups import WORK
-from inference.runs.worker import RunWorker, wait_for_database
+from inference.runs.worker import RunWorker
 
 
 def _count(text: str) -> int:

@@ -16,10 +16,6 @@ from elftools.common.utils import struct_parse
 from elftools.elf.descriptions import describe_e_machine
 from elftools.elf.elffile import ELFFile
 
-# What is wrong with a file that should be a compiled program.
-#
-# BinaryFileError(ValueError)
-
 
 class BinaryFileError(ValueError):
     """A file that is no program of x86-64, or a damaged one; says what it is and what would be right."""

@@ -1,4 +1,4 @@
-"""The loops of a compiled program, and which of them samples belong to."""
+"""The loops of a compiled program, cut from its machine code, and which of them samples belong to."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from inference.isa.code.binaries.program import CompiledProgram, Function
 from inference.isa.code.block import MOST_BYTES, MOST_INSTRUCTIONS
 from inference.isa.code.control_flow import CodeStep, Cut, cut
 from inference.isa.code.reader import CodeReader
-
-# The machine code of a function as steps, for `control_flow.cut`: whatever the bytes are.
-
 
 PIECE = 1 << 18
 """Bytes of code after which the steps are handed over at the next end of a path: what is held at a time."""

@@ -1,4 +1,4 @@
-"""Where functions begin and how they are called: symbol tables, and the index of the unwinding tables.
+"""Where functions begin and how they are called: symbol tables, unwinding tables, and what is not linked yet.
 
 Tables can have millions of rows, which are looked at as arrays.
 """
@@ -13,9 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.isa.code.binaries.headers import OBJECT, BinaryFileError, Headers, Section, text_at
-
-# Jumps of object files to what the linker has still to place.
-
 
 _ROW = np.dtype([("offset", "<u8"), ("info", "<u8"), ("addend", "<i8")])
 _FIELD = 4  # bytes of a displacement, at the end of a jump

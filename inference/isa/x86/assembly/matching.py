@@ -133,9 +133,6 @@ def _is_as_named(opcode: Opcode, reading: MnemonicReading) -> bool:
     return reading.source in (opcode.memory_width, opcode.places[-1].width)
 
 
-# --------------------------------------------------------------------------- which operand goes where
-
-
 def _ways(opcode: Opcode, shape: _Shape) -> Ways:
     """The ways in which operands of these kinds can fill the places, in order."""
     found = []

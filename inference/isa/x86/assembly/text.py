@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from inference.isa.code.errors import BlockError, DroppedLine, dropped_line
 from inference.isa.code.program import AssemblyProgram
-from inference.isa.code.source import LinePart, Regions, SourceLine, refuse_control_characters
+from inference.isa.code.regions import Regions
+from inference.isa.code.source import LinePart, SourceLine, refuse_control_characters
 from inference.isa.x86.assembly import directives
-from inference.isa.x86.assembly.directives import Sections
 from inference.isa.x86.assembly.layout import LaidOut, Statement, content_of, laid_out
 from inference.isa.x86.assembly.markers import between_markers
 from inference.isa.x86.assembly.operands import (
@@ -23,6 +23,7 @@ from inference.isa.x86.assembly.operands import (
     number_of,
     sum_of,
 )
+from inference.isa.x86.assembly.sections import Sections
 from inference.isa.x86.assembly.statements import (
     LONGEST_INSTRUCTION,
     begins_instruction,

@@ -92,10 +92,8 @@ def memory_chains() -> tuple[MemoryChain, ...]:
     )
 
 
-# From an address to what is loaded.
-
-
 def _loads() -> Iterator[MemoryChain]:
+    """From an address to what is loaded from there."""
     for words, address in _ADDRESSES.items():
         load = Instruction.create_reg_mem(Code.MOV_R64_RM64, Register.RBX, address)
         link = ChainLink("mov GPR[64]:W, MEM[64]:R", f"2 address {words}", "1")
@@ -122,11 +120,8 @@ def _loads() -> Iterator[MemoryChain]:
         yield MemoryChain(0, width, "vector", "[base]", chain, isolated=False)
 
 
-# From what is stored to what is loaded.
-
-
 def _forwarded() -> Iterator[MemoryChain]:
-    """By the same register, both widths and the distance varied."""
+    """From what is stored to what is loaded by the same register, both widths and the distance varied."""
     for stored, loaded, offset in _GENERAL_PAIRS:
         yield from _chains(stored, loaded, offset, SAME, MemoryOperand(Register.RSI), _at(offset))
 
@@ -199,10 +194,8 @@ def _vectors() -> Iterator[MemoryChain]:
             yield MemoryChain(stored, loaded, "vector", SAME, chain, offset, between)
 
 
-# Throughput: of loads and stores alone, and of loads that cannot have what was stored.
-
-
 def _unchained() -> Iterator[MemoryChain]:
+    """For throughput: loads and stores alone, and loads that cannot have what was stored."""
     code, hole = STORES[64]
     for lines, offsets in _STORED_TO.items():
         stores = [

@@ -12,7 +12,7 @@ from inference.isa.x86.scheme_set import described
 
 
 class MixedChains:
-    """See `inference.core.latency.ChainMixer`."""
+    """See `inference.isa.chains.ChainMixer`."""
 
     def mixed(self, first: DependencyChain, second: DependencyChain) -> DependencyChain | None:
         """Legacy SSE and VEX do not stand beside each other: upper halves would be waited for."""

@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from iced_x86 import Decoder, Instruction
 
-from inference.isa.operand_slots import Content, Slots
+from inference.isa.operand_facet import DecodedOperands
+from inference.isa.operand_slots import Slots
 from inference.isa.x86.blocks.recognising import scheme_of
 from inference.isa.x86.sampling.slots import EncodedSlots
 
 _ANY_BYTE, _ZERO = "IMM[8]:R", "0x0"
 
 
-class X86DecodedOperands:
-    """A decoded instruction and its bytes."""
-
-    __slots__ = ("_instruction", "code")
-
-    def __init__(self, code: bytes, instruction: Instruction) -> None:
-        self.code = code
-        self._instruction = instruction
-
-    @property
-    def schemes(self) -> Sequence[str]:
-        """The scheme with an immediate of 0, should there be one, before the one with any."""
-        instruction = self._instruction
-        text = None if instruction.is_invalid else scheme_of(instruction)
-        if text is None:
-            return ()
-        if text.endswith(_ANY_BYTE) and instruction.immediate(instruction.op_count - 1) == 0:
-            return (text.removesuffix(_ANY_BYTE) + _ZERO, text)
-        return (text,)
-
-    def contents(self, slots: Slots) -> tuple[Content, ...]:
-        """What stands in the slots of its scheme."""
-        assert isinstance(slots, EncodedSlots), "slots of another instruction set"
-        return slots.contents(self._instruction)
-
-
-def decoded(code: bytes) -> Iterator[X86DecodedOperands]:
-    """The instructions of machine code, what is none included."""
+def decoded(code: bytes, slots: Mapping[str, Slots]) -> Iterator[DecodedOperands | None]:
+    """See `OperandChooser`."""
     for instruction in Decoder(64, code):
-        begin = instruction.ip
-        yield X86DecodedOperands(code[begin : begin + instruction.len], instruction)
+        text = _scheme_among(instruction, slots)
+        if text is None:
+            yield None
+            continue
+        own, begin = slots[text], instruction.ip
+        assert isinstance(own, EncodedSlots), "slots of another instruction set"
+        yield text, own.contents(instruction), code[begin : begin + instruction.len]
+
+
+def _scheme_among(instruction: Instruction, texts: Collection[str]) -> str | None:
+    """The scheme with an immediate of 0, where these have it, goes before the one with any."""
+    text = None if instruction.is_invalid else scheme_of(instruction)
+    if text is None:
+        return None
+    if text.endswith(_ANY_BYTE) and instruction.immediate(instruction.op_count - 1) == 0:
+        special = text.removesuffix(_ANY_BYTE) + _ZERO
+        return special if special in texts else text if text in texts else None
+    return text if text in texts else None

@@ -105,13 +105,11 @@ def _point(instruction: Instruction, address: Address) -> None:
         instruction.memory_displ_size = 1 if _SMALLEST_BYTE <= signed <= _LARGEST_BYTE else 8
 
 
-# Operands such that as little as possible in a block waits for something else (Algorithm 3.1).
-
-
 def independent_fillings(schemes: Sequence[X86BlockScheme]) -> list[Filling]:
     """The operands for predictors that know no dependencies, such as port mappings. Raises `ChoiceError`.
 
-    Registers and memory that are read are never written, and those that are written take turns. What is left
+    As little as possible in a block waits for something else (Algorithm 3.1): registers and memory that are
+    read are never written, and those that are written take turns. What is left
     are operands that an instruction both reads and writes, once per execution of the block, and whatever is
     fixed: flags, rax of a multiplication.
     """

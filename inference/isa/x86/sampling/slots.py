@@ -37,7 +37,7 @@ _FIXED_BASES = {"rsi": Register.RSI, "rdi": Register.RDI, "rbx+al": Register.RBX
 _LOW_BASES = (aliases(GPR64.name)[RBP],)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EncodedRegister(RegisterSlot):
     """A register operand, and where it is encoded.
 
@@ -86,6 +86,10 @@ class EncodedSlots(Slots):
         return (*registers, *[slot.fixed or _address(instruction) for slot in self.memories])
 
 
+# Equal ones are one object: there are few, and sampling goes through what the processor's caches have.
+_memory, _slots = cache(MemorySlot), cache(EncodedSlots)
+
+
 def _address(instruction: Instruction) -> Address:
     return Address(
         instruction.memory_base,
@@ -101,13 +105,13 @@ def slots(scheme: Scheme, form: Form) -> EncodedSlots:
     needs = demands(scheme, form)
     registers = tuple(_registers(scheme, form, needs))
     holes = [hole for hole in form.holes if hole.kind == "memory" and hole.shape != "moffs"]
-    memories = tuple(MemorySlot(_fixed_address(hole), needs.index or Register.NONE) for hole in holes)
+    memories = tuple(_memory(_fixed_address(hole), needs.index or Register.NONE) for hole in holes)
     info = OpCodeInfo(form.code)
     distinct = info.requires_unique_reg_nums or info.requires_unique_dest_reg_num
     vectors = tuple(number for number, slot in enumerate(registers) if slot.bank == "vector")
     fixed_bases = {_FIXED_BASES[hole.shape] for hole in holes if hole.shape in _FIXED_BASES}
     read, written = _unnamed(scheme)
-    return EncodedSlots(
+    return _slots(
         registers,
         memories,
         vectors if distinct else (),
@@ -161,16 +165,15 @@ def _slot(
     for register in aliases(hole).values():
         possible |= units(register)
     access = _effective_access(explicit[choice.position], is_general) if choice.part == "register" else "R"
-    return EncodedRegister(
-        possible=possible,
-        units={family: units(register) for family, register in choice.registers.items()},
-        choices=sum(1 << family for family in choice.registers if family not in excluded),
-        access=access,
+    return _register(
+        choice.part,
+        choice.position,
+        choice.bank,
+        tuple(choice.registers.items()),
+        possible,
+        sum(1 << family for family in choice.registers if family not in excluded),
+        access,
         avoids_pointers=is_general and "W" in access,
-        part=choice.part,
-        position=choice.position,
-        bank=choice.bank,
-        registers=choice.registers,
         pair=hole == MASK_PAIR.name,
     )
 
@@ -178,16 +181,36 @@ def _slot(
 def _fixed(position: int, hole: Hole, operand: Operand) -> EncodedRegister:
     register = hole.registers[0]
     bank, family = family_of(register)
+    access = _effective_access(operand, bank == "general")
+    registers = ((family, register),)
+    return _register("fixed", position, bank, registers, units(register), 1 << family, access)
+
+
+@cache
+def _register(
+    part: Part,
+    position: int,
+    bank: Bank,
+    registers: tuple[tuple[int, RegisterValue], ...],
+    possible: int,
+    choices: int,
+    access: Access,
+    *,
+    avoids_pointers: bool = False,
+    pair: bool = False,
+) -> EncodedRegister:
+    """The one slot with these properties (see `_slots`)."""
     return EncodedRegister(
-        possible=units(register),
-        units={family: units(register)},
-        choices=1 << family,
-        access=_effective_access(operand, bank == "general"),
-        avoids_pointers=False,
-        part="fixed",
+        possible=possible,
+        units={family: units(register) for family, register in registers},
+        choices=choices,
+        access=access,
+        avoids_pointers=avoids_pointers,
+        part=part,
         position=position,
         bank=bank,
-        registers={family: register},
+        registers=dict(registers),
+        pair=pair,
     )
 
 

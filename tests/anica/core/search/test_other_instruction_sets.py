@@ -12,8 +12,8 @@ from anica_app.core.domain.wording import in_one_line
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import World
 from anica_app.core.search.settings import SearchSettings, Termination
+from anica_app.core.search.task import World
 from inference.isa import targets
 from inference.isa.targets import AARCH64
 from inference.predictors.panel import Panel

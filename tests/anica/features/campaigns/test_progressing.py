@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from anica_app.core.search.events import Counted
 from anica_app.core.search.findings import CampaignCounters
 from anica_app.core.search.settings import Termination
-from anica_app.core.search.state import Counted
 from anica_app.features.campaigns.progressing import Progressing
 from inference.core.protocols import Checkpoint
 

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.features.coverage.query import (
+from anica_app.features.coverage.covering import (
     SetBlock,
     all_blocks,
     coverage_of,

@@ -14,6 +14,7 @@ import pytest
 
 from anica_app.core.domain.wording import Words
 from anica_app.features.discoveries.bug_report import BugReport, markdown, version_of
+from anica_app.features.discoveries.compiler_explorer import link, state
 from anica_app.features.discoveries.report_parts import (
     exegesis_snippet,
     issue_searches,
@@ -21,7 +22,6 @@ from anica_app.features.discoveries.report_parts import (
     short_form,
     title_of,
 )
-from anica_app.features.discoveries.reproducing import link, state
 from anica_app.features.discoveries.tool_commands import commands_for, core_of, osaca_name
 from anica_app.models import Campaign, CampaignPredictor, Discovery
 from inference.formats.provenance import PRODUCT

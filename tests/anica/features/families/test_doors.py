@@ -12,7 +12,7 @@ from django.test import Client
 
 from anica_app.features.families import pages
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Family, SampleBatch
-from inference.features.asking.predictors.query import OfferedPredictor, Offers
+from inference.features.asking.predictors.offers import OfferedPredictor, Offers
 from inference.models import AnswerCache, Predictor, Run, RunEvent
 from inference.models.predictor import block_key
 from inference.predictors.protocol import Answer

@@ -1,10 +1,6 @@
-"""Accounts and tokens are told to what stands outside of Django: who a request is from."""
+"""Tells what stands outside of Django (limits, logs) from whom a request is, by its account or token."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -13,29 +9,6 @@ from pmweb.accounts.roles import AccessLevel
 from pmweb.callers import CALLER, ConnectionCaller
 from pmweb.middleware import Answer
 from pmweb.models import Scope
-
-# On whose behalf this code runs: the request that is being answered, if any.
-
-
-_request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
-
-
-@contextmanager
-def acting_in(request: HttpRequest) -> Iterator[None]:
-    """While this lasts, whatever is done is done by the user of this request."""
-    token = _request.set(request)
-    try:
-        yield
-    finally:
-        _request.reset(token)
-
-
-def current_request() -> HttpRequest | None:
-    """The request that is being answered; None in a command or a worker.
-
-    Its `user` is asked for when something is noted, so that an API can set it after it has read a token.
-    """
-    return _request.get()
 
 
 def telling_caller(answer: Answer) -> Answer:

@@ -1,0 +1,123 @@
+"""The scheme table of a mapping: µops, and how long one instance takes, predicted and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.http import HttpRequest
+
+from inference.core.experiment import Experiment
+from inference.core.hidden_uops import HiddenUops, hidden_in, hidden_kinds
+from inference.core.mapping import PortMapping as Mapping
+from inference.core.mapping import Uops
+from inference.core.measured_slots import MeasuredSlots, SlotReading
+from inference.core.throughput import inverse_throughput
+from inference.features.library.experiments.query import Singleton, measured_singletons, sets_with_singletons
+from inference.features.library.mappings.checked import Check, Checks
+from inference.features.library.mappings.query import measured_slots_of
+from inference.isa.search import SearchError
+from inference.models import InstructionScheme, PortMapping
+from inference.models.scheme_fit import FIT, by_fit
+from inference.models.scheme_search import search_schemes
+from inference.storage.judging import grounds_of
+from inference.web.paging import Order, Page, page_in_memory
+from inference.web.requests import whole_number
+
+
+@dataclass(frozen=True)
+class SchemeRow:
+    """One scheme of the table; `slots`: issue slots; `predicted`, `measured`: cycles of one instance.
+
+    `hidden`: what no experiment can show of its µops. `counted`: what padding shows of its slots. `check`:
+    how it fared where somebody looked, None where nobody did. `conflicts`: what other results of the machine
+    say instead.
+    """
+
+    pk: int
+    text: str
+    uops: Uops
+    slots: int
+    predicted: float
+    singleton: Singleton | None
+    hidden: HiddenUops | None = None
+    counted: SlotReading | None = None
+    check: Check | None = None
+    conflicts: Sequence[str] = ()
+
+    @property
+    def measured(self) -> float | None:
+        """Cycles of one instance, None where that was never measured."""
+        return None if self.singleton is None else self.singleton.cycles
+
+    @property
+    def difference(self) -> float | None:
+        """Predicted against measured, in per cent of the measurement."""
+        return None if self.measured is None else 100 * (self.predicted - self.measured) / self.measured
+
+
+UNKNOWN_LAST = float("-inf")
+COLUMNS: dict[str, Callable[[SchemeRow], Any]] = {
+    "text": lambda row: row.text,
+    "predicted": lambda row: row.predicted,
+    "measured": lambda row: UNKNOWN_LAST if row.measured is None else row.measured,
+    "difference": lambda row: UNKNOWN_LAST if row.difference is None else abs(row.difference),
+    "uops": lambda row: sum(count for _, count in row.uops),
+    "slots": lambda row: row.slots,
+    "checked": lambda row: (row.check is not None, (row.check is not None and row.check.error) or 0.0),
+}
+
+
+def schemes_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str, Any]:
+    """The table, searched with the syntax of the instruction set's page."""
+    q = request.GET.get("q", "").strip()
+    set_id = whole_number(request, "set")
+    usual = FIT if q else "text"
+    order = Order.read(request.GET.get("sort", ""), {key: key for key in (*COLUMNS, FIT)}, usual)
+    context: dict[str, Any] = {
+        "q": q,
+        "sort": "" if order.column == FIT else str(order),
+        "measured_in": set_id,
+        "sets": sets_with_singletons(row.isa),
+        "page": Page((), 0),
+        "measured_slots": (measured_slots := measured_slots_of(row)),
+        "checks": (checks := Checks(row)),
+    }
+    try:
+        rows = [_checked(each, checks) for each in _rows(row, value, q, set_id, measured_slots)]
+    except SearchError as error:
+        return {**context, "error": str(error)}
+    if order.column in COLUMNS:
+        rows.sort(key=COLUMNS[order.column], reverse=order.descending)
+    return {**context, "page": page_in_memory(rows, whole_number(request, "page", 0) or 0)}
+
+
+def _rows(
+    row: PortMapping, value: Mapping, q: str, set_id: int | None, measured_slots: MeasuredSlots | None
+) -> list[SchemeRow]:
+    described = InstructionScheme.objects.filter(pk__in=row.usages.values("scheme"))
+    found = by_fit(search_schemes(described, q), q).order_by(FIT, "pk") if q else described
+    singletons = measured_singletons(row.isa, set_id)
+    hidden = hidden_kinds(value)
+    counted = {} if measured_slots is None else measured_slots.readings
+    grounds = grounds_of(row)
+    return [
+        SchemeRow(
+            pk=pk,
+            text=text,
+            uops=value.usage[text],
+            slots=value.slots_of(text),
+            predicted=inverse_throughput(value, Experiment.of([text])),
+            singleton=singletons.get(pk),
+            hidden=hidden_in(value, text, hidden),
+            counted=counted.get(text),
+            conflicts=grounds.conflict_words(text),
+        )
+        for pk, text in found.values_list("pk", "text")
+    ]
+
+
+def _checked(row: SchemeRow, checks: Checks) -> SchemeRow:
+    experiment = None if row.singleton is None else row.singleton.experiment_id
+    return replace(row, check=checks.of(row.pk, row.text, row.predicted, row.measured, experiment))

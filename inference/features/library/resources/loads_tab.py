@@ -1,0 +1,91 @@
+"""The loads of a resource mapping: classes of schemes × resources (thesis Fig. 7.1b, as a table)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef
+from django.http import HttpRequest
+
+from inference.core.resources import ResourceMapping as Resources
+from inference.features.library.resources.query import (
+    LoadClass,
+    classes_of,
+)
+from inference.isa.search import SearchError
+from inference.models import InstructionScheme, ResourceMapping
+from inference.models.scheme_search import search_schemes
+from inference.web.paging import Page
+from inference.web.requests import whole_number
+
+CLASSES_PER_PAGE = 50
+MOST_COLUMNS = 24
+"""With more resources than these, a row lists what it loads instead of having a column for each."""
+LISTED = 12
+SHADES = 4
+
+
+@dataclass(frozen=True)
+class LoadCell:
+    """The load of a class on one resource; `shade` from 1 (little) to 4 (what limits it), 0 for none."""
+
+    resource: str
+    load: float
+    shade: int
+
+
+@dataclass(frozen=True)
+class LoadClassRow:
+    """A class of schemes with (id, text) of each, and its loads."""
+
+    schemes: Sequence[tuple[int, str]]
+    cycles: float
+    cells: Sequence[LoadCell]
+    further: int = 0
+
+
+def loads_tab(request: HttpRequest, row: ResourceMapping, value: Resources) -> dict[str, Any]:
+    """The table, searched with the syntax of the instruction set's page, and by resource."""
+    q = request.GET.get("q", "").strip()
+    resource = whole_number(request, "resource")
+    number = whole_number(request, "page", 0) or 0
+    wide = len(value.resources) > MOST_COLUMNS
+    context: dict[str, Any] = {
+        "q": q,
+        "resource": resource,
+        "resources": list(enumerate(value.resources)),
+        "columns": () if wide else value.resources,
+        "page": Page((), 0),
+    }
+    loaded = Exists(row.loads.filter(scheme=OuterRef("pk")))
+    described = InstructionScheme.objects.filter(loaded, isa=row.isa)
+    try:
+        ids = {text: pk for pk, text in search_schemes(described, q).values_list("pk", "text")}
+    except SearchError as error:
+        return {**context, "error": str(error)}
+    found = classes_of(value, ids.keys(), resource)
+    start = number * CLASSES_PER_PAGE
+    shown = found[start : start + CLASSES_PER_PAGE]
+    rows = [_row(each, value, ids, wide) for each in shown]
+    more = start + CLASSES_PER_PAGE < len(found)
+    page = Page(rows, len(found), str(number + 1) if more else None, str(number - 1) if number else None)
+    return {**context, "page": page, "matching": sum(len(each.schemes) for each in found)}
+
+
+def _row(each: LoadClass, value: Resources, ids: dict[str, int], wide: bool) -> LoadClassRow:
+    most = each.cycles
+    schemes = [(ids[text], text) for text in each.schemes]
+    if not wide:
+        loads = dict(each.loads)
+        cells = [_cell(name, loads.get(k, 0.0), most) for k, name in enumerate(value.resources)]
+        return LoadClassRow(schemes, most, cells)
+    ordered = sorted(each.loads, key=lambda pair: -pair[1])
+    cells = [_cell(value.resources[k], load, most) for k, load in ordered[:LISTED]]
+    return LoadClassRow(schemes, most, cells, max(0, len(ordered) - LISTED))
+
+
+def _cell(resource: str, load: float, most: float) -> LoadCell:
+    shade = 0 if load == 0 else max(1, min(SHADES, int(SHADES * load / most + 1e-9)))
+    return LoadCell(resource, load, shade)

@@ -1,0 +1,66 @@
+"""What answers about port mappings and resource mappings have in common, evaluations of either included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Exists, Manager, OuterRef, QuerySet
+from ninja import Schema
+from pydantic import Field
+
+from inference.models import InstructionScheme, PortMapping, ResourceMapping
+from inference.models.scheme_search import search_schemes
+from inference.web.api.shapes import Name, Note, Ref, SchemeText, Time, ref
+from inference.web.validation import Id
+
+
+class AnyMappingOut(Schema):
+    """A mapping of schemes of one instruction set to what they occupy."""
+
+    id: Id
+    name: Name
+    note: Note
+    created: Time
+    isa: Ref
+    machine: Ref | None
+    schemes: int = Field(description="That it describes.", examples=[577])
+    evaluation_id: Id | None = Field(description="The one that says most about it.", examples=[3])
+
+
+def any_mapping_json(row: Any) -> dict[str, Any]:
+    """A row of `port_mappings` or `resource_mappings` as far as they are alike."""
+    copied = ("name", "note", "created", "origin", "source", "evaluation_id")
+    return {
+        "id": row.pk,
+        **{name: getattr(row, name) for name in copied},
+        "isa": ref(row.isa),
+        "machine": ref(row.machine),
+        "schemes": row.scheme_count,
+    }
+
+
+def described_schemes(
+    row: PortMapping | ResourceMapping, parts: Manager[Any], q: str
+) -> QuerySet[InstructionScheme]:
+    """The schemes that the mapping describes, in its `parts` (usages or loads), and the search `q` finds."""
+    described = Exists(parts.filter(scheme=OuterRef("pk")))
+    return search_schemes(InstructionScheme.objects.filter(described, isa=row.isa_id), q)
+
+
+class HeatMapOut(Schema):
+    """`counts[row][column]`: predictions in bin `row`, measurements in `column`, `limit` / `bins` wide."""
+
+    bins: int = Field(examples=[35])
+    limit: float = Field(examples=[10.0])
+    n: int = Field(examples=[1000])
+    outside: int = Field(examples=[0])
+    counts: list[list[int]] = Field(examples=[[[3, 0], [1, 5]]])
+
+
+class SchemeErrorOut(Schema):
+    """Relative errors of the experiments with a scheme, in per cent; `signed` > 0: predicted too long."""
+
+    scheme: SchemeText
+    n: int = Field(examples=[40])
+    signed: float = Field(examples=[-3.0])
+    absolute: float = Field(examples=[5.1])

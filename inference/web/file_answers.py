@@ -1,0 +1,28 @@
+"""Texts that a browser stores as files, and tables among them."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.utils.text import slugify
+
+from inference.formats.provenance import head_of
+
+
+def attachment(content: str | bytes, content_type: str, name: str, extension: str) -> HttpResponse:
+    """Content to be stored as a file."""
+    file_name = f"{slugify(name) or 'export'}.{extension}"
+    return HttpResponse(
+        content,
+        content_type=content_type,
+        headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
+    )
+
+
+def file_answer(text: str, content_type: str, name: str, extension: str) -> HttpResponse:
+    """The text under a file name made of what it is called."""
+    return attachment(text, f"{content_type}; charset=utf-8", name, extension)
+
+
+def table_answer(text: str, name: str, **about: str) -> HttpResponse:
+    """A table as CSV behind the product, what it is `about`, and how to cite it."""
+    return file_answer(head_of(**about) + text, "text/csv", name, "csv")

@@ -12,10 +12,10 @@ from anica_app.features.importing.loops_job import samples_of, wanted_of
 from anica_app.formats.incoming import Sort
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import discard_upload
-from inference.formats.condensing import taken_in
 from inference.formats.errors import ExchangeError
 from inference.formats.listed_loops import find_listed_loops
 from inference.formats.program_loops import ProgramLoops, Weighing, find_loops
+from inference.formats.uops_info_xml import taken_in
 from inference.isa.targets import X86
 from inference.models import ISA, BasicBlockSet, Upload
 from inference.runs.journal import Entry

@@ -11,7 +11,6 @@ from django.core.management.base import CommandError
 from django.db import transaction
 
 from inference.core.explain import SchemeFate
-from inference.formats.condensing import taken_in
 from inference.formats.document import PART
 from inference.formats.errors import ExchangeError
 from inference.formats.explaining import ImportedExplanation
@@ -21,6 +20,7 @@ from inference.formats.other_formats import importer_of_path, importers
 from inference.formats.palmed_json import NameList
 from inference.formats.parsing import Parsed
 from inference.formats.side_files import name_list_of, rejects_of
+from inference.formats.uops_info_xml import taken_in
 from inference.models import ISA, ExperimentSet
 from inference.storage.importing import Imported, Preview, commit, preview
 from inference.storage.names import by_name, kind_of

@@ -22,10 +22,9 @@ from inference.features.library.uploads.choices import LEAVE_OUT, STOP
 from inference.features.library.uploads.preview import MODELS
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.library.uploads.reading import receive, start_reading
-from inference.formats.condensing import XML_PEEK
 from inference.formats.errors import ExchangeError
 from inference.formats.file_units import FileUnit
-from inference.formats.uops_info_xml import is_xml
+from inference.formats.uops_info_xml import XML_PEEK, is_xml
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import LimitError, RunsError

@@ -22,7 +22,7 @@ from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import GROUPS, SpaceSettings
-from anica_app.core.ranking import explained, fresh_blocks, judged_blocks
+from anica_app.core.explained_blocks import explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Driver

@@ -14,7 +14,6 @@ its own. These functions import the rest when called. Pages, API and events are 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
@@ -127,7 +126,7 @@ REGISTRIES: Mapping[str, Callable[[Any], None]] = {
 def addresses(features: Iterable[ModuleType]) -> Iterator[Any]:
     """The addresses of all pages of these packages: those in `pages.py` and in files called `…_pages.py`."""
     for feature in features:
-        for module in _modules(feature, r"(\w+_)?pages"):
+        for module in _modules(feature, "pages", "_pages"):
             yield from getattr(module, "urlpatterns", ())
 
 
@@ -153,8 +152,8 @@ def _routers(features: Mapping[ModuleType, str]) -> Iterator[tuple[Router, str]]
             yield module.router, heading
 
 
-def _modules(feature: ModuleType, name: str) -> Iterator[ModuleType]:
-    """The modules of a package whose names match, imported."""
+def _modules(feature: ModuleType, name: str, *endings: str) -> Iterator[ModuleType]:
+    """The modules of a package that are called so, or whose names end so, imported."""
     for module in iter_modules(feature.__path__):
-        if re.fullmatch(name, module.name):
+        if module.name == name or module.name.endswith(endings):
             yield import_module(f"{feature.__name__}.{module.name}")

@@ -30,7 +30,7 @@ from inference.isa.targets import X86
 from inference.models import BasicBlockSet, Predictor, Run
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError
-from inference.runs.kinds import kinds
+from inference.runs.kinds import RUN_KINDS
 from inference.runs.request import RunRequest
 from inference.storage.block_sets import export, store
 from inference.storage.errors import RefusedError
@@ -193,7 +193,7 @@ def _below(parent: type) -> Iterator[type]:
 
 
 def test_each_description_of_a_run_with_blocks_has_their_set() -> None:
-    for kind in kinds().values():
+    for kind in RUN_KINDS.values():
         import_module(kind.job.rpartition(".")[0])
     found = {model for model in _below(RunRequest) if {"block", "blocks"} & _texts(model)}
     assert {model.__name__ for model in found} >= {"BlockConfig", "AskConfig", "GeneraliseConfig"}

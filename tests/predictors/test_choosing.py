@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import inference.predictors
-from inference.containment import client
+from inference.containment import client, shielding
 from inference.core.tunables import setting
 from inference.predictors import nanobench, permission
 from inference.predictors.calling import Call, CalledTool, CallSettings
@@ -21,7 +21,6 @@ from inference.predictors.permission import ARGUMENTS, COMMAND, FILE, PROGRAM
 from inference.predictors.protocol import PredictorError
 from inference.predictors.reading import CyclesPattern
 from inference.predictors.tool_paths import check_program
-from inference.sandbox import strangers
 from tests.predictors import fakes
 from tests.predictors.fakes import GOOD
 
@@ -215,7 +214,7 @@ def test_a_command_that_names_a_private_file_is_no_predictor(word, protocol, tmp
     data.mkdir()
     (data / "secret-key").write_text(MARK)
     monkeypatch.setenv("PMWEB_TOOL_DIRECTORIES", "")
-    monkeypatch.setattr(strangers, "_places", [data])
+    monkeypatch.setattr(shielding, "_places", [data])
     words = ["/bin/cat", word.format(data / "secret-key")]
     with pytest.raises(PredictorError, match=r"its command names .*, where no program may look"):
         KINDS["command"].predictor({"command": words, "protocol": protocol})

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anica_app.core.block_domain import BlockDomain
+from anica_app.core.discovery_selection import Covered, covered_blocks
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.families.culprits import culprits_of
@@ -21,7 +22,6 @@ from anica_app.core.families.evidence import (
 )
 from anica_app.core.families.grouping import MOST_FAMILIES, FamilyMember, MemberGroup, grouped
 from anica_app.core.families.naming import names_of
-from anica_app.core.ranking import Covered, covered_blocks
 from anica_app.core.search.judging import DIFFERENCE
 from inference.core.protocols import Json
 from inference.predictors.protocol import Answer

@@ -8,7 +8,7 @@ from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
-from anica_app.core.ranking import ExplainedBlocks, explained, fresh_blocks, judged_blocks
+from anica_app.core.explained_blocks import ExplainedBlocks, explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch as Search
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
 from anica_app.core.search.panel import Driver

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from anica_app.core.discovery_selection import Covered, DiscoverySelection, best_selection, covered_blocks
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import everything_domain, without_uops
-from anica_app.core.ranking import Covered, DiscoverySelection, best_selection, covered_blocks
 from anica_app.core.search.judging import InterestJudge
 from anica_app.models import Campaign, Discovery
 from inference.formats.errors import ExchangeError

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from anica_app.core.ranking import best_selection
+from anica_app.core.discovery_selection import best_selection
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.features.coverage.covering import (
     Coverage,

@@ -18,7 +18,7 @@ from pydantic import Field
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import everything_domain
-from anica_app.core.ranking import fresh_blocks, judged_blocks
+from anica_app.core.explained_blocks import fresh_blocks, judged_blocks
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
 from anica_app.core.search.panel import Driver
 from anica_app.features.families.carrying import HeldAgainst

@@ -11,8 +11,9 @@ from pydantic import Field
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
-from anica_app.core.ranking import Cycles, agreement, fresh_blocks
+from anica_app.core.explained_blocks import fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
+from anica_app.core.tool_agreement import Cycles, agreement
 from anica_app.storage.descriptions import Interest
 from anica_app.storage.domains import chosen_domain
 from inference.core.errors import InvalidInputError

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core import events
+from inference.core import pacing
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.errors import KEEP, InsufficientDataError, InterruptedRunError
 from inference.core.events import Log, Progress
@@ -82,7 +82,7 @@ class Keeping(Listener):
 
 
 def test_whoever_wants_what_there_is_gets_the_schemes_tested_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "PULSE_EVERY", 0.0)
+    monkeypatch.setattr(pacing, "PULSE_EVERY", 0.0)
     monkeypatch.setattr("inference.core.explain.remaining._CHUNK", 8)
     some = Keeping(lambda event: isinstance(event, Progress) and event.phase == "remaining, run 1")
     result = explain(ZENLIKE, some)
@@ -96,7 +96,7 @@ def test_whoever_wants_what_there_is_gets_the_schemes_tested_so_far(monkeypatch:
 def test_whoever_wants_what_there_is_gets_what_an_interrupted_attempt_tested(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(events, "PULSE_EVERY", 0.0)
+    monkeypatch.setattr(pacing, "PULSE_EVERY", 0.0)
     monkeypatch.setattr("inference.core.explain.remaining._CHUNK", 3)
     interrupted = Listener(lambda heard: bool(heard.saved) and heard.last().meta["chunks"] == 2)
     with pytest.raises(InterruptedRunError):
@@ -109,7 +109,7 @@ def test_whoever_wants_what_there_is_gets_what_an_interrupted_attempt_tested(
 def test_uops_that_only_some_schemes_have_stay_unknown_to_whoever_wants_what_there_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(events, "PULSE_EVERY", 0.0)
+    monkeypatch.setattr(pacing, "PULSE_EVERY", 0.0)
     some = Keeping(lambda event: isinstance(event, Log) and "no scheme has alone" in event.text)
     result = explain(STORES, some)
     assert [text for text in result.warnings if "the run had to end" in text]

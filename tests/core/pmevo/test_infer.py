@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from inference.core import events
+from inference.core import events, pacing
 from inference.core.checkpoint import decode
 from inference.core.errors import KEEP, InsufficientDataError, InterruptedRunError, InvalidInputError
 from inference.core.experiment import Experiment, Measured, MeasurementState
@@ -27,7 +27,7 @@ def every_chance_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pulse and save whenever it is possible, not only when it is time."""
     for limit in ("PULSE_EVERY", "SAVE_EVERY", "SHOW_EVERY", "TELL_EVERY"):
         monkeypatch.setattr(events, limit, 0.0)
-    monkeypatch.setattr(events, "SAVE_SHARE", float("inf"))
+    monkeypatch.setattr(pacing, "SAVE_SHARE", float("inf"))
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def test_a_search_is_the_same_in_whatever_order_the_judging_mixes_come() -> None
 
 
 def test_a_stop_saves_where_the_search_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "PULSE_EVERY", 0.0)  # else a quick search is over before the first pulse
+    monkeypatch.setattr(pacing, "PULSE_EVERY", 0.0)  # else a quick search is over before the first pulse
     heard = Listener(lambda listener: "generation" in listener.kinds())
     with pytest.raises(InterruptedRunError):
         infer(problem(dataclasses.replace(SETTINGS, max_generations=100_000)), processor(), heard, 3)
@@ -240,7 +240,7 @@ def test_whoever_wants_what_there_is_gets_the_best_mapping_so_far(
 
 
 def test_while_nothing_is_there_yet_the_wish_to_keep_it_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "PULSE_EVERY", 0.0)
+    monkeypatch.setattr(pacing, "PULSE_EVERY", 0.0)
     with pytest.raises(InterruptedRunError):
         infer(problem(), processor(), Keeping("phase"), 3)
 

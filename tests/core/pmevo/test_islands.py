@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from inference.core import events
+from inference.core import pacing
 from inference.core.checkpoint import decode, encode
 from inference.core.errors import InterruptedRunError, InvalidInputError
 from inference.core.executor import LocalExecutor
@@ -108,8 +108,8 @@ def test_the_whole_population_is_shown_at_the_end(islands: int) -> None:
 
 
 def test_an_inference_on_islands_goes_on_from_any_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "SAVE_EVERY", 0.0)
-    monkeypatch.setattr(events, "SAVE_SHARE", float("inf"))
+    monkeypatch.setattr(pacing, "SAVE_EVERY", 0.0)
+    monkeypatch.setattr(pacing, "SAVE_SHARE", float("inf"))
     asked = problem(dataclasses.replace(ISLANDS, climb_share=0.02))
     listener = Listener()
     answer = infer(asked, processor(), listener, 3)

@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from inference.features.asking.block_sets import accuracy
-from inference.features.asking.predictors import query
+from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers
 from inference.models import ISA, BasicBlockSet, Predictor, Run
 from tests.features.runs.test_api import done
@@ -59,7 +59,9 @@ def test_columns_are_told_asked_for_and_removed(
     two = program.get(path)["column_list"][1]
     assert (two["numbers"], two["failures"], two["most"]) == (2, 1, 3.0)
     tool = Predictor.objects.create(name="tool", kind="command", key="t" * 64)
-    monkeypatch.setattr(query, "offers", lambda: Offers([OfferedPredictor("tool", "tool", "1")], [], [], []))
+    monkeypatch.setattr(
+        offering, "offers", lambda: Offers([OfferedPredictor("tool", "tool", "1")], [], [], [])
+    )
     refused = program("POST", f"{path}/columns", {"predictors": ["command:command=reboot"]})
     assert refused[0] == 422
     run = program("POST", f"{path}/columns", {"predictors": ["tool"]})[1]

@@ -8,7 +8,8 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from inference.features.asking.predictors import offers, query
+from inference.features.asking.predictors import offers
+from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors.query import Listed
 from inference.features.asking.questions.query import KIND
 from inference.models import ISA, Machine, PortMapping, Predictor, Run
@@ -34,7 +35,7 @@ def tool(db: None, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     """The one tool of this computer, whatever is installed here."""
     row = Predictor.objects.create(name="the tool", kind="command", key="t" * 64)
     monkeypatch.setattr(
-        query, "listed", lambda among: [Listed(KINDS["command"], row.name, "1.2", {}, row=row)]
+        offering, "listed", lambda among: [Listed(KINDS["command"], row.name, "1.2", {}, row=row)]
     )
     return row
 

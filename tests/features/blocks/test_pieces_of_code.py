@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from inference.features.asking.predictors import query
+from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors.query import Listed
 from inference.features.asking.questions.query import KIND
 from inference.isa.blocks import block_of_hex
@@ -71,7 +71,7 @@ def tools(db: None, monkeypatch: pytest.MonkeyPatch) -> list[Predictor]:
         Predictor.objects.create(name=name, kind="command", key=name[0] * 64) for name in ("mca", "osaca")
     ]
     monkeypatch.setattr(
-        query,
+        offering,
         "listed",
         lambda among: [Listed(KINDS["command"], row.name, "1", {}, row=row) for row in rows],
     )

@@ -13,7 +13,7 @@ from django.urls import reverse
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.judging.congruence.query import ENOUGH, congruence_of
-from inference.features.learning.inferring.counter_examples import FEW_COMPARED
+from inference.features.learning.inferring.classes_section import FEW_COMPARED
 from inference.models import ISA, ExperimentSet, PortMapping, Run, RunEvent
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping, store_measurements

@@ -137,7 +137,7 @@ def test_an_installation_that_cannot_pack_the_agent_says_what_it_lacks(
     def lacking() -> bytes:
         raise packing.PackingError("the library websockets is not installed")
 
-    monkeypatch.setattr("inference.features.machines.machines.pages.packed", lacking)
+    monkeypatch.setattr("inference.features.machines.machines.joining_pages.packed", lacking)
     answer = client.get(reverse("agent-download"))
     assert answer.status_code == 503
     assert "websockets" in answer.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anica_app.models import Campaign
-from inference.features.asking.predictors import query
+from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors.query import Listed
 from inference.features.asking.questions.query import ANSWERS, PredictorSaid, said_document
 from inference.models import BasicBlockSet, PortMapping, Predictor, Run
@@ -22,7 +22,7 @@ def tool(db: None, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     """The one tool of this computer."""
     row = Predictor.objects.create(name="the tool", kind="command", key="t" * 64)
     monkeypatch.setattr(
-        query, "listed", lambda among: [Listed(KINDS["command"], row.name, "1.2", {}, row=row)]
+        offering, "listed", lambda among: [Listed(KINDS["command"], row.name, "1.2", {}, row=row)]
     )
     return row
 

@@ -11,8 +11,7 @@ import pytest
 from channels.db import database_sync_to_async
 from django.db import OperationalError
 
-from inference.features.running.runs import consumer as module
-from inference.features.running.runs import journal_pages
+from inference.features.running.runs import journal_pages, shared_journal
 from inference.features.running.runs.shared_journal import SharedJournal
 from inference.runs import journal, leases
 
@@ -34,7 +33,7 @@ def readings(monkeypatch):
         assert readings.go.wait(20)
         return events
 
-    monkeypatch.setattr(module, "events_since", counted)
+    monkeypatch.setattr(shared_journal, "events_since", counted)
     readings.go.set()
     yield readings
     readings.go.set()
@@ -111,7 +110,7 @@ async def test_a_database_that_does_not_answer_is_asked_again(site, readings, mo
             raise OperationalError("no")
 
         with monkeypatch.context() as patch:
-            patch.setattr(module, "events_since", broken)
+            patch.setattr(shared_journal, "events_since", broken)
             failed = await asyncio.gather(*(shared.after(run, 0) for _ in range(3)), return_exceptions=True)
         assert [type(each) for each in failed] == [OperationalError] * 3
         assert numbers(await shared.after(run, 0)) == [1, 2]

@@ -23,7 +23,10 @@ from inference.features.judging.comparing.query import (
     witnesses,
     write_comparison_csv,
 )
-from inference.features.learning.explained.query import ReferenceContradiction, contradictions
+from inference.features.learning.explained.reference_contradictions import (
+    ReferenceContradiction,
+    contradictions,
+)
 from inference.features.library.mappings.compared import comparison_of, summary
 from inference.models import ExperimentSet, PortMapping
 from inference.models.scheme_search import texts_found

@@ -30,7 +30,10 @@ from inference.features.judging.comparing.query import (
     witnesses,
     write_comparison_csv,
 )
-from inference.features.learning.explained.query import ReferenceContradiction, contradictions
+from inference.features.learning.explained.reference_contradictions import (
+    ReferenceContradiction,
+    contradictions,
+)
 from inference.features.library.experiments.query import Singleton, measured_singletons
 from inference.features.library.mappings.compared import comparison_of, summary
 from inference.features.library.mappings.query import comparable

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from inference.features.judging.congruence.query import ComparedClasses, congruence_of
 from inference.features.learning.explained.remeasuring import machine_of
-from inference.features.learning.inferring.counter_examples import FEW_COMPARED
+from inference.features.learning.inferring.classes_section import FEW_COMPARED
 from inference.features.machines.measure.listed import listed_config
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import PortMapping

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from inference.core.mapping import PortMapping as Value
 from inference.features.judging.congruence.query import congruence_of
 from inference.features.learning.explained.remeasuring import means_of, measure_listed, posted_number
-from inference.features.learning.inferring.counter_examples import FEW_COMPARED, classes_context
+from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_context
 from inference.models import Machine, PortMapping
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
 from inference.core.protocols import Json
-from inference.features.learning.inferring.counter_examples import FEW_COMPARED, classes_told
+from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_told
 from inference.models import ExperimentSet, Measurement, PortMapping, RunEvent
 from inference.storage.rows import experiment_of, texts_in
 

@@ -14,7 +14,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.predicting import PortMappingModel
 from inference.features.judging.evaluations.query import worst_with
-from inference.features.learning.explained.query import rows_of
+from inference.features.learning.explained.remeasured import rows_of
 from inference.features.library.mappings.compared import comparison_of
 from inference.measuring.padding import padding_of
 from inference.models import Evaluation, InstructionScheme, Measurement, PortMapping

@@ -12,7 +12,8 @@ from django.core.management.base import CommandError
 from inference.core.explain import REASONS, STAGES, NotCharacterised, SchemeFate
 from inference.core.explain.regularity import PATTERNS, Pattern
 from inference.core.mapping import described
-from inference.features.learning.explained.proofs import proof_json, proof_lines, proof_of
+from inference.features.learning.explained.proof_texts import proof_json, proof_lines
+from inference.features.learning.explained.proofs import proof_of
 from inference.features.learning.explained.query import (
     VerdictQuery,
     is_explained,

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path, reverse
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_POST
 
 from inference.core.explain import (
     REASONS,
@@ -18,42 +16,24 @@ from inference.core.explain import (
     BlockingClass,
     NotCharacterised,
     SchemeFate,
-    Seen,
-    VerdictFact,
 )
 from inference.core.explain.flooding import NEAR_R_MAX
 from inference.core.explain.regularity import PATTERNS, Pattern, Regularity, RegularityCheck
 from inference.core.judging.words import AllowedWord
 from inference.core.mapping import PortMapping as Value
 from inference.core.mapping import Uops, ports_in
-from inference.features.learning.explained.proofs import (
-    Proof,
-    ProofStep,
-    Untested,
-    again_of,
-    blocker_uops,
-    proof_of,
-    untested,
-)
 from inference.features.learning.explained.query import (
     VERDICT_COLUMNS,
     Counts,
-    Remeasured,
     VerdictQuery,
     counts_of,
     regularity_of,
-    remeasured,
-    unfinished,
     usages_in,
     verdicts,
 )
-from inference.features.learning.explained.remeasuring import means_of, measure_listed, posted_number
-from inference.features.learning.explained.witness_drawing import Drawing, drawn
-from inference.features.learning.inferring.counter_examples import experiment_url
 from inference.features.learning.inferring.explainable import COUNTS, BlockingLine
-from inference.figures.witness import witness_picture
 from inference.isa.search import SearchError
-from inference.models import Characterisation, ExperimentSet, InstructionScheme, Machine, PortMapping, Run
+from inference.models import Characterisation, ExperimentSet, PortMapping
 from inference.storage.characterisations import ExplainedMapping
 from inference.storage.importing import MEASURED_IN
 from inference.storage.judging import MappingGrounds, grounds_of
@@ -239,122 +219,3 @@ def _regular(row: PortMapping, found: Regularity) -> dict[str, Any]:
         "more_breakers": len(breakers) - len(shown),
         "loads": [(bits, uops) for bits, uops in found.loads.items()],
     }
-
-
-# The page that proves a scheme's µops, witness by witness, and measures them again.
-
-
-WORKING = (Run.State.QUEUED, Run.State.RUNNING)
-
-
-@dataclass(frozen=True)
-class ProofStepView:
-    """A step with its picture, the pages of its two experiments, and what measuring it again gave."""
-
-    step: ProofStep
-    drawing: Drawing | None
-    base_url: str
-    tested_url: str
-    again: Sequence[Remeasured]
-
-
-@dataclass(frozen=True)
-class ShownRun:
-    """One of the repeated runs: what it concluded, in words, its witnesses, and the port sets without one."""
-
-    number: int
-    verdict: str
-    steps: Sequence[ProofStepView]
-    untested: Sequence[Untested]
-
-
-def scheme_proof(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
-    """Everything that is known of a scheme in a mapping."""
-    row, proof = _found(pk, scheme)
-    witnesses = [step.witness for step in proof.steps]
-    known = remeasured(row.isa, witnesses)
-    runs = unfinished(witnesses)
-    value = proof.value
-    context = {
-        "mapping": row,
-        "proof": proof,
-        "value": value,
-        "explained": ExplainedMapping.of(row.report),
-        "stage": "" if value is None else STAGES.get(value.stage, value.stage),
-        "runs": [_shown_run(row, proof, number, steps, known) for number, steps in proof.runs],
-        "verdicts": () if value is None else list(enumerate(value.runs, start=1)),
-        "facts": [] if value is None else [_fact(row, each) for each in value.facts],
-        "again_runs": runs,
-        "following": any(run.state in WORKING for run in runs),
-        "machines": means_of(row).able if witnesses else [],
-        "earlier": proof.neighbours[0],
-        "later": proof.neighbours[1],
-    }
-    return render(request, "inference/explained/proof/page.html", context)
-
-
-def _found(pk: int, scheme: int) -> tuple[PortMapping, Proof]:
-    row = get_object_or_404(PortMapping.objects.select_related("isa", "run", "machine"), pk=pk)
-    found = get_object_or_404(InstructionScheme, pk=scheme, isa=row.isa_id)
-    proof = proof_of(row, found)
-    if proof is None:
-        raise Http404(f"{row.name} says nothing of {found.text}")
-    return row, proof
-
-
-def _shown_run(
-    row: PortMapping,
-    proof: Proof,
-    number: int,
-    steps: Sequence[ProofStep],
-    known: dict[Any, list[Remeasured]],
-) -> ShownRun:
-    told = () if proof.value is None else proof.value.runs
-    verdict = told[number - 1] if number <= len(told) else ""
-    explained = ExplainedMapping.of(row.report)
-    usage = proof.usage_in(number)
-    shown = []
-    for step in steps:
-        witness = step.witness
-        drawing = None
-        if witness.seen is not Seen.FAILED and not witness.mask >> len(row.ports):
-            blocker = blocker_uops(explained, step)
-            picture = witness_picture(proof.ports, row.r_max, blocker, usage, witness)
-            drawing = drawn(picture, proof.ports)
-        shown.append(
-            ProofStepView(
-                step,
-                drawing,
-                experiment_url(witness.base, row.isa, row),
-                experiment_url(witness.tested, row.isa, row),
-                known.get(witness, []),
-            )
-        )
-    return ShownRun(number, verdict, shown, untested(explained, steps))
-
-
-def _fact(row: PortMapping, fact: VerdictFact) -> tuple[VerdictFact, str]:
-    return fact, experiment_url(fact.experiment, row.isa, row)
-
-
-@require_POST
-def scheme_again(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
-    """Measure the posted `witness`, or all of them, again on the posted `machine`."""
-    row, proof = _found(pk, scheme)
-    page = f"{reverse('scheme-proof', args=[pk, scheme])}#again"
-    machine = get_object_or_404(Machine, pk=posted_number(request, "machine"), isa=row.isa_id)
-    witness = posted_number(request, "witness") if "witness" in request.POST else None
-    wanted = again_of(proof, witness)
-    if wanted is None:
-        raise Http404("no such witness of this scheme")
-    measure_listed(request, machine, wanted.experiments, wanted.repeats, wanted.what)
-    return redirect(page)
-
-
-# Measuring listed experiments again from a page: who can do it now, what is missing if nobody can.
-
-
-urlpatterns = [
-    path("mappings/<int:pk>/schemes/<int:scheme>/", scheme_proof, name="scheme-proof"),
-    path("mappings/<int:pk>/schemes/<int:scheme>/again/", scheme_again, name="scheme-again"),
-]

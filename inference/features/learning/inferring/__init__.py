@@ -87,7 +87,7 @@ RECORDS = {"search": _search, "evolution": _evolution, "explain": _explain}
 
 
 def _front(request: HttpRequest, subject: ShownMapping) -> Context:
-    from inference.features.learning.inferring.evolution import front_tab  # noqa: PLC0415  pages load it, not every start
+    from inference.features.learning.inferring.front_pages import front_tab  # noqa: PLC0415  pages load it, not every start
 
     return front_tab(request, subject.row, subject.value)
 
@@ -99,7 +99,7 @@ def _has_front(subject: ShownMapping) -> bool:
 
 
 def _most_accurate(request: HttpRequest, subject: ShownMapping) -> Context | None:
-    from inference.features.learning.inferring.evolution import most_accurate  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.front_pages import most_accurate  # noqa: PLC0415  pages load it
     from inference.features.learning.inferring.query import front_of  # noqa: PLC0415  as above
 
     del request

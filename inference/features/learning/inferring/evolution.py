@@ -1,4 +1,4 @@
-"""The part of a run's page that shows an evolution, what came of it, and its Pareto front."""
+"""The part of a run's page that shows an evolution and what came of it, while it runs and for ever after."""
 
 from __future__ import annotations
 
@@ -6,32 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.urls import path, reverse
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_POST
 
-from inference.core.mapping import PortMapping as Mapping
 from inference.core.protocols import Json
 from inference.core.residuals import SchemeError
-from inference.features.learning.inferring.counter_examples import classes_context, classes_told
-from inference.features.learning.inferring.query import StoredFront, front_of
+from inference.features.learning.inferring.classes_section import classes_context, classes_told
+from inference.features.learning.inferring.front_pages import FrontView, front_shown, front_told
+from inference.features.learning.inferring.query import front_of
 from inference.features.learning.inferring.records import evolution_record
 from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord, thinned
 from inference.figures.curves import fitness_curve, sweep_curve
 from inference.figures.error_by_length import length_figure
-from inference.figures.objectives import DrawnPoint, cloud_figure, cloud_points, front_figure
-from inference.models import ISA, FrontPoint, PortMapping, PortUsage, Run
+from inference.figures.objectives import cloud_figure, cloud_points
+from inference.models import ISA, PortMapping, PortUsage, Run
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS
-from inference.storage.fronts import pick
 from inference.storage.listing import lengths_from, schemes_from
 from inference.storage.rows import ids_of_schemes, load_mapping
-
-# The part of a run's page that shows an evolution and what came of it, while it runs and for ever after.
-
 
 CLOUD_FRAMES = 32
 """Populations that a page gets to leaf through: the first, the newest, and some evenly between."""
@@ -220,95 +213,3 @@ def _classes(
     value = None if row is None else load_mapping(row)
     likeness = evolution_record(record).congruence.get("likeness")
     return classes_context(request, classes, isa, value, CLASSES_SHOWN, likeness)
-
-
-# The Pareto front of a mapping's run: a picture, a table, and a point that becomes a mapping of its own.
-
-
-@dataclass(frozen=True)
-class FrontLine:
-    """A row of the table: a point, its row where it is stored, the mapping that it has become if any."""
-
-    drawn: DrawnPoint
-    point: FrontPoint | None = None
-    is_own: bool = False
-
-    @property
-    def picked(self) -> PortMapping | None:
-        """The mapping that the point has become."""
-        return None if self.point is None else self.point.picked
-
-
-@dataclass(frozen=True)
-class FrontView:
-    """What the template needs: the rows, the figure's data, and where the mapping that is looked at stands.
-
-    `owner` is None while the run still looks for points.
-    """
-
-    lines: Sequence[FrontLine]
-    owner: PortMapping | None = None
-    here: int | None = None
-
-    @property
-    def figure(self) -> Json:
-        """For plotly; the points of its first trace are the rows of the table, in the same order."""
-        return {"figure": front_figure(line.drawn for line in self.lines), "here": self.here}
-
-    @property
-    def judged(self) -> bool:
-        """Whether there are errors on what was not learnt from."""
-        return any(line.drawn.mape is not None for line in self.lines)
-
-
-def front_shown(found: StoredFront) -> FrontView:
-    """A stored front for the page."""
-    lines = [
-        FrontLine(
-            DrawnPoint(point.kinds, point.volume, round(100 * point.error, 4), point.mape),
-            point,
-            is_own=point.picked_id == found.owner.pk,
-        )
-        for point in found.points
-    ]
-    return FrontView(lines, found.owner, None if found.here is None else found.here.place)
-
-
-def front_told(points: Sequence[Json]) -> FrontView:
-    """A front while it is being found, from the payload of its event."""
-    return FrontView(
-        [
-            FrontLine(DrawnPoint(point["kinds"], point["volume"], round(100 * point["error"], 4), None))
-            for point in points
-        ]
-    )
-
-
-def most_accurate(front: StoredFront | None) -> dict[str, Any] | None:
-    """The most accurate point of a mapping's front, where the mapping is another one, with both errors."""
-    if front is None or front.here is None or not front.points or front.points[0].pk == front.here.pk:
-        return None
-    return {"best": front.points[0], "here": front.here}
-
-
-def front_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str, Any]:
-    """The front that the mapping was found with or picked from."""
-    del request, value  # every point is shown; a click on one is the script's
-    found = front_of(row)
-    assert found is not None, "the tab is there for mappings with a front alone"
-    return {"front": front_shown(found)}
-
-
-@require_POST
-def front_pick(request: HttpRequest, pk: int) -> HttpResponse:
-    """Make the point a mapping of its own, or open the one that it has become."""
-    point = get_object_or_404(FrontPoint.objects.select_related("mapping__isa"), pk=pk)
-    row, made = pick(point)
-    if made:
-        messages.success(
-            request, f"{row.name} is a port mapping of its own now, picked from the front of {point.mapping}."
-        )
-    return redirect("mapping", pk=row.pk)
-
-
-urlpatterns = [path("fronts/<int:pk>/pick/", front_pick, name="front-pick")]

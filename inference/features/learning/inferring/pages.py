@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from inference.features.learning.inferring import counter_examples, evolution
+from inference.features.learning.inferring import counter_examples
 from inference.features.learning.inferring.algorithm_texts import OFFERS
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.form import SETTING, InferForm, text_of
@@ -199,5 +199,4 @@ def _first_complaint(form: InferForm) -> str:
 urlpatterns = [
     path("infer/", infer, name="infer"),
     *counter_examples.urlpatterns,
-    *evolution.urlpatterns,
 ]

@@ -23,9 +23,6 @@ from inference.isa.targets import AARCH64
 from inference.models import ISA, ExperimentSet
 from inference.web.run_forms import NOTHING_STARTED, start_or_tell
 
-# The first step of a new user: one button that measures this very computer and infers its port mapping.
-
-
 RUN_NAME = "This computer: starter set"
 
 
@@ -44,9 +41,6 @@ def measure_this_computer(request: HttpRequest) -> HttpResponse:
     return redirect("start") if run is None else redirect("run", pk=run.pk)
 
 
-# One button that finds the ports of a machine's processor: probes, measured one question after the other.
-
-
 @require_POST
 def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
     """Start the inference and show its run; a second press leads to the one that is under way."""
@@ -58,9 +52,6 @@ def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 
-# One button that infers a mapping from an experiment set.
-
-
 @require_POST
 def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
     """Start PMEvo on the set with its usual settings, and show the run."""
@@ -69,9 +60,6 @@ def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
     name = f"{ALGORITHMS['pmevo'].title} on {found.name}"[:180]
     run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
     return redirect("set", pk=found.pk) if run is None else redirect("run", pk=run.pk)
-
-
-# How to measure a computer with an Arm processor: what it needs, what differs, and what is untested.
 
 
 def arm_boards(request: HttpRequest) -> HttpResponse:

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.core.ranking import agreement
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
+from anica_app.core.tool_agreement import agreement
 from inference.predictors.protocol import Answer
 
 CYCLES = st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 7.0]))

@@ -11,14 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from anica_app.core.ranking import (
-    best_selection,
-    by_coverage,
-    by_generality,
-    by_interestingness,
-    covered_blocks,
-    share_covered,
-)
+from anica_app.core.discovery_selection import best_selection, covered_blocks, share_covered
+from anica_app.core.ranking import by_coverage, by_generality, by_interestingness
 from anica_app.core.search.findings import FoundDiscovery
 from inference.core.errors import InvalidInputError
 from tests.anica.core.search.toy import ToyDomain, abstract_of

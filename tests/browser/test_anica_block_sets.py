@@ -21,7 +21,8 @@ _PREPARE = """
 import io
 from pathlib import Path
 from inference.features.asking.predictors.query import row_for
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
+from inference.storage.block_sets import store
 from anica_app.storage.campaigns import store_campaign
 from anica_app.formats.incoming import read_part, tree_of_path
 from inference.models import BlockColumn

@@ -19,6 +19,7 @@ from benchmarks._generated_campaign import Size, generated_campaign
 from benchmarks._generated_measurements import generated_sets
 from benchmarks._generated_verdicts import explained_mapping
 from benchmarks._in_process_worker import done, read_uploads
+from inference.core.events import Log
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
@@ -292,7 +293,7 @@ def _runs(scale: Scale, mapping: PortMapping, experiment_set: ExperimentSet) -> 
     )
     told = Run.objects.get(name="run 1")
     lines = [
-        RunEvent(run=told, seq=seq, kind="log", payload={"level": "info", "text": f"line {seq}"})
+        RunEvent(run=told, seq=seq, kind=Log.kind, payload={"level": "info", "text": f"line {seq}"})
         for seq in range(1, 501)
     ]
     RunEvent.objects.bulk_create(lines)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from anica_app.core.search.findings import News
-from inference.core.protocols import Checkpoint, Event
+from inference.core.event import Event
+from inference.core.protocols import Checkpoint
 
 
 class Silent:

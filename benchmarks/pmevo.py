@@ -27,13 +27,14 @@ from benchmarks import Result, _evolution_rate
 from benchmarks._ten_ports import PORTS, ten_port_mapping
 from inference.core.errors import InterruptedRunError
 from inference.core.evaluator import Evaluator
+from inference.core.event import Event
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Scores, score
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
 from inference.core.pmevo.events import Snapshot
 from inference.core.pmevo.settings import PRESETS
-from inference.core.protocols import Checkpoint, Event, Measurer
+from inference.core.protocols import Checkpoint, Measurer
 from inference.core.random_mixes import random_mixes
 from inference.core.tables import ExperimentTable
 from inference.measuring.recorded import RecordedMeasurer

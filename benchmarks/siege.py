@@ -36,6 +36,7 @@ from django.utils import timezone
 from benchmarks import Result
 from benchmarks._load_generator import percentile
 from benchmarks.pages import database_in
+from inference.core.events import Log
 from inference.models import Run, RunEvent
 from pmweb.accounts.api_tokens import issue
 from pmweb.accounts.roles import give_role
@@ -292,7 +293,7 @@ def _long_run() -> Run:
     """A run with a journal of 16 MiB."""
     run = Run.objects.create(name="long", kind="infer", state=Run.State.DONE)
     RunEvent.objects.bulk_create(
-        RunEvent(run=run, seq=seq, kind="log", payload={"text": "x" * _EVENT_BYTES}, at=timezone.now())
+        RunEvent(run=run, seq=seq, kind=Log.kind, payload={"text": "x" * _EVENT_BYTES}, at=timezone.now())
         for seq in range(1, _EVENTS + 1)
     )
     return run

@@ -14,7 +14,7 @@ from inference.core.explain import (
     VerdictFact,
     Witness,
 )
-from inference.core.explain.flooding import flooded
+from inference.core.explain.surplus import flooded
 from inference.core.mapping import PortMapping as Value
 from inference.models import ISA, PortMapping
 from inference.storage.characterisations import KEY, report_of, store_characterisations

@@ -11,7 +11,7 @@ import pytest
 from inference.core import pmevo
 from inference.core.mapping import PortMapping, Uops
 from inference.core.pmevo import FrontPoint, PMEvoResult
-from inference.core.pmevo.events import Cloud, FrontTold, Sweep
+from inference.core.pmevo.events import Cloud, FrontImproved, Sweep
 
 SIZE = 4
 """Points of the front, that of the result among them."""
@@ -34,11 +34,11 @@ def infer(problem: Any, measurer: Any, reporter: Any, *arguments: Any) -> PMEvoR
     """PMEvo, with a population, two sweeps and a front told of and in the result."""
     found = _search(problem, measurer, reporter, *arguments)
     points = front_of(found.mapping, 0.05)
-    reporter.emit(Cloud(10**6, np.array([0.05, 0.2]), np.array([30, 20])))
+    reporter.emit(Cloud.of(10**6, np.array([0.05, 0.2]), np.array([30, 20])))
     reporter.emit(Sweep(0, 1, 3, 0.06, 40, 9))
     reporter.emit(Sweep(1, 1, 4, 0.07, 44, 12))
     reporter.emit(Sweep(0, 2, 1, 0.05, 41, 10))
-    reporter.emit(FrontTold(tuple((point.error, point.volume, point.kinds) for point in points)))
+    reporter.emit(FrontImproved.of((point.error, point.volume, point.kinds) for point in points))
     return replace(found, front=points, exhaustive=found.experiments * 4)
 
 

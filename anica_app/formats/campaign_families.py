@@ -22,8 +22,9 @@ from pydantic import (
 from anica_app.core.families.evidence import DifferingBound
 from anica_app.formats.campaign_values import FamilyValue, Mark
 from anica_app.formats.value_documents import document_of, read_value
+from inference.core.event_fields import Amount, Count, one_of
 from inference.core.protocols import Json
-from inference.formats.archived_parts import Amount, Count, first_flaw, one_of
+from inference.formats.archived_parts import first_flaw
 from inference.formats.errors import ExchangeError
 from inference.isa.block_changes import ChangeKind
 from inference.isa.blocks import BlockError

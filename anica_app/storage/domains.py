@@ -14,6 +14,7 @@ from anica_app.core.search.settings import SearchSettings
 from anica_app.core.search.support import Support, find_support
 from anica_app.core.search.task import World
 from anica_app.models import Campaign, CampaignFile
+from inference.core.events import Log, PhaseStarted, Progress
 from inference.core.protocols import Checkpoint, Json
 from inference.isa.targets import X86
 from inference.models import ISA, PortMapping
@@ -55,7 +56,7 @@ def restricted_domain(
     """
     file = campaign.files.filter(path=SUPPORT).first()
     if file is None:
-        task.reporter.tell("phase", {"name": STAGE_SUPPORT, "index": 1, "labels": list(labels)})
+        task.reporter.emit(PhaseStarted(STAGE_SUPPORT, 1, labels))
         found = _asked(task, panel, domain)
         file = _stored(campaign, found)
     known = json.loads(zlib.decompress(bytes(file.content)))
@@ -77,22 +78,12 @@ def _asked(task: Task, panel: Panel, domain: BlockDomain) -> Support:
     def told(done: int) -> None:
         panel.flush()
         task.reporter.save(task.checkpoint or Checkpoint({}))  # answers are remembered: the run gets on
-        task.reporter.tell(
-            "progress",
-            {
-                "phase": STAGE_SUPPORT,
-                "done": done,
-                "total": len(blocks),
-                "rate": 0.0,
-                "unit": "schemes",
-                "eta": None,
-            },
-        )
+        task.reporter.emit(Progress(STAGE_SUPPORT, done, len(blocks), 0.0, "schemes", None))
 
     support = find_support(panel, blocks, told)
     for number, tool in enumerate(panel.predictors, start=1):
         text = f"{tool.name} does not support {support.by_predictor(number):,} of {len(blocks):,} schemes"
-        task.reporter.tell("log", {"level": "info", "text": text})
+        task.reporter.emit(Log("info", text))
     return support
 
 

@@ -135,16 +135,14 @@ def _skip() -> None:
 
 
 def _retell() -> None:
-    from inference.formats import journal_events
     from inference.runs import reporter
 
     is_known = reporter.JournalReporter._is_known
 
-    def never(self: Any, kind: str, payload: Any) -> bool:
-        if not is_known(self, kind, payload):
+    def never(self: Any, event: Any, payload: Any) -> bool:
+        if not is_known(self, event, payload):
             return False
-        known = journal_events.kinds().get(kind)
-        if known is not None and known.is_numbered():
+        if event.is_numbered():
             _note(self._lease.run_id)
             return False
         return True

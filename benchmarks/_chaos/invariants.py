@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks._chaos.outcome import difference, outcome
 from benchmarks._chaos.sampling import Sampling
+from inference.core.events import ResultStored, StateChanged
 from inference.core.judging.contradictions import uops_conflicts
 from inference.core.protocols import Json
 from inference.formats import journal_events
@@ -122,9 +123,8 @@ def _journal(run: Run) -> Iterator[tuple[str, str]]:
     if numbers != list(range(1, run.next_seq)):
         missing = sorted(set(range(1, run.next_seq)) - set(numbers))[:5]
         yield GAP, f"its journal has {len(numbers)} events of {run.next_seq - 1}; missing {missing}"
-    states = [
-        payload["state"] for payload in _events(run).filter(kind="state").values_list("payload", flat=True)
-    ]
+    changes = _events(run).filter(kind=StateChanged.kind).values_list("payload", flat=True)
+    states = [payload["state"] for payload in changes]
     for before, after in zip([None, *states], states, strict=False):
         if after not in _NEXT.get(before, set()):
             yield DOUBLED, f"its journal says {after} after {before}"
@@ -145,7 +145,7 @@ def _ending(run: Run) -> Iterator[tuple[str, str]]:
     if run.state != Run.State.DONE:
         yield LOST, f"it is {run.state}, not done{f': {run.error.splitlines()[0]}' if run.error else ''}"
         return
-    results = _events(run).filter(kind="result").count()
+    results = _events(run).filter(kind=ResultStored.kind).count()
     if results != 1:
         yield DOUBLED if results else LOST, f"its journal has {results} results"
 

@@ -6,6 +6,7 @@ in all, no experiment exceeds four. So the ports that are there are counted firs
 
 - A scheme that runs r times per cycle alone has (at least) r ports.
 - Two schemes that together reach the rate u have overlapping ports, at most r + r' − u of them in common.
+- A load and what computes on registers have none.
 - Several schemes therefore have at least Σ r − Σ overlaps ports between them (Bonferroni's inequality).
 
 Where that is more than the highest rate, and those schemes together reach no more than it, the ports are not
@@ -22,6 +23,7 @@ from typing import Protocol
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.protocols import Json
+from inference.isa.domains import ExecutionDomain, undivided
 
 EPSILON = 0.005
 """Cycles per instruction that a measurement may be off; two that differ by more than twice it do differ."""
@@ -158,8 +160,10 @@ class _Search:
         self._cycles: dict[Experiment, float | None] = {}
         self._rates: dict[str, float] = {}
         self._overlaps: dict[frozenset[str], float] = {}
+        self._parts: Mapping[str, str] = {}
 
     def run(self, schemes: Sequence[str]) -> Bottleneck:
+        self._parts = undivided(schemes)
         alone = {scheme: Experiment.of([scheme]) for scheme in schemes}
         self._ask(alone.values())
         rates = {s: self._ipc(e) for s, e in alone.items()}
@@ -231,6 +235,9 @@ class _Search:
     def _overlap(self, a: str, b: str) -> float:
         """At most so many ports have both."""
         pair = frozenset((a, b))
+        parts = {self._parts.get(a, ""), self._parts.get(b, "")}
+        if len(parts) == 2 and "" not in parts and ExecutionDomain.MEMORY in parts:
+            return 0.0
         if pair not in self._overlaps:
             together = self._ipc(self._full(a, b))
             smaller = min(self._rates[a], self._rates[b])

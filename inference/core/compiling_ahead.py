@@ -7,6 +7,7 @@ import numpy as np
 from inference.core.arrays import Int64s
 from inference.core.compiled_mark import note_compiled
 from inference.core.evaluator import Evaluator
+from inference.core.event import Event
 from inference.core.experiment import Experiment
 from inference.core.local_search import LocalSearch
 from inference.core.pacing import PacedReporter
@@ -19,7 +20,7 @@ from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.variation import fingerprints, inherited, mutated
-from inference.core.protocols import Checkpoint, Event
+from inference.core.protocols import Checkpoint
 from inference.core.simulation.policy import SchedulerPolicy
 from inference.core.simulation.program import SimulatedProgram, SimulatedUop
 from inference.core.simulation.steady_state import simulate

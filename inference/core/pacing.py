@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 
 from inference.core.errors import KEEP, InterruptedRunError
+from inference.core.event import Event
 from inference.core.events import Log
-from inference.core.protocols import Checkpoint, Event, Reporter
+from inference.core.protocols import Checkpoint, Reporter
 
 PULSE_EVERY = 0.1  # seconds
 TELL_EVERY = 0.5

@@ -10,22 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.agent.protocol import Batch, Result
+from inference.core.event import Event
 from inference.core.experiment import Experiment, Measured
 
 Json = dict[str, Any]
-
-
-class Event(Protocol):
-    """Something that happened in a search: a frozen dataclass with a stable `kind`."""
-
-    @property
-    def kind(self) -> str:
-        """Stable lower-case name, the journal's and the browser's key."""
-        ...
-
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -1,57 +1,19 @@
-"""What events and reports of a run have in common: numbers within limits, and the parts that both tell."""
+"""Parts of what archives of runs hold, and how a flaw in them is put in words."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import Annotated, Any, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from inference.core.experiment import Experiment
-from inference.core.explain import STAGES
-from inference.core.mapping import R_MAX_RANGE
+from inference.core.event import adapter
+from inference.core.event_fields import Amount, Count, Signed, stored_as
+from inference.core.metrics import Scores
 from inference.core.protocols import Json
 from inference.core.texts import one_line
+from inference.figures.heatmap import HeatMap
 from inference.formats.errors import ExchangeError
-
-Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Amount = Annotated[float, Field(ge=0, le=1e15)]
-"""Cycles, seconds, fractions, means of counts."""
-Signed = Annotated[float, Field(ge=-1e15, le=1e15)]
-RMax = Annotated[float, Field(ge=R_MAX_RANGE[0], le=R_MAX_RANGE[1])]
-Mask = Annotated[int, Field(ge=0, le=2**62)]
-
-
-def one_of(values: Sequence[str]) -> AfterValidator:
-    """That a text is among these."""
-
-    def check(value: str) -> str:
-        if value not in values:
-            raise ValueError(f"{value[:80]!r} is none of {', '.join(map(repr, values))}")
-        return value
-
-    return AfterValidator(check)
-
-
-def _experiment(terms: list[Any]) -> list[Any]:
-    Experiment.of(dict(terms))
-    return terms
-
-
-Stage = Annotated[str, one_of(tuple(STAGES))]
-Term = Annotated[tuple[str, int], Field(strict=False)]
-Terms = Annotated[list[Term], AfterValidator(_experiment)]
-Uop = Annotated[tuple[Annotated[int, Field(ge=1, le=2**62)], Count], Field(strict=False)]
 
 
 class ArchivedPart(BaseModel):
@@ -85,54 +47,16 @@ class ScoresTold(ArchivedPart):
     kendall: Signed | None
 
 
-class _ClashRow(ArchivedPart):
-    experiment: str
-    cycles: Amount
+def _heat_map(drawn: DrawnTold) -> HeatMap:
+    return HeatMap(drawn.bins, drawn.limit, drawn.n, drawn.outside, tuple(map(tuple, drawn.counts)))
 
 
-class _ClashAlone(ArchivedPart):
-    scheme: str
-    cycles: Amount
+def _scores(told: ScoresTold) -> Scores:
+    return Scores(told.n, told.mape, told.pearson, told.kendall)
 
 
-class ClashTold(ArchivedPart):
-    """Measurements that contradict."""
-
-    experiments: list[_ClashRow]
-    alone: list[_ClashAlone]
-    ports: Count
-    dropped: list[str]
-    text: str
-
-
-class BottleneckTold(ArchivedPart):
-    """Instructions per cycle that pass beside the ports; None: no limit was seen."""
-
-    r_max: RMax | None
-
-
-class BlockingTold(ArchivedPart):
-    """A class of blocking instructions."""
-
-    blocker: str
-    width: Count
-    mask: Mask
-    members: list[str]
-    improper: bool
-    beside: list[Uop]
-
-
-def masks_of(told: BlockingTold) -> Iterator[int]:
-    """Every port set that a class of blocking instructions names."""
-    yield told.mask
-    yield from (mask for mask, _ in told.beside)
-
-
-def check_masks(masks: Iterable[int], ports: int) -> None:
-    """Raise `ValueError` for a set with a port that there is not."""
-    for mask in masks:
-        if mask >> ports:
-            raise ValueError(f"{mask} is no set of {ports} ports")
+StoredHeatMap = Annotated[HeatMap, stored_as(DrawnTold, HeatMap.as_json, _heat_map)]
+StoredScores = Annotated[Scores, stored_as(ScoresTold, Scores.as_json, _scores)]
 
 
 def first_flaw(error: ValidationError, place: str) -> str:
@@ -149,11 +73,6 @@ def read_strictly(shape: Any, given: Json, place: str) -> Any:
     Raises `ExchangeError` with the place of what is wrong.
     """
     try:
-        return _adapter(shape).validate_json(json.dumps(given), strict=True)
+        return adapter(shape).validate_json(json.dumps(given), strict=True)
     except ValidationError as error:
         raise ExchangeError(f"run.json, {first_flaw(error, place)}") from error
-
-
-@cache
-def _adapter(shape: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(shape)

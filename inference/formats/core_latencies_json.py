@@ -9,8 +9,8 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from inference.core.core_model import BypassTimes, CoreModel, LatencyBases, OperandLatencies
+from inference.core.event_fields import Amount
 from inference.core.protocols import Json
-from inference.formats.archived_parts import Amount
 from inference.formats.core_memory_json import DocumentPart
 
 _Text = Annotated[str, Field(max_length=200)]

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from inference.core.core_model import MemoryTimes
 from inference.core.core_model.model import ForwardingCase, RenamingConditions, StoreCurve
+from inference.core.event_fields import Amount
 from inference.core.protocols import Json
-from inference.formats.archived_parts import Amount
 
 _LinesAndCycles = Annotated[list[Amount], Field(min_length=2, max_length=2)]
 

@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from inference.core.core_model import CoreModel, FrontEndLimits
 from inference.core.errors import CoreError, InvalidInputError
+from inference.core.event_fields import Amount
 from inference.core.mapping import PortMapping, ports_in, uops_of
 from inference.core.protocols import Json
-from inference.formats.archived_parts import Amount, first_flaw
+from inference.formats.archived_parts import first_flaw
 from inference.formats.core_latencies_json import (
     BypassesPart,
     LatencyOfImmediatePart,

@@ -23,8 +23,8 @@ from inference.core.explain import (
     Witness,
 )
 from inference.core.explain.events import class_json, funnel_of
-from inference.core.explain.flooding import LEAST_COPIES, divided, flooded, surplus_by_time
 from inference.core.explain.settings import COUNTER, CYCLES
+from inference.core.explain.surplus import LEAST_COPIES, divided, flooded, surplus_by_time
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json
 from inference.formats.document import VerdictEntry

@@ -18,10 +18,6 @@ from enum import StrEnum
 from inference.agent.protocol import Settings
 from inference.core.experiment import Experiment, Measured, MeasurementState
 
-EVENT = "drift"
-"""What a run's journal calls a round: {"compared": [{"experiment", "before", "after", "verdict"}],
-"unanswered"}."""
-
 EVERY = 180.0
 """Seconds of measuring between two checks."""
 MOST = 8

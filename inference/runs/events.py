@@ -1,122 +1,55 @@
-"""The events that runs of every kind tell."""
+"""Events that the engine of runs emits itself, or makes of what algorithms tell."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import Field
-
-from inference.core.protocols import Json
-from inference.formats.archived_parts import Amount, Count, DrawnTold, ScoresTold, Signed
-from inference.formats.journal_events import JournalEvent
-
-
-class PhaseEvent(JournalEvent):
-    """A stage begins; `busy`: seconds that the run has been worked on by then."""
-
-    kind = "phase"
-    counted_by = "index"
-    at_once = True
-    name: str
-    index: int = Field(ge=1)
-    labels: list[str]
-    busy: Amount | None = None
-
-    @staticmethod
-    def line(payload: Json) -> str:
-        """Which of how many, and its label."""
-        labels = payload["labels"]
-        return f"[{payload['index']}/{len(labels)}] {labels[payload['index'] - 1]}"
+from inference.core.event import Event
+from inference.core.event_fields import Amount, Count, Signed, one_of
+from inference.formats.archived_parts import StoredHeatMap, StoredScores
+from inference.measuring.drift import DriftCheck, DriftVerdict
 
 
-class LogEvent(JournalEvent):
-    """A sentence for the reader."""
+@dataclass(frozen=True)
+class RemeasuredExperiment:
+    """An experiment with its cycles when it was first measured, and each time since."""
 
-    kind = "log"
-    at_once = True
-    level: str
-    text: str
-
-    @staticmethod
-    def line(payload: Json) -> str:
-        """The sentence."""
-        return f"  {payload['text']}"
+    experiment: str
+    before: Amount
+    after: Sequence[Amount]
+    verdict: Annotated[str, one_of(tuple(DriftVerdict))]
 
 
-class WaitingEvent(JournalEvent):
-    """What the run waits for; "" for nothing."""
+@dataclass(frozen=True)
+class DriftChecked(Event):
+    """Results have been measured again; `unanswered` of them gave no number."""
 
-    kind = "waiting"
-    text: str
+    kind = "drift"
+    compared: Sequence[RemeasuredExperiment]
+    unanswered: Count
 
-
-class StateEvent(JournalEvent):
-    """The run's state has changed."""
-
-    kind = "state"
-    state: str
-    error: str = ""
-
-
-class ProgressEvent(JournalEvent):
-    """How far the stage is."""
-
-    kind = "progress"
-    replaced = True
-    phase: str = ""
-    done: Count
-    total: Count
-    rate: Amount
-    unit: str
-    eta: Amount | None
-
-    @staticmethod
-    def line(payload: Json) -> str:
-        """Done of all, how fast, and what is left."""
-        eta = "" if payload["eta"] is None else f", {payload['eta']:.0f} s to go"
-        pace = rate_in_words(payload["rate"], payload["unit"])
-        return f"  {payload['done']} of {payload['total']}{f', {pace}' if pace else ''}{eta}"
+    @classmethod
+    def of(cls, check: DriftCheck) -> DriftChecked:
+        """A round of checks."""
+        compared = [
+            RemeasuredExperiment(str(pair.experiment), pair.before, pair.after, pair.verdict)
+            for pair in check.compared
+        ]
+        return cls(compared, check.unanswered)
 
 
-class ExperimentsEvent(JournalEvent):
-    """How many experiments were measured, and how that went."""
-
-    kind = "experiments"
-    replaced = True
-    asked: Count
-    settled: Count
-    unsettled: Count = 0
-    contended: Count = 0
-    failed: Count = 0
-
-
-class HeatMapEvent(JournalEvent):
-    """Predicted against measured, of the best mapping so far."""
+@dataclass(frozen=True)
+class HeatMapDrawn(Event):
+    """Predicted against measured, of the best mapping so far; errors by length and of the worst schemes."""
 
     kind = "heat_map"
     replaced = True
     bulky = True
-    figure: DrawnTold
-    scores: ScoresTold
+    figure: StoredHeatMap
+    scores: StoredScores
     on: str
-    lengths: list[Annotated[tuple[Count, Count, Amount], Field(strict=False)]] = []
-    worst: list[Annotated[tuple[str, Count, Signed, Amount], Field(strict=False)]] = []
+    lengths: Sequence[tuple[Count, Count, Amount]] = ()
+    worst: Sequence[tuple[str, Count, Signed, Amount]] = ()
     schemes: Count = 0
-
-
-_PLURAL = re.compile(r"^(\S*(?:[cs]h|[sx]))es\b|^(\S+?)s\b")
-
-
-def _one(unit: str) -> str:
-    """Of searches a search, of "mappings of a generation" a "mapping of a generation"."""
-    return _PLURAL.sub(r"\1\2", unit)
-
-
-def rate_in_words(per_second: float, unit: str) -> str:
-    """As people say it: many `unit` (in the plural) per second, or seconds for each; "" for none."""
-    if not per_second:
-        return ""
-    if per_second < 1:
-        return f"{1 / per_second:.3g} s per {_one(unit)}"
-    return f"{per_second:.3g} {unit} per second"

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from inference.core.event import Event
 from inference.core.protocols import Checkpoint, Json
 from inference.models import Run
 from inference.runs.errors import ConfigError
-from inference.runs.journal import Entry, Lease
+from inference.runs.journal import Lease
 from inference.runs.reporter import JournalReporter
 
 
@@ -24,7 +25,7 @@ class Task:
     checkpoint: Checkpoint | None
 
 
-Store = Callable[[], tuple[Json, Sequence[Entry]]]
+Store = Callable[[], tuple[Json, Sequence[Event]]]
 """Writes a job's rows; returns the run's result and the events that tell of it.
 
 It is called in the transaction that marks the run done, so it happens exactly once or not at all.

@@ -14,11 +14,13 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from inference.core.event import Event
+from inference.core.events import Log, StateChanged
 from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs import wakeups
 from inference.runs.errors import LeaseLostError
-from inference.runs.journal import LEASE_TIME, Entry, Lease, held, hold, write
+from inference.runs.journal import LEASE_TIME, Lease, held, hold, write
 from inference.runs.lease_monitor import LeaseMonitor
 from inference.runs.versions import versions
 
@@ -113,7 +115,7 @@ def is_taken_over(lease: Lease) -> bool:
     return not Run.objects.filter(pk=lease.run_id, lease_token=lease.token).exists()
 
 
-def finish(lease: Lease, store: Callable[[], tuple[Json, Sequence[Entry]]]) -> None:
+def finish(lease: Lease, store: Callable[[], tuple[Json, Sequence[Event]]]) -> None:
     """Store a run's results and mark it done, in one transaction: exactly once or not at all.
 
     `store` writes the rows and returns the run's result with the events that tell of it.
@@ -121,23 +123,23 @@ def finish(lease: Lease, store: Callable[[], tuple[Json, Sequence[Entry]]]) -> N
     with transaction.atomic():
         if not held(lease).update(lease_until=timezone.now() + LEASE_TIME):
             raise LeaseLostError(lease.run_id, lease.token)
-        result, entries = store()
-        settle(lease, Run.State.DONE, entries, result=result)
+        result, events = store()
+        settle(lease, Run.State.DONE, events, result=result)
 
 
-def fail(lease: Lease, error: str, entries: Sequence[Entry] = ()) -> None:
+def fail(lease: Lease, error: str, events: Sequence[Event] = ()) -> None:
     """End a run as failed; the first line of `error` says why, the rest is its evidence.
 
     Evidence may be whatever a dying process wrote: what no database takes is replaced.
     """
     storable = error.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
-    settle(lease, Run.State.FAILED, entries, error=storable)
+    settle(lease, Run.State.FAILED, events, error=storable)
 
 
-def settle(lease: Lease, state: str, entries: Sequence[Entry] = (), **changes: Any) -> None:
+def settle(lease: Lease, state: str, events: Sequence[Event] = (), **changes: Any) -> None:
     """Give up the lease and leave the run in a state in which nobody works on it."""
     busy = lease.busy_seconds()
-    if not _settle(held(lease), lease.run_id, state, entries, busy_seconds=busy, **changes):
+    if not _settle(held(lease), lease.run_id, state, events, busy_seconds=busy, **changes):
         raise LeaseLostError(lease.run_id, lease.token)
 
 
@@ -148,20 +150,20 @@ def give_back(lease: Lease, note: str, *, counts: bool, delay: timedelta = timed
     pause or a cancel that was asked for in the meantime is done instead; whoever takes up a run that shall
     keep what it has sees to that.
     """
-    entries: list[Entry] = [("log", {"level": "warning" if counts else "info", "text": note})]
+    log = Log("warning" if counts else "info", note)
     with transaction.atomic():
         hold(lease.run_id)
         back = write(
             held(lease).filter(wanted__in=(Run.Wanted.NOTHING, Run.Wanted.KEEP)),
             lease.run_id,
-            [*entries, _state_entry(Run.State.QUEUED)],
+            [log.entry, StateChanged(Run.State.QUEUED).entry],
             state=Run.State.QUEUED,
             lease_until=timezone.now() + delay,
             busy_seconds=lease.busy_seconds(),
             attempts=F("attempts") if counts else F("attempts") - 1,
         )
         if back is None:
-            settle(lease, _STATE_OF_WISH[Run.Wanted(wanted(lease))], entries)
+            settle(lease, _STATE_OF_WISH[Run.Wanted(wanted(lease))], [log])
         else:
             wakeups.announce_work()
 
@@ -195,15 +197,14 @@ def _before_the_clock_was_set_back(now: datetime) -> Q:
 def _take(run: Run, worker: str) -> Lease | None:
     """The conditional UPDATE that makes this worker the only holder."""
     now = timezone.now()
-    entries: list[Entry] = []
+    events: list[Event] = [StateChanged(Run.State.RUNNING, versions=versions())]
     if run.state == Run.State.RUNNING:
         text = f"worker {run.worker} stopped answering; taken over, going on from the last checkpoint"
-        entries.append(("log", {"level": "warning", "text": text}))
-    entries.append(("state", {"state": str(Run.State.RUNNING), "versions": versions()}))
+        events.insert(0, Log("warning", text))
     taken = write(
         _unchanged(run),
         run.pk,
-        entries,
+        [event.entry for event in events],
         state=Run.State.RUNNING,
         lease_token=run.lease_token + 1,
         lease_until=now + LEASE_TIME,
@@ -246,19 +247,13 @@ def _unchanged(run: Run) -> QuerySet[Run]:
 
 
 def _settle(
-    rows: QuerySet[Run], run_id: int, state: str, entries: Sequence[Entry] = (), **changes: Any
+    rows: QuerySet[Run], run_id: int, state: str, events: Sequence[Event] = (), **changes: Any
 ) -> bool:
     if state in Run.FINAL:
         changes["finished"] = timezone.now()
-    entries = [*entries, _state_entry(state, changes.get("error", ""))]
+    error = next(iter(changes.get("error", "").splitlines()), "")
+    entries = [event.entry for event in (*events, StateChanged(state, error))]
     settled = write(
         rows, run_id, entries, state=state, wanted=Run.Wanted.NOTHING, lease_until=None, **changes
     )
     return settled is not None
-
-
-def _state_entry(state: str, error: str = "") -> Entry:
-    payload: Json = {"state": str(state)}
-    if error:
-        payload["error"] = error.splitlines()[0]
-    return "state", payload

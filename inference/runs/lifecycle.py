@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.dispatch import Signal
 from django.utils import timezone
 
+from inference.core.events import StateChanged
 from inference.core.protocols import Json
 from inference.core.texts import check_line
 from inference.models import Run
@@ -21,7 +22,7 @@ from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
 from inference.runs.journal import hold, write
 from inference.runs.kinds import job, keeps
 from inference.runs.leases import abandoned
-from inference.runs.limits import room_for_run
+from inference.runs.user_limits import room_for_run
 from inference.storage.names import NAME_LIMIT, free_name, hold_names
 
 asked_of_run = Signal()
@@ -71,7 +72,7 @@ def submit(
         )
         webhooks.arrange(run, webhook)
         kind_of_run.submitted(run)
-        write(Run.objects.all(), run.pk, [("state", {"state": str(Run.State.QUEUED)})])
+        write(Run.objects.all(), run.pk, [StateChanged(Run.State.QUEUED).entry])
         wakeups.announce_work()
     run.refresh_from_db()
     return run
@@ -124,7 +125,7 @@ def resume(run: Run) -> Run:
         hold(run.pk)
         pausing = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING, wanted=Run.Wanted.PAUSE)
         if not pausing.update(wanted=Run.Wanted.NOTHING):
-            queued = [("state", {"state": str(state)})]
+            queued = [StateChanged(state).entry]
             if write(rows, run.pk, queued, state=state, attempts=0, lease_until=None) is None:
                 raise _refusal(run, "resumed", "paused")
             wakeups.announce_work()
@@ -142,7 +143,7 @@ def _ask(run: Run, wish: str, state: str, idle: tuple[str, ...]) -> bool:
         changes["finished"] = now
     with transaction.atomic():
         hold(run.pk)
-        asked = write(nobody_works, run.pk, [("state", {"state": str(state)})], **changes) is not None
+        asked = write(nobody_works, run.pk, [StateChanged(state).entry], **changes) is not None
         if not asked:
             working = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
             working.exclude(wanted=Run.Wanted.CANCEL).update(wanted=wish)  # a cancel is not withdrawn

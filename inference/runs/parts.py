@@ -18,6 +18,7 @@ from django.db import transaction
 from django.dispatch import receiver
 
 from inference.core.errors import InterruptedRunError
+from inference.core.events import Log
 from inference.models import Run
 from inference.runs import leases, lifecycle
 from inference.runs.child import RunProcesses
@@ -109,7 +110,7 @@ class Parts:
         except RunStateError:
             return False
         text = f"{part.name} is asked to end with what it has: its time is over"
-        self._task.reporter.tell("log", {"level": "warning", "text": text})
+        self._task.reporter.emit(Log("warning", text))
         return True
 
 

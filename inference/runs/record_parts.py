@@ -16,8 +16,8 @@ class RecordPart(Protocol):
         ...
 
     def log_line(self, kind: str, payload: Json) -> str:
-        """The line that the event adds to the log; "" for none."""
-        ...
+        """The line that the event adds to the log; "" for none, as where the page shows all of it."""
+        return ""
 
 
 _PARTS: dict[str, Callable[[], RecordPart]] = {}

@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from django.db import transaction
 
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import KEEP, InterruptedRunError
-from inference.core.protocols import Checkpoint, Event, Json
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, Progress
+from inference.core.protocols import Checkpoint, Json
 from inference.formats import journal_events
 from inference.models import RunEvent
 from inference.runs import journal
@@ -25,6 +28,7 @@ _COST_SHARE = 20  # a picture or a checkpoint that costs t seconds comes at most
 _LONGEST_PAUSE = 20.0  # seconds; whatever took more than one of them was waiting for somebody else
 
 Clock = Callable[[], float]
+Drawn = TypeVar("Drawn", bound=Event)
 
 
 @dataclass
@@ -47,10 +51,9 @@ class WriteInterval:
 
 @dataclass
 class _Picture:
-    """Events of one kind that are drawn now and then instead of being journalled one by one."""
+    """Events of one class that are drawn now and then instead of being journalled one by one."""
 
-    kind: str
-    draw: Callable[[Event], Json]
+    draw: Callable[[Any], Event]
     pace: WriteInterval
     waiting: Event | None = None
 
@@ -70,7 +73,7 @@ class JournalReporter:
         self._entries: list[Entry] = []
         self._progress: Json | None = None
         self._checkpoint: Checkpoint | None = None
-        self._pictures: dict[str, _Picture] = {}
+        self._pictures: dict[type[Event], _Picture] = {}
         self._flush = WriteInterval(FLUSH_EVERY, clock)
         self._save = WriteInterval(CHECKPOINT_EVERY, clock)
         self._phase, self._label = _stage_reached(lease.run_id)
@@ -79,44 +82,41 @@ class JournalReporter:
         self._lock = threading.RLock()
         self._finishing = False
 
-    def draw(self, source: str, kind: str, draw: Callable[[Event], Json], every: float) -> None:
-        """Journal events of kind `source` as pictures of kind `kind`, at most one in `every` seconds."""
-        self._pictures[source] = _Picture(kind, draw, WriteInterval(every, self._clock))
+    def draw(self, source: type[Drawn], draw: Callable[[Drawn], Event], every: float) -> None:
+        """Journal events of a class as pictures, at most one in `every` seconds."""
+        self._pictures[source] = _Picture(draw, WriteInterval(every, self._clock))
 
     def emit(self, event: Event) -> None:
         """Take an event; it reaches the journal within half a second."""
-        picture = self._pictures.get(event.kind)
+        picture = self._pictures.get(type(event))
         if picture is not None:
             picture.waiting = event
-        else:
-            self.tell(event.kind, event.payload())
+        elif event.kind:
+            with self._lock:
+                self._take(event)
 
-    def tell(self, kind: str, payload: Json) -> None:
-        """Take an event that has no class of its own."""
-        with self._lock:
-            self._tell(kind, payload)
-
-    def _tell(self, kind: str, payload: Json) -> None:
-        if self._is_known(kind, payload):
+    def _take(self, event: Event) -> None:
+        if isinstance(event, PhaseStarted):
+            event = replace(event, busy=round(self._lease.busy_seconds(), 3))
+        kind, payload = event.entry
+        if self._is_known(event, payload):
             return
-        known = journal_events.kinds().get(kind)
-        if known is not None and known.replaced:
+        if event.replaced:
             self._entries = [entry for entry in self._entries if entry[0] != kind]
-        if kind == "phase":
-            self._enter(payload)
-            payload = {**payload, "busy": round(self._lease.busy_seconds(), 3)}
-        if kind == "progress":
+        if isinstance(event, PhaseStarted):
+            self._enter(event.name, event.label)
+        elif isinstance(event, Progress):
             self._progress = {**payload, "label": self._label} if self._label else payload
         self._entries.append((kind, payload))
-        if known is not None and known.at_once:
+        if event.at_once:
             self._write(with_checkpoint=False)
         else:
             self._flush_if_due()
 
-    def _enter(self, phase: Json) -> None:
+    def _enter(self, phase: str, label: str) -> None:
         """A stage begins without progress; that of the one before would be taken for its own."""
-        self._phase, self._label = phase["name"], _label_of(phase)
-        self._progress = {"phase": self._phase, "label": self._label}
+        self._phase, self._label = phase, label
+        self._progress = {"phase": phase, "label": label}
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Take a checkpoint; the newest one is stored every few seconds, and when the run is interrupted."""
@@ -166,7 +166,7 @@ class JournalReporter:
                 continue
             started = self._clock()
             event, picture.waiting = picture.waiting, None
-            self._entries.append((picture.kind, picture.draw(event)))
+            self._entries.append(picture.draw(event).entry)
             picture.pace.spent(started)
 
     def _write(self, *, with_checkpoint: bool) -> None:
@@ -183,15 +183,14 @@ class JournalReporter:
             self._checkpoint = None
             self._save.spent(started)
 
-    def _is_known(self, kind: str, payload: Json) -> bool:
-        if kind == "log":
-            return payload["text"] in self._logged
-        if kind == "progress":
-            return self._phase is not None and payload["phase"] != self._phase
-        known = journal_events.kinds().get(kind)
-        if known is None or not known.is_numbered():
+    def _is_known(self, event: Event, payload: Json) -> bool:
+        if isinstance(event, Log):
+            return event.text in self._logged
+        if isinstance(event, Progress):
+            return self._phase is not None and event.phase != self._phase
+        if not event.is_numbered():
             return False
-        number, series = known.position_of(payload), known.series_of(payload)
+        number, series = event.position_of(payload), event.series_of(payload)
         if number <= self._told.get(series, number - 1):
             return True
         self._told[series] = number
@@ -213,7 +212,7 @@ def _last_told(run_id: int) -> dict[tuple[str, int], int]:
 
 def _stage_reached(run_id: int) -> tuple[str | None, str]:
     """Its name and how it is called, (None, "") before the first."""
-    events = RunEvent.objects.filter(run_id=run_id, kind="phase").order_by("-seq")
+    events = RunEvent.objects.filter(run_id=run_id, kind=PhaseStarted.kind).order_by("-seq")
     last = events.values_list("payload", flat=True).first()
     return (None, "") if last is None else (last["name"], _label_of(last))
 
@@ -224,5 +223,5 @@ def _label_of(phase: Json) -> str:
 
 
 def _journalled_lines(run_id: int) -> list[str]:
-    events = RunEvent.objects.filter(run_id=run_id, kind="log")
+    events = RunEvent.objects.filter(run_id=run_id, kind=Log.kind)
     return [payload["text"] for payload in events.values_list("payload", flat=True)]

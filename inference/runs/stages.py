@@ -6,9 +6,10 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from inference.core.events import PhaseStarted
+from inference.core.event import Event
+from inference.core.events import ExperimentsCounted, Log, PhaseStarted, Progress
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.core.protocols import Checkpoint, Event, Json, Measurer
+from inference.core.protocols import Checkpoint, Json, Measurer
 from inference.runs.reporter import JournalReporter
 
 SINGLETONS = "singletons"
@@ -60,12 +61,12 @@ class Stages:
             index = self._own.index(stage) + 1
         else:
             index = len(self._own) + len(self._after) + self._last.index(stage) + 1
-        self._reporter.tell("phase", {"name": stage, "index": index, "labels": labels})
+        self._reporter.emit(PhaseStarted(stage, index, labels))
         self._reporter.pulse()
 
     def log(self, text: str, level: str = "info") -> None:
         """A sentence for the run's log."""
-        self._reporter.tell("log", {"level": level, "text": text})
+        self._reporter.emit(Log(level, text))
 
     def emit(self, event: Event) -> None:
         """Pass an event on; the algorithm's stages come between the run's own."""
@@ -147,18 +148,9 @@ class ProgressMeasurer:
         left = max(0, self.expected - self._done)
         eta = left / rate if rate > 0 else None if left else 0.0
         counts = {state.value: self._states[state] for state in MeasurementState}
-        self._reporter.tell("experiments", {"asked": self._done, **counts})
-        self._reporter.tell(
-            "progress",
-            {
-                "phase": self._stage,
-                "done": self._done,
-                "total": self._done + left,
-                "rate": rate,
-                "unit": "experiments",
-                "eta": None if self.guessed else eta,
-            },
-        )
+        self._reporter.emit(ExperimentsCounted(self._done, **counts))
+        total, eta = self._done + left, None if self.guessed else eta
+        self._reporter.emit(Progress(self._stage, self._done, total, rate, "experiments", eta))
 
 
 def facts_of(checkpoint: Checkpoint | None) -> Mapping[str, Json]:

@@ -20,7 +20,7 @@ from inference.core.explain import (
 )
 from inference.core.explain import Characterisation as Value
 from inference.core.explain.events import class_json, funnel_of
-from inference.core.explain.flooding import flooded
+from inference.core.explain.surplus import flooded
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.models import Characterisation, PortMapping

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.cegar import REASONS, CegarResult, CegarSettings, Determinacy, Hidden, Unexplained
+from inference.core.cegar.events import ClashFound
 from inference.core.experiment import Experiment
 from inference.core.judging.words import AllowedWord
 from inference.core.mapping import PortMapping, Uops
@@ -161,7 +162,7 @@ def evidence_json(result: CegarResult, settings: CegarSettings) -> Json:
             for each in result.alternatives
         ],
         "more_alternatives": result.more_alternatives,
-        "clashes": [clash.as_json() for clash in result.clashes],
+        "clashes": [ClashFound.of(clash).payload() for clash in result.clashes],
         "unexplained": [
             {
                 "terms": [list(term) for term in each.experiment.terms],

@@ -79,9 +79,9 @@ class WorstPredictions:
         )
 
 
-def lengths_json(found: Iterable[LengthError]) -> list[list[float]]:
+def lengths_json(found: Iterable[LengthError]) -> list[tuple[int, int, float]]:
     """Plain data; `lengths_from` reads it back."""
-    return [[each.length, each.n, each.mape] for each in found]
+    return [(each.length, each.n, each.mape) for each in found]
 
 
 def lengths_from(data: Iterable[Sequence[Any]]) -> tuple[LengthError, ...]:
@@ -89,9 +89,9 @@ def lengths_from(data: Iterable[Sequence[Any]]) -> tuple[LengthError, ...]:
     return tuple(LengthError(*entry) for entry in data)
 
 
-def schemes_json(found: Iterable[SchemeError]) -> list[list[Any]]:
+def schemes_json(found: Iterable[SchemeError]) -> list[tuple[str, int, float, float]]:
     """Plain data; `schemes_from` reads it back."""
-    return [[each.scheme, each.n, each.signed, each.absolute] for each in found]
+    return [(each.scheme, each.n, each.signed, each.absolute) for each in found]
 
 
 def schemes_from(data: Iterable[Sequence[Any]]) -> tuple[SchemeError, ...]:

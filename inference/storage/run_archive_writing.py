@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from inference.core.events import ResultStored, StateChanged
 from inference.core.experiment import Measured
 from inference.core.protocols import Json
 from inference.formats.archived_parts import DrawnTold
@@ -97,7 +98,7 @@ def _events(run: Run) -> Iterator[Json]:
     allowed = allowed_result(run)
     for event in run.events.order_by("seq").iterator(chunk_size=BATCH):
         payload = event.payload
-        if event.kind == "result" and VERDICT in payload:  # journals of earlier versions say it
+        if event.kind == ResultStored.kind and VERDICT in payload:  # journals of earlier versions say it
             payload = {**payload, VERDICT: allowed.get(VERDICT, payload[VERDICT])}
         yield {"seq": event.seq, "kind": event.kind, "payload": payload, "at": event.at.isoformat()}
 
@@ -123,7 +124,7 @@ def _run(run: Run) -> RunTold:
 
 def _versions(run: Run) -> dict[str, str]:
     """Those that the journal told when somebody last began to work on the run."""
-    began = run.events.filter(kind="state", payload__has_key="versions").order_by("-seq").first()
+    began = run.events.filter(kind=StateChanged.kind, payload__has_key="versions").order_by("-seq").first()
     return {} if began is None else began.payload["versions"]
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck
 from inference.core.errors import InterruptedRunError
+from inference.core.event import Event
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.protocols import Checkpoint, Event
+from inference.core.protocols import Checkpoint
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 
@@ -104,6 +105,21 @@ def test_ports_that_a_bottleneck_hides_entirely_are_no_evidence_of_it() -> None:
     usage: Usage = {"add": [(0, 1, 2, 3)], "shl": [(1, 2)], "imul": [(1,)]}
     assert measure_bottleneck(usage, processor(usage, 5), Quiet()).r_max is None
     assert measure_bottleneck(usage, processor(usage, 4), Quiet()).r_max is None
+
+
+BESIDE_LOADS: Usage = {
+    "add GPR[64]:RW, GPR[64]:R": [(0, 1, 2)],
+    "xor GPR[64]:RW, GPR[64]:R": [(0, 1, 2)],
+    "mov GPR[64]:W, MEM[64]:R": [(3, 4, 5, 6)],
+    "mov GPR[32]:W, MEM[32]:R": [(3, 4, 5, 6)],
+    "add GPR[64]:RW, MEM[64]:R": [(0, 1, 2), (3, 4, 5, 6)],
+}
+"""A bottleneck of 4 lets nothing be quicker than loads alone."""
+
+
+def test_loads_have_no_ports_in_common_with_what_computes() -> None:
+    assert measure_bottleneck(BESIDE_LOADS, processor(BESIDE_LOADS, 4, noise=0.01), Quiet()).r_max == 4
+    assert measure_bottleneck(BESIDE_LOADS, processor(BESIDE_LOADS, None, noise=0.01), Quiet()).r_max is None
 
 
 def test_random_processors_without_a_bottleneck_are_never_given_one() -> None:

@@ -65,7 +65,14 @@ OWN = {
         "between the web process and the processes that read files for it",
     ),
     "inference/figures/plotly_json.py": "what plotly makes of figures of this program",
-    "inference/formats/archived_parts.py": "a value that was read, written again",
+    **dict.fromkeys(
+        (
+            "inference/core/event.py",
+            "inference/formats/archived_parts.py",
+            "inference/formats/run_archive/reading.py",
+        ),
+        "a value that was read, written again",
+    ),
     "inference/web/api/client_frame.py": "the client: answers of the site",
     "pmweb/launcher/instance.py": "a file of this program",
     "pmweb/launcher/probe.py": "at most 4 KiB",

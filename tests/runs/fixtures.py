@@ -169,7 +169,7 @@ def done_with_interruptions(run: Run, patience: int, most: int):
 
 def reached(run: Run, step: int) -> bool:
     """Whether the journal tells of this step."""
-    return any(p["generation"] >= step for p in payloads(run, "generation"))
+    return any(p["number"] >= step for p in payloads(run, "step"))
 
 
 def hurry(run: Run):
@@ -190,7 +190,7 @@ def numbers(run: Run) -> list[int]:
 def assert_journal_is_whole(run: Run, steps: int):
     """Numbers without gaps, every step told exactly once and in order."""
     assert numbers(run) == list(range(1, len(numbers(run)) + 1))
-    assert [p["generation"] for p in payloads(run, "generation")] == list(range(1, steps + 1))
+    assert [p["number"] for p in payloads(run, "step")] == list(range(1, steps + 1))
 
 
 def child_of(worker: subprocess.Popen, run: Run) -> int | None:

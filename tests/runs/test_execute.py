@@ -40,7 +40,7 @@ def test_a_failure_that_the_algorithm_explains_is_shown_as_it_says():
     assert state(run) == "failed"
     assert run.error == "nothing to count"
     assert payloads(run, "state")[-1] == {"state": "failed", "error": "nothing to count"}
-    assert len(payloads(run, "generation")) == 2
+    assert len(payloads(run, "step")) == 2
 
 
 def test_an_unforeseen_error_becomes_a_failed_run_with_its_traceback(caplog):
@@ -61,7 +61,7 @@ def test_a_wish_ends_a_run_with_its_last_step_saved(wish, end):
     assert state(run) == end
     assert run.wanted == ""
     assert RunCheckpoint.objects.filter(run=run).exists()
-    assert payloads(run, "generation") == [{"generation": 1}]
+    assert payloads(run, "step") == [{"number": 1}]
 
 
 def test_a_stopped_process_gives_its_run_back_and_another_ends_it():
@@ -93,7 +93,7 @@ def test_a_run_that_was_taken_over_ends_without_a_trace():
     with pytest.raises(LeaseLostError):
         execute(lease, StopRequests(lease))
     assert state(run) == "running"
-    assert len(payloads(run, "generation")) == 0
+    assert len(payloads(run, "step")) == 0
 
 
 def test_a_database_out_of_reach_is_no_verdict_on_the_run(monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 from django.db import IntegrityError, connections
 from django.utils import timezone
 
+from inference.core.events import ResultStored
 from inference.models import ISA, Run, RunCheckpoint
 from inference.runs import journal, leases, lifecycle
 from inference.runs.errors import JobError, LeaseLostError
@@ -86,7 +87,7 @@ def test_whoever_lost_the_lease_can_change_nothing(run, write):
 
 def test_results_and_the_state_done_come_together(run):
     lease = leases.claim("w")
-    leases.finish(lease, lambda: ({"isa": ISA.objects.create(name="made").pk}, [("result", {"x": 1})]))
+    leases.finish(lease, lambda: ({"isa": ISA.objects.create(name="made").pk}, [ResultStored({"x": 1})]))
     run.refresh_from_db()
     assert (run.state, run.lease_until) == ("done", None)
     assert run.result == {"isa": ISA.objects.get().pk}

@@ -9,6 +9,9 @@ import pytest
 
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import InterruptedRunError
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, Progress
+from inference.core.pmevo.events import Congruence, Sweep
 from inference.core.protocols import Checkpoint
 from inference.models import ISA, Run, RunCheckpoint, RunEvent
 from inference.runs import journal, leases, lifecycle
@@ -22,12 +25,25 @@ pytestmark = pytest.mark.django_db
 
 
 @dataclass(frozen=True)
-class Sketch:
+class Sketch(Event):
     number: int
-    kind = "snapshot"
 
-    def payload(self):
-        raise AssertionError("a snapshot is drawn, never journalled as it is")
+
+@dataclass(frozen=True)
+class Picture(Event):
+    kind = "picture"
+    n: int
+
+
+STAGES = ["Measure", "Filter", "Evolve", "Climb"]
+
+
+def stage(index):
+    return PhaseStarted(STAGES[index - 1].lower(), index, STAGES)
+
+
+def progress(phase, done, total=9, eta=None):
+    return Progress(phase, done, total, 0.0, "steps", eta)
 
 
 class Clock:
@@ -68,18 +84,18 @@ def test_many_events_become_few_writes(run, reporter, clock, django_assert_max_n
     clock.now += 0.1
     with django_assert_max_num_queries(8):
         reporter.pulse()
-    assert [p["generation"] for p in payloads(run, "generation")] == list(range(1, 40))
+    assert [p["number"] for p in payloads(run, "step")] == list(range(1, 40))
 
 
 def test_of_several_progress_events_in_one_write_the_last_remains(run, reporter, clock):
-    reporter.tell("log", {"level": "info", "text": "start"})
+    reporter.emit(Log("info", "start"))
     for done in range(5):
-        reporter.tell("progress", {"done": done})
+        reporter.emit(progress("one", done))
     clock.now += 1
     reporter.pulse()
-    assert payloads(run, "progress") == [{"done": 4}]
+    assert payloads(run, "progress") == [progress("one", 4).payload()]
     run.refresh_from_db()
-    assert run.progress == {"done": 4}
+    assert run.progress == progress("one", 4).payload()
 
 
 def test_checkpoints_are_stored_every_few_seconds_and_the_newest_at_a_flush(reporter, clock):
@@ -109,15 +125,13 @@ def test_a_write_that_waited_for_others_is_followed_by_the_next_within_seconds(
     reporter.emit(Step(1))
     clock.now += 0.5
     reporter.pulse()
-    assert payloads(run, "generation") == [{"generation": 1}]
+    assert payloads(run, "step") == [{"number": 1}]
     assert saved() == {"step": 2}
 
 
 def test_pictures_are_drawn_of_the_newest_snapshot_and_not_too_often(run, reporter, clock):
     drawn = []
-    reporter.draw(
-        "snapshot", "heat_map", lambda event: drawn.append(event.number) or {"n": event.number}, 2.0
-    )
+    reporter.draw(Sketch, lambda event: drawn.append(event.number) or Picture(event.number), 2.0)
     for number in range(1, 11):
         clock.now += 0.5
         reporter.emit(Sketch(number))
@@ -125,26 +139,24 @@ def test_pictures_are_drawn_of_the_newest_snapshot_and_not_too_often(run, report
     assert drawn == [1, 5, 9]
     reporter.flush()
     assert drawn == [1, 5, 9, 10]
-    assert payloads(run, "heat_map")[-1] == {"n": 10}
+    assert payloads(run, "picture")[-1] == {"n": 10}
 
 
 def test_a_search_taken_up_again_tells_nothing_twice(run, clock):
     lease = leases.claim("w")
-    phase = {"name": "evolution", "index": 3, "labels": ["Measure", "Filter", "Evolve", "Climb"]}
-    warning = {"level": "warning", "text": "2 schemes are left out"}
     for generations in ((1, 2, 3), (2, 3, 4)):
         reporter = JournalReporter(lease, lambda: "", clock)
-        reporter.tell("phase", phase)
-        reporter.tell("congruence", {"schemes": 9, "classes": 3})
-        reporter.tell("log", warning)
+        reporter.emit(stage(3))
+        reporter.emit(Congruence(9, 3))
+        reporter.emit(Log("warning", "2 schemes are left out"))
         for number in generations:
             reporter.emit(Step(number))
         reporter.flush()
     told = (
         RunEvent.objects.filter(run=run).exclude(kind="state").order_by("seq").values_list("kind", flat=True)
     )
-    assert list(told) == ["phase", "congruence", "log", *["generation"] * 4]
-    assert [p["generation"] for p in payloads(run, "generation")] == [1, 2, 3, 4]
+    assert list(told) == ["phase", "congruence", "log", *["step"] * 4]
+    assert [p["number"] for p in payloads(run, "step")] == [1, 2, 3, 4]
 
 
 def test_sweeps_of_independent_starts_are_counted_side_by_side(run, clock):
@@ -153,7 +165,7 @@ def test_sweeps_of_independent_starts_are_counted_side_by_side(run, clock):
     for steps in (told[:4], told[2:]):
         reporter = JournalReporter(lease, lambda: "", clock)
         for start, sweep in steps:
-            reporter.tell("sweep", {"start": start, "sweep": sweep})
+            reporter.emit(Sweep(start, sweep, 1, 0.1, 9, 3))
         reporter.flush()
     assert [(p["start"], p["sweep"]) for p in payloads(run, "sweep")] == told
 
@@ -161,7 +173,7 @@ def test_sweeps_of_independent_starts_are_counted_side_by_side(run, clock):
 def test_a_stage_begins_with_the_work_done_before_it(run, clock):
     lease = leases.claim("w")
     reporter = JournalReporter(lease, lambda: "", clock)
-    reporter.tell("phase", {"name": "one", "index": 1, "labels": ["One"]})
+    reporter.emit(PhaseStarted("one", 1, ["One"]))
     assert 0 <= payloads(run, "phase")[0]["busy"] <= lease.busy_seconds()
 
 
@@ -175,17 +187,10 @@ def test_a_wish_interrupts_the_search_at_its_next_pulse(run):
     assert caught.value.wanted == "pause"
 
 
-STAGES = ["Measure", "Filter", "Evolve", "Climb"]
-
-
-def stage(index):
-    return {"name": STAGES[index - 1].lower(), "index": index, "labels": STAGES}
-
-
 def test_a_new_stage_is_told_at_once_and_has_not_the_progress_of_the_one_before(run, reporter):
-    reporter.tell("phase", stage(1))
-    reporter.tell("progress", {"phase": "measure", "done": 9, "total": 9, "eta": 0.0})
-    reporter.tell("phase", stage(2))
+    reporter.emit(stage(1))
+    reporter.emit(progress("measure", 9, eta=0.0))
+    reporter.emit(stage(2))
     run.refresh_from_db()
     assert run.progress == {"phase": "filter", "label": "Filter"}
     assert [p["index"] for p in payloads(run, "phase")] == [1, 2]
@@ -195,15 +200,15 @@ def test_a_search_taken_up_again_does_not_show_the_progress_of_a_stage_that_is_d
     lease = leases.claim("w")
     first = JournalReporter(lease, lambda: "", clock)
     for index in (1, 2, 3):
-        first.tell("phase", stage(index))
-    first.tell("progress", {"phase": "evolve", "done": 30, "total": 60})
+        first.emit(stage(index))
+    first.emit(progress("evolve", 30, 60))
     first.flush()
     again = JournalReporter(lease, lambda: "", clock)
-    again.tell("phase", stage(1))
-    again.tell("progress", {"phase": "measure", "done": 9, "total": 9, "eta": 0.0})
+    again.emit(stage(1))
+    again.emit(progress("measure", 9, eta=0.0))
     again.flush()
     run.refresh_from_db()
-    assert run.progress == {"phase": "evolve", "done": 30, "total": 60, "label": "Evolve"}
+    assert run.progress == {**progress("evolve", 30, 60).payload(), "label": "Evolve"}
 
 
 def test_rows_and_the_checkpoint_that_counts_on_them_are_stored_together(run, reporter):
@@ -211,7 +216,7 @@ def test_rows_and_the_checkpoint_that_counts_on_them_are_stored_together(run, re
     reporter.settle(Checkpoint({"at": 1}), lambda: ISA.objects.create(name="one"))
     assert saved() == {"at": 1}
     assert ISA.objects.filter(name="one").exists()
-    assert payloads(run, "generation"), "what waited is told before"
+    assert payloads(run, "step"), "what waited is told before"
 
     def fails():
         ISA.objects.create(name="two")

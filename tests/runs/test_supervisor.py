@@ -63,9 +63,9 @@ def test_pause_keeps_the_checkpoint_and_resume_goes_on(staffed):
     wait_for(lambda: reached(run, 4))
     lifecycle.pause(run)
     wait_for(lambda: state(run) == "paused")
-    told = len(payloads(run, "generation"))
+    told = len(payloads(run, "step"))
     time.sleep(0.7)
-    assert len(payloads(run, "generation")) == told
+    assert len(payloads(run, "step")) == told
     hurry(run)
     lifecycle.resume(run)
     wait_for(lambda: state(run) == "done")

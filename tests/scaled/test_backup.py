@@ -150,7 +150,7 @@ def test_one_moment_is_backed_up_while_others_write(site, tmp_path):
         step = 0
         while not stop.is_set():
             step += 1
-            journal.append(lease, [("generation", {"generation": step})])
+            journal.append(lease, [("step", {"number": step})])
         connection.close()
 
     writer = threading.Thread(target=write)
@@ -164,7 +164,7 @@ def test_one_moment_is_backed_up_while_others_write(site, tmp_path):
     command("restore", tmp_path / "mine.pmweb-backup", "--replace")
     run.refresh_from_db()
     assert run.next_seq == len(numbers(run)) + 1
-    assert_journal_is_whole(run, len(payloads(run, "generation")))
+    assert_journal_is_whole(run, len(payloads(run, "step")))
     assert 0 < RunEvent.objects.count() <= written
 
 

@@ -35,7 +35,7 @@ sys.stdin.readline()
 mine = []
 while (lease := leases.claim(sys.argv[1])) is not None:
     for k in range(1, 4):
-        journal.append(lease, [("generation", {"generation": k})], checkpoint=b"x")
+        journal.append(lease, [("step", {"number": k})], checkpoint=b"x")
     leases.finish(lease, lambda: ({"by": sys.argv[1]}, []))
     mine.append(lease.run_id)
 print(json.dumps(mine), flush=True)

@@ -238,7 +238,7 @@ class CampaignSearch(Generic[BlockT, AbstractT, ExpansionT]):
         judged = counters.judged + self._meter.untaken()
         self._reporter.emit(
             Counted(
-                dataclasses.replace(counters, judged=judged, seconds=self._seconds()),
+                **{**dataclasses.asdict(counters), "judged": judged, "seconds": self._seconds()},
                 discoveries=len(self._book.discoveries),
                 standing=len(self._book.standing),
                 generalising=generalising,

@@ -1,41 +1,37 @@
-"""What a campaign tells while it goes on."""
+"""The events of a campaign's search."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
 
+from anica_app.core.domain.wording import in_one_line
 from anica_app.core.search.findings import CampaignCounters
-from inference.core.events import Plain
+from inference.core.event import Event
 from inference.core.protocols import Json
 
 
 @dataclass(frozen=True)
-class Counted(Plain):
+class Counted(CampaignCounters, Event):
     """Where the campaign stands; a newer one replaces it. `rate` is in blocks judged per second."""
 
-    kind: ClassVar[str] = "counters"
-    counters: CampaignCounters
-    discoveries: int
-    standing: int
-    generalising: int
-    rate: float
-    failures: dict[str, int]
-
-    def payload(self) -> Json:
-        """The counters beside the rest."""
-        facts = super().payload()
-        return {**facts.pop("counters"), **facts}
+    kind = "counters"
+    replaced = True
+    discoveries: int = field(kw_only=True)
+    standing: int = field(kw_only=True)
+    generalising: int = field(kw_only=True)
+    rate: float = field(kw_only=True)
+    failures: dict[str, int] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
-class SampledRound(Plain):
+class SampledRound(Event):
     """The fresh blocks of a round: how many of them are interesting, and how many lead on.
 
     `candidates` are those that no earlier discovery subsumes once they are minimised.
     """
 
-    kind: ClassVar[str] = "batch"
+    kind = "batch"
+    counted_by = "round"
     round: int
     sampled: int
     interesting: int
@@ -44,13 +40,14 @@ class SampledRound(Plain):
 
 
 @dataclass(frozen=True)
-class Discovered(Plain):
+class Discovered(Event):
     """A new discovery; the abstract block is its document, code is in hexadecimal digits.
 
     `interestingness` is None where it is infinite.
     """
 
-    kind: ClassVar[str] = "discovery"
+    kind = "discovery"
+    counted_by = "number"
     number: int
     abstract: Json
     way: str
@@ -61,3 +58,8 @@ class Discovered(Plain):
     concrete: bool
     subsumes: list[int]
     seconds: float
+
+    @staticmethod
+    def line(payload: Json) -> str:
+        """Its number, and the abstract block in words."""
+        return f"  {payload['number']}. {in_one_line(payload['abstract'])}"

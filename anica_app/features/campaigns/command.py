@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from anica_app.core.domain.wording import in_one_line
+from anica_app.core.search.events import Counted
 from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS
 from anica_app.features.families.shell import (
     add_against_options,
@@ -19,6 +20,7 @@ from anica_app.features.families.shell import (
 )
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import DEFAULT_FRESH
+from inference.core.events import Progress, rate_in_words
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.gate_options import exit_as_error
 from inference.features.asking.predictors.choosing import check_processor, chosen_on
@@ -27,7 +29,6 @@ from inference.formats.errors import ExchangeError
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
-from inference.runs.events import rate_in_words
 from inference.runs.request import DEFAULT_SEED
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand, add_set_option, named_values
@@ -125,7 +126,7 @@ class Command(RunCommand):
 
     def line(self, kind: str, payload: Json) -> str:
         """An event for the shell."""
-        if kind == "counters":
+        if kind == Counted.kind:
             if payload["seconds"] - self._told < _TELL_EVERY:
                 return ""
             self._told = payload["seconds"]
@@ -135,7 +136,7 @@ class Command(RunCommand):
                 f"{payload['interesting']:,} interesting, {payload['standing']} discoveries"
                 f"{f'; {pace}' if pace else ''}"
             )
-        return "" if kind == "progress" else super().line(kind, payload)
+        return "" if kind == Progress.kind else super().line(kind, payload)
 
     def _submitted(self, options: dict[str, Any]) -> Run:
         rows = [_predictor(name, options["processor"]) for name in options["predictors"]]

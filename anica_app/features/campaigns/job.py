@@ -10,12 +10,11 @@ from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
 from anica_app.core.explained_blocks import ExplainedBlocks, explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch as Search
-from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
+from anica_app.core.search.judging import Disagreement, InterestJudge, JudgedAnswers
 from anica_app.core.search.panel import Driver
-from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import State, checkpoint_of, state_of
 from anica_app.features.campaigns.progressing import Progressing
-from anica_app.features.campaigns.request import CampaignConfig, read_config
+from anica_app.features.campaigns.request import CampaignConfig, ExcludedDiscovery, read_config
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
 from anica_app.features.families.grouping import SHARE_OF_QUESTIONS, GroupedDiscoveries, known_discoveries
 from anica_app.features.families.growing import GrowingFamilies
@@ -25,13 +24,14 @@ from anica_app.models import (
     Campaign,
 )
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
+from inference.core.event import Event
+from inference.core.events import PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.panel import opened_panel
 from inference.models import Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.storage.instruction_sets import code_isa
 
@@ -54,15 +54,16 @@ class CampaignJob:
 
     def work(self, task: Task) -> Store:
         """Search, storing what is discovered with each checkpoint."""
-        config = CampaignConfig.stored(task.run.config)
+        stored = task.run.config  # of an earlier release, perhaps, which did not know some settings
+        config = CampaignConfig.stored(stored)
         campaign = campaign_of(task.run)
-        domain = chosen_domain(config.space, config.domain, config.scheme_filter or "", config.uops)
+        domain = chosen_domain(stored["space"], stored["domain"], config.scheme_filter or "", config.uops)
         try:
             with opened_panel(task, config.predictors, code_isa(campaign.isa)) as panel:
                 domain, support = restricted_domain(task, campaign, panel, domain, LABELS)
                 campaign.facts["schemes"] = len(domain.space)
                 campaign.facts["unsupported"] = len(support["lacking"])
-                judge = Disagreement(InterestSettings(**config.interest))
+                judge = Disagreement(config.interest)
                 _tell_stage(task, STAGE_SEARCH)
                 state = _searched(task, config, campaign, domain, panel, judge)
                 judged: list[JudgedAnswers[Any]] = []
@@ -80,7 +81,7 @@ class CampaignJob:
 
 def _tell_stage(task: Task, name: str) -> None:
     index = (STAGE_SEARCH, STAGE_JUDGING, STAGE_FAMILIES).index(name) + 2
-    task.reporter.tell("phase", {"name": name, "index": index, "labels": list(LABELS)})
+    task.reporter.emit(PhaseStarted(name, index, LABELS))
 
 
 def _searched(
@@ -100,15 +101,15 @@ def _searched(
     if resume is not None:
         growing.seed(known_discoveries(campaign, domain))
     keeper = RowKeeper(campaign, domain, task.reporter, resume, growing)
-    end = Termination(**config.end)
+    end = config.end
     search = Search(
-        world_of(domain, config.search, config.seed),
+        world_of(domain, task.run.config["search"], config.seed),
         panel,
         judge,
         end,
         Progressing(task.reporter, end, keeper, panel.flush),
         keeper,
-        excluded=[domain.read(one["abstract"]) for one in config.excluded],
+        excluded=[domain.read(row.abstract) for row in config.excluded if isinstance(row, ExcludedDiscovery)],
     )
     state = search.search(resume)
     last = checkpoint_of(state, domain)
@@ -123,15 +124,14 @@ def _judged(
 
     def told(done: int) -> None:
         panel.flush()
-        facts = {"phase": STAGE_JUDGING, "done": done, "total": number, "rate": 0.0}
-        task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
+        task.reporter.emit(Progress(STAGE_JUDGING, done, number, 0.0, "blocks", None))
 
     return judged_blocks(driver, fresh_blocks(domain, number), told)
 
 
 def _store(
     campaign: Campaign, state: State[Any], judged: ExplainedBlocks | None, grouped: GroupedDiscoveries
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     """The campaign's last facts and its families; its discoveries are stored already."""
     counters = state.counters
     if judged is not None:
@@ -154,4 +154,4 @@ def _store(
         "explained": None if judged is None else judged.as_json(),
         **store_families(campaign, grouped),
     }
-    return made, [("result", made)]
+    return made, [ResultStored(made)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from anica_app.core.search.events import Counted
 from anica_app.core.search.settings import Termination
+from inference.core.event import Event
+from inference.core.events import Progress
 from inference.core.pacing import PacedReporter
-from inference.core.protocols import Checkpoint, Json
+from inference.core.protocols import Checkpoint
 from inference.runs.reporter import JournalReporter
 
 _KEEP_EVERY = 5.0  # seconds
@@ -40,16 +42,16 @@ class Progressing:
         self._flush = flush
         self._pace = PacedReporter(self)
 
-    def emit(self, event: Any) -> None:
+    def emit(self, event: Event) -> None:
         """Pass it on; counters become progress towards whichever end is nearest."""
         self._reporter.emit(event)
-        if event.kind != Counted.kind:
+        if not isinstance(event, Counted):
             return
-        self._reporter.tell("progress", _progress(event.payload(), self._end))
+        self._reporter.emit(_progress(event, self._end))
         if self._pace.due("keep", _KEEP_EVERY):
             self._flush()
             if self._keeper.last is not None:
-                self._reporter.save(_with_seconds(self._keeper.last, event.payload()["seconds"]))
+                self._reporter.save(_with_seconds(self._keeper.last, event.seconds))
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Pass it on."""
@@ -66,27 +68,27 @@ def _with_seconds(checkpoint: Checkpoint, seconds: float) -> Checkpoint:
     return Checkpoint({**checkpoint.meta, "counters": counters}, checkpoint.arrays)
 
 
-def _progress(counters: Json, end: Termination) -> Json:
+def _progress(counters: Counted, end: Termination) -> Progress:
     """How far the campaign is towards the end that is nearest."""
     ways = [
         (done, total, unit)
         for done, total, unit in (
-            (counters["seconds"], 60 * (end.minutes or 0), "seconds"),
-            (counters["standing"], end.discoveries, "discoveries"),
-            (counters["sampled"], end.blocks, "blocks"),
-            (counters["barren"], end.barren, "blocks without a discovery"),
+            (counters.seconds, 60 * (end.minutes or 0), "seconds"),
+            (counters.standing, end.discoveries, "discoveries"),
+            (counters.sampled, end.blocks, "blocks"),
+            (counters.barren, end.barren, "blocks without a discovery"),
         )
         if total
     ]
     done, total, unit = max(ways, key=lambda way: way[0] / way[1], default=(0, 1, "seconds"))
-    seconds = counters["seconds"]
+    seconds = counters.seconds
     rate = done / seconds if seconds > 0 else 0.0
     steady = unit != "blocks without a discovery"  # the next one sets them back
-    return {
-        "phase": "search",
-        "done": round(min(done, total), 1),
-        "total": round(total, 1),
-        "rate": round(rate, 3) if unit == "blocks" else 0.0,
-        "unit": unit,
-        "eta": round(max(0.0, total - done) / rate, 1) if rate > 0 and steady else None,
-    }
+    return Progress(
+        phase="search",
+        done=round(min(done, total), 1),
+        total=round(total, 1),
+        rate=round(rate, 3) if unit == "blocks" else 0.0,
+        unit=unit,
+        eta=round(max(0.0, total - done) / rate, 1) if rate > 0 and steady else None,
+    )

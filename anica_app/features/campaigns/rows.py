@@ -10,7 +10,6 @@ from anica_app.core.search.findings import FoundDiscovery as Found
 from anica_app.core.search.findings import Generalised, News, Round
 from anica_app.core.search.judging import JudgedAnswers
 from anica_app.features.families.growing import GrowingFamilies
-from anica_app.features.families.query import GROWING
 from anica_app.models import (
     Campaign,
     CampaignPredictor,
@@ -50,7 +49,7 @@ class RowKeeper:
         self._reporter.settle(checkpoint, lambda: self.store(news))
         self.last = checkpoint
         if self._growing is not None and self._growing.take(news):
-            self._reporter.tell(GROWING, self._growing.told())
+            self._reporter.emit(self._growing.event())
 
     def store(self, news: News[Any, Any, Any]) -> None:
         """The rows alone, within a transaction of the caller's."""

@@ -12,6 +12,7 @@ from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.coverage.job import MOST_BLOCKS
 from anica_app.features.coverage.query import KIND
 from anica_app.models import Campaign
+from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError
 from inference.isa.blocks import isa_beside
@@ -72,7 +73,7 @@ class Command(RunCommand):
 
     def line(self, kind: str, payload: Json) -> str:
         """An event for the shell."""
-        return "" if kind == "progress" else super().line(kind, payload)
+        return "" if kind == Progress.kind else super().line(kind, payload)
 
 
 def _submitted(options: dict[str, Any]) -> Run:

@@ -24,9 +24,11 @@ from anica_app.features.coverage.covering import (
 )
 from anica_app.features.coverage.query import KIND, MOST_CAMPAIGNS
 from anica_app.models import Campaign, SampleBatch
-from anica_app.storage.descriptions import GROUPS, Interest
+from anica_app.storage.descriptions import Interest
 from anica_app.storage.judging import judge_of
-from inference.core.errors import InvalidInputError, as_written
+from inference.core.errors import as_written
+from inference.core.event import Event
+from inference.core.events import Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
@@ -35,7 +37,6 @@ from inference.models import BasicBlockSet, Run
 from inference.predictors.samples import unpack
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.instruction_sets import code_isa
@@ -66,7 +67,7 @@ class CoverageConfig(RunRequest):
             examples=[["llvm-mca 13", "llvm-mca 22"]],
         ),
     ] = []
-    interest: Interest = {}
+    interest: Interest = InterestSettings()
     blocks: Annotated[int, Field(ge=1, le=1_000_000, description="Looked at, at most: the first ones.")] = (
         MOST_BLOCKS
     )
@@ -80,11 +81,7 @@ def read_config(given: Json) -> CoverageConfig:
         raise ConfigError(f"campaigns must be different ones, not {as_written(config.campaigns)}")
     if config.block_set is not None:
         _check_columns(config.block_set, config.columns)
-    try:
-        interest = dict(vars(GROUPS["interest"].parse(config.interest)))
-    except InvalidInputError as error:
-        raise ConfigError(f"interest: {error}") from error
-    return config.model_copy(update={"campaigns": sorted(row.pk for row in campaigns), "interest": interest})
+    return config.model_copy(update={"campaigns": sorted(row.pk for row in campaigns)})
 
 
 def _check_columns(block_set: object, columns: list[str]) -> None:
@@ -139,7 +136,7 @@ def _block_set(config: CoverageConfig) -> BasicBlockSet | None:
 
 
 def _blocks_of(row: BasicBlockSet, config: CoverageConfig) -> list[SetBlock]:
-    judge = Disagreement(InterestSettings(**config.interest))
+    judge = Disagreement(config.interest)
     try:
         return interesting_blocks(row, config.columns, judge)[: config.blocks]
     except ExchangeError as error:
@@ -167,9 +164,9 @@ def _telling(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]
         nonlocal done
         done += 1
         pace.pulse()
-        if pace.due("progress"):
-            facts = {"phase": KIND, "done": min(max(0, done - blocks), blocks), "total": blocks}
-            task.reporter.tell("progress", {**facts, "rate": 0.0, "unit": "blocks", "eta": None})
+        if pace.due(Progress.kind):
+            judged = min(max(0, done - blocks), blocks)
+            task.reporter.emit(Progress(KIND, judged, blocks, 0.0, "blocks", None))
 
     return pulse
 
@@ -228,6 +225,6 @@ def _url(config: CoverageConfig, run: int) -> str:
     return "/campaigns/compare/?" + "&".join(f"c={pk}" for pk in config.campaigns)
 
 
-def _store(result: Json) -> tuple[Json, Sequence[Entry]]:
+def _store(result: Json) -> tuple[Json, Sequence[Event]]:
     told = {name: result[name] for name in ("blocks", "covered", "url")}
-    return result, [("result", {"name": f"{result['covered']:,} of {result['blocks']:,} blocks", **told})]
+    return result, [ResultStored({"name": f"{result['covered']:,} of {result['blocks']:,} blocks", **told})]

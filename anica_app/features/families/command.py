@@ -14,6 +14,7 @@ from anica_app.features.families.shell import family_lines, mark_family, numbere
 from anica_app.features.families.storing import told_of
 from anica_app.models import Campaign
 from anica_app.storage.descriptions import DEFAULT_FRESH
+from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import chosen
 from inference.models import Run
@@ -85,7 +86,7 @@ class Command(RunCommand):
 
     def line(self, kind: str, payload: Json) -> str:
         """An event for the shell."""
-        return "" if kind == "progress" else super().line(kind, payload)
+        return "" if kind == Progress.kind else super().line(kind, payload)
 
 
 def _submitted(options: dict[str, Any]) -> Run:

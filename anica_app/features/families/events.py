@@ -1,27 +1,30 @@
-"""What a campaign tells of its families while it goes on."""
+"""The events of a campaign about its families while it goes on."""
 
 from __future__ import annotations
 
-from anica_app.features.families.query import GROWING
-from inference.formats.archived_parts import ArchivedPart
-from inference.formats.journal_events import JournalEvent
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from inference.core.event import Event
 from inference.isa.targets import DEFAULT
 
 
-class GrowingFamily(ArchivedPart):
+@dataclass(frozen=True)
+class GrowingFamily:
     """A family so far; `members` counts its discoveries."""
 
     name: str
-    isa: str = DEFAULT
+    isa: str = field(default=DEFAULT, kw_only=True)
     witness: str
     members: int
-    predictions: list[list[float | None]]
+    predictions: Sequence[Sequence[float | None]]
 
 
-class GrowingFamiliesEvent(JournalEvent):
+@dataclass(frozen=True)
+class FamiliesGrown(Event):
     """The families so far, by the classes of their instructions: nobody has asked for causes yet."""
 
-    kind = GROWING
+    kind = "families"
     replaced = True
     bulky = True
-    families: list[GrowingFamily]
+    families: Sequence[GrowingFamily]

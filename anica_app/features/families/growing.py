@@ -14,7 +14,7 @@ from anica_app.core.families.finding import KnownDiscovery, explained_by, guesse
 from anica_app.core.families.grouping import FamilyMember, grouped
 from anica_app.core.search.findings import News
 from anica_app.core.search.judging import DIFFERENCE
-from inference.core.protocols import Json
+from anica_app.features.families.events import FamiliesGrown, GrowingFamily
 from inference.isa.targets import X86
 
 MOST_TOLD = 12
@@ -59,22 +59,16 @@ class GrowingFamilies:
             culprits_of(self._domain, known.abstract, known.witness),
         )
 
-    def told(self) -> Json:
+    def event(self) -> FamiliesGrown:
         """The families so far, those with most discoveries first."""
         members = [self._members[number] for number in sorted(self._members)]
         rows = {one.number: row for row, one in enumerate(members)}
         nothing = np.zeros((len(members), 0), dtype=np.bool_)
         families = explained_by(grouped(members), nothing, rows, self._tools).families
         largest = sorted(families, key=lambda one: (-len(one.members), one.name))
-        return {
-            "families": [
-                {
-                    "name": one.name,
-                    "isa": X86,
-                    "witness": one.witness.code.hex(),
-                    "members": len(one.members),
-                    "predictions": [list(each) for each in one.predictions],
-                }
+        return FamiliesGrown(
+            [
+                GrowingFamily(one.name, one.witness.code.hex(), len(one.members), one.predictions, isa=X86)
                 for one in largest[:MOST_TOLD]
             ]
-        }
+        )

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
@@ -30,12 +28,15 @@ from anica_app.features.families.grouping import (
     own_disagreements,
 )
 from anica_app.features.families.query import KIND, in_one_sentence
+from anica_app.features.families.request import FamiliesConfig
 from anica_app.features.families.stage import CampaignGrouping, earlier_campaign
 from anica_app.features.families.storing import store_families
 from anica_app.models import Campaign
-from anica_app.storage.descriptions import DEFAULT_FRESH, MOST_FRESH, read_against
+from anica_app.storage.descriptions import read_against
 from anica_app.storage.domains import SUPPORT, chosen_domain
 from anica_app.storage.judging import judge_of
+from inference.core.event import Event
+from inference.core.events import Log, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import common_mode, rows_in_mode
 from inference.features.asking.predictors.query import opened
@@ -44,26 +45,11 @@ from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
 from inference.storage.instruction_sets import code_isa
 
 LEAST_QUESTIONS = 400
 """For campaigns of which nobody knows how many questions they took."""
-
-
-class FamiliesConfig(RunRequest):
-    """`campaign`: id of the one whose discoveries are grouped. `evaluate`: so many fresh blocks weigh them,
-    if its tools can be asked here; 0 for none. `against` and `judge` are as in the description of a campaign;
-    the judge is asked in the mode of the campaign's tools.
-    """
-
-    noun = "a grouping"
-    campaign: Annotated[int, Field(examples=[4])]
-    evaluate: Annotated[int, Field(ge=0, le=MOST_FRESH, examples=[2000])] = DEFAULT_FRESH
-    against: Annotated[int, Field(examples=[3])] | None = None
-    judge: Annotated[int, Field(examples=[7])] | None = None
 
 
 def read_config(given: Json) -> FamiliesConfig:
@@ -136,7 +122,7 @@ def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
     try:
         tools = [stack.enter_context(closing(opened(row, task, isa=code_isa(campaign.isa)))) for row in rows]
     except PredictorError as error:
-        task.reporter.tell("log", {"level": "info", "text": f"stored answers alone are used: {error}"})
+        task.reporter.emit(Log("info", f"stored answers alone are used: {error}"))
         return None
     panel = Panel(tools, task.reporter.pulse)
     stack.callback(panel.close)
@@ -160,8 +146,7 @@ def _by_asking(work: _Asked) -> GroupedDiscoveries:
 
         def told(done: int) -> None:
             work.panel.flush()
-            facts = {"phase": KIND, "done": done, "total": number, "rate": 0.0}
-            task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
+            task.reporter.emit(Progress(KIND, done, number, 0.0, "blocks", None))
 
         driver = Driver(work.domain, work.panel, work.judge)
         judged = judged_blocks(driver, fresh_blocks(work.domain, number), told)
@@ -195,7 +180,7 @@ def _by_what_is_stored(
     return GroupedDiscoveries(families, disagreements, held.compared(families.families))
 
 
-def _store(campaign: Campaign, grouped: GroupedDiscoveries) -> tuple[Json, Sequence[Entry]]:
+def _store(campaign: Campaign, grouped: GroupedDiscoveries) -> tuple[Json, Sequence[Event]]:
     told = store_families(campaign, grouped)
     made: Json = {
         "campaign": campaign.pk,
@@ -203,4 +188,4 @@ def _store(campaign: Campaign, grouped: GroupedDiscoveries) -> tuple[Json, Seque
         "url": f"/campaigns/{campaign.pk}/",
         **told,
     }
-    return made, [("result", {name: made[name] for name in ("campaign", "name", "url")})]
+    return made, [ResultStored({name: made[name] for name in ("campaign", "name", "url")})]

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
 
+from anica_app.features.families.events import FamiliesGrown
 from anica_app.figures.treemap import HEIGHT, WIDTH, treemap
 from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
 from inference.models import Predictor, Run
 
 KIND = "families"
-GROWING = "families"
 """The event by which a campaign tells its families so far."""
 
 
@@ -168,7 +168,7 @@ def _percent(share: float, places: int = 1) -> str:
 
 def growing_families(run: Run) -> list[Json]:
     """The families so far, as a campaign that goes on told them last (one query)."""
-    event = run.events.filter(kind=GROWING).order_by("-seq").first()
+    event = run.events.filter(kind=FamiliesGrown.kind).order_by("-seq").first()
     return [] if event is None else list(event.payload["families"])
 
 

@@ -16,6 +16,7 @@ from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.families.query import KIND
 from anica_app.features.families.referee import RefereedFamilies
 from anica_app.models import Campaign
+from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import kind_of
 from inference.features.asking.predictors.stored_kinds import measured
@@ -141,8 +142,8 @@ def _measuring(task: Task, tool: machine.MeasuredBlocks) -> MeasureFrom:
         answers: list[Answer] = []
         for begin in range(0, len(blocks), _PIECE):
             answers += tool.predict_from(blocks[begin : begin + _PIECE])
-            facts = {"phase": KIND, "done": len(answers), "total": len(blocks), "rate": 0.0}
-            task.reporter.tell("progress", {**facts, "unit": "measurements with other values", "eta": None})
+            unit = "measurements with other values"
+            task.reporter.emit(Progress(KIND, len(answers), len(blocks), 0.0, unit, None))
             task.reporter.pulse()
         return answers
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 from django.db import transaction
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from anica_app.features.importing.importing_loops import SORTS as LOOP_SORTS
 from anica_app.features.importing.importing_loops import add_loop_arguments, import_loops, import_loops_of
@@ -30,9 +30,9 @@ from anica_app.formats.incoming import (
 from anica_app.formats.spooled_campaigns import SpooledCampaign
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign
-from inference.core.errors import InvalidInputError
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
-from inference.core.tunables import check_choice
 from inference.features.asking.predictors.query import predictor_of
 from inference.features.library.uploads.query import claim_upload, discard_upload, free_upload
 from inference.formats.block_scales import Bounds
@@ -41,15 +41,15 @@ from inference.formats.blocks_csv import Broken, Scale
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run, Upload
 from inference.predictors.protocol import PredictorError
-from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
+from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import chosen
+from inference.runs.request import OneOf
 from inference.storage.block_sets import store
 from inference.storage.names import NAME_LIMIT, free_name
 
 FOUND_OUT = ""
 """The numbers of a file mean what they look like."""
+NumbersMeaning = Annotated[str, OneOf((FOUND_OUT, *Scale))]
 
 
 class ImportAnicaConfig(LoopsConfig):
@@ -64,8 +64,8 @@ class ImportAnicaConfig(LoopsConfig):
     noun = "an import"
     name: str = ""
     note: str = ""
-    broken: Annotated[str, AfterValidator(partial(chosen, tuple(Broken)))] = Broken.STOP.value
-    numbers: str | list[str] = FOUND_OUT
+    broken: Annotated[str, OneOf(Broken)] = Broken.STOP.value
+    numbers: NumbersMeaning | list[NumbersMeaning] = FOUND_OUT
     issue_width: Annotated[float, Field(ge=0.01, le=1000)] | None = None
     bounds: str = ""
     loops: Annotated[list[str], Field(max_length=MOST_KEYS)] = []
@@ -97,7 +97,6 @@ class ImportAnicaJob:
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError`."""
         complete = ImportAnicaConfig.read(config).as_json()
-        _check_numbers(complete["numbers"])
         check_loops(complete)
         free_upload(complete["upload"])
         return complete
@@ -124,14 +123,6 @@ class ImportAnicaJob:
         return partial(_store_campaigns, task, upload, campaigns)
 
 
-def _check_numbers(given: str | list[str]) -> None:
-    try:
-        for one in given if isinstance(given, list) else [given]:
-            check_choice("numbers", one, (FOUND_OUT, *Scale))
-    except InvalidInputError as error:
-        raise ConfigError(str(error)) from error
-
-
 def _block_import(task: Task, upload: Upload, content: bytes) -> Store:
     _enter(task, "check", 1)
     total = content.count(b"\n")
@@ -145,7 +136,7 @@ def _block_import(task: Task, upload: Upload, content: bytes) -> Store:
 
 
 def _enter(task: Task, name: str, index: int) -> None:
-    task.reporter.tell("phase", {"name": name, "index": index, "labels": list(STAGES)})
+    task.reporter.emit(PhaseStarted(name, index, STAGES))
 
 
 def _reading(content: bytes, file_name: str, options: Mapping[str, Any]) -> BlockSetOptions:
@@ -160,7 +151,7 @@ def _reading(content: bytes, file_name: str, options: Mapping[str, Any]) -> Bloc
 
 def _store_blocks(
     task: Task, upload: Upload, content: bytes, reading: BlockSetOptions
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     discard_upload(upload)
     config = task.run.config
     name = config["name"] or free_name(BasicBlockSet, _stem(upload.file_name))
@@ -173,12 +164,12 @@ def _store_blocks(
         run=task.run,
     )
     result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
-    return result, [*(_log(text) for text in told_of_blocks(made, seen)), ("result", result)]
+    return result, [*(_log(text) for text in told_of_blocks(made, seen)), ResultStored(result)]
 
 
 def _store_campaigns(
     task: Task, upload: Upload, campaigns: Sequence[SpooledCampaign]
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     discard_upload(upload)
     config = task.run.config
     made = store_campaigns(campaigns, config["name"], config["note"], task.run)
@@ -189,7 +180,7 @@ def _store_campaigns(
     }
     if len(made) > 1:
         result["campaigns"] = [one.pk for one in made]
-    return result, [*(_log(line) for one in made for line in told_of_campaign(one)), ("result", result)]
+    return result, [*(_log(line) for one in made for line in told_of_campaign(one)), ResultStored(result)]
 
 
 def store_campaigns(
@@ -251,8 +242,8 @@ def count_of(count: int, one: str, several: str = "") -> str:
     return f"{count:,} {one if count == 1 else several or f'{one}s'}"
 
 
-def _log(text: str) -> Entry:
-    return "log", {"level": "info", "text": text}
+def _log(text: str) -> Event:
+    return Log("info", text)
 
 
 def _stem(file_name: str) -> str:
@@ -348,7 +339,6 @@ class AnicaImporter:
         if sort is not Sort.BLOCKS:
             return {"sort": sort.value, "facts": _archive_facts(content, file_name)}
         asked = ImportAnicaConfig.read({**options, "upload": 0}).as_json() if options else {}
-        _check_numbers(asked.get("numbers", FOUND_OUT))
         return {"sort": sort.value, **_beginning_of(content, file_name, asked)}
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:

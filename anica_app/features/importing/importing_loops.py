@@ -10,6 +10,8 @@ from typing import Any
 
 from anica_app.features.importing.loops_job import samples_of, wanted_of
 from anica_app.formats.incoming import Sort
+from inference.core.event import Event
+from inference.core.events import Log, ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import discard_upload
 from inference.formats.errors import ExchangeError
@@ -18,7 +20,6 @@ from inference.formats.program_loops import ProgramLoops, Weighing, find_loops
 from inference.formats.uops_info_xml import taken_in
 from inference.isa.targets import X86
 from inference.models import ISA, BasicBlockSet, Upload
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.storage.block_sets import store_loops
 from inference.storage.names import NAME_LIMIT, free_name
@@ -126,7 +127,7 @@ def _content(path: Path) -> bytes:
         raise ExchangeError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _store(task: Task, upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Entry]]:
+def _store(task: Task, upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Event]]:
     discard_upload(upload)
     config = task.run.config
     usual = PurePath(upload.file_name).stem.strip()[:NAME_LIMIT] or "loops"
@@ -134,8 +135,8 @@ def _store(task: Task, upload: Upload, found: ProgramLoops) -> tuple[Json, Seque
     isa = ISA.objects.filter(name=X86).first()
     made = store_loops(found, upload.file_name, name, note=config["note"], isa=isa, run=task.run)
     result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
-    told: list[Entry] = [("log", {"level": "info", "text": line}) for line in _told(made, found)]
-    return result, [*told, ("result", result)]
+    told: list[Event] = [Log("info", line) for line in _told(made, found)]
+    return result, [*told, ResultStored(result)]
 
 
 def _told(made: BasicBlockSet, found: ProgramLoops) -> list[str]:

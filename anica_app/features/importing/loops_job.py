@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from anica_app.formats.incoming import Sort, sort_of_content
-from inference.core.events import Progress
+from inference.core.event import Event
+from inference.core.events import Log, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import free_upload
 from inference.formats.errors import ExchangeError
@@ -19,9 +20,8 @@ from inference.isa.targets import DEFAULT
 from inference.models import Run, Upload
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest, chosen
+from inference.runs.request import OneOf, RunRequest
 
 _EVERY = 0.3  # seconds between two words about progress
 
@@ -94,7 +94,7 @@ class LoopsConfig(RunRequest):
     samples: int | None = None
     functions: Annotated[str, Field(max_length=_LONGEST)] = ""
     program: Annotated[str, Field(max_length=_LONGEST)] = ""
-    weighing: Annotated[str, AfterValidator(partial(chosen, tuple(Weighing)))] = Weighing.SAMPLES.value
+    weighing: Annotated[str, OneOf(Weighing)] = Weighing.SAMPLES.value
     least: Annotated[float, Field(ge=0, le=100)] = 0.0
 
 
@@ -128,7 +128,7 @@ class LoopsJob:
         return partial(_result, upload, found)
 
 
-def _result(upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Entry]]:
+def _result(upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Event]]:
     name = f"{len(found.loops):,} loop{'' if len(found.loops) == 1 else 's'} in {upload.file_name}"
     facts: Json = {"upload": upload.pk, "name": name, "count": len(found.loops)}
     listed = [
@@ -144,8 +144,8 @@ def _result(upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Entry]]
         }
         for one in found.loops[:LISTED]
     ]
-    told: list[Entry] = [("log", {"level": "info", "text": line}) for line in found.lines()]
+    told: list[Event] = [Log("info", line) for line in found.lines()]
     return {**facts, "total": found.total, "isa": DEFAULT, "lines": found.lines(), "loops": listed}, [
         *told,
-        ("result", facts),
+        ResultStored(facts),
     ]

@@ -8,6 +8,7 @@ from inference.core.cegar.events import (
     Candidates,
     CandidatesDecided,
     SearchStanding,
+    Survivor,
     Undecided,
 )
 from inference.core.cegar.problem import (
@@ -136,7 +137,7 @@ class Decider:
         try:
             for other, differing in matched(found.mapping, found.listed, self._search.pulse):
                 listed.append(Alternative(other, differing, self._search.judge.hidden(found.mapping, other)))
-                self._search.tell(Undecided(len(listed), listed[-1]))
+                self._search.tell(Undecided.of(len(listed), listed[-1]))
         except SolverLimitError as error:
             more, limit = True, limit or str(error)
         return Settled(found.mapping, tuple(listed), more, limit)
@@ -157,13 +158,18 @@ class Decider:
         )
         (measured,) = self._search.answers.measure([distinction.experiment])
         observation = None
-        survivor = "open"
+        survivor: Survivor = "open"
         if self._search.take(measured) and measured.cycles is not None:
             wasted = self._search.readings.wasted(measured.experiment)
             observation = Observation.of(shape, measured.experiment, measured.cycles, wasted)
-            holds = [name for name, one in (("first", first), ("second", second)) if observation.holds(one)]
-            survivor = holds[0] if holds else "neither"
-        return observation, CandidatesDecided(self._search.counter_examples, measured, survivor)
+            if observation.holds(first):
+                survivor = "first"
+            else:
+                survivor = "second" if observation.holds(second) else "neither"
+        number = self._search.counter_examples
+        return observation, CandidatesDecided(
+            number, measured.cycles, measured.state, survivor, experiment=measured.experiment
+        )
 
     def _tell_decision(self, decision: CandidatesDecided, shape: Shape) -> None:
         self._search.tell(decision)

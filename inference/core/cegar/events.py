@@ -1,147 +1,219 @@
-"""What counter-example-guided inference tells while it runs; the log of these explains the result."""
+"""The events of counter-example-guided inference; the log of these explains the result."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, Self
 
-from inference.core.cegar.problem import Alternative, Clash
-from inference.core.experiment import Experiment, Measured
+from pydantic import AfterValidator, Field, model_validator
+
+from inference.core.cegar.problem import Alternative, Clash, Hidden
+from inference.core.event import Event
+from inference.core.event_fields import Amount, Count, Uop, one_of, stored_as
+from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
 
 
-def mapping_json(mapping: PortMapping) -> Json:
-    """Ports, and for every scheme its µops as [port mask, count]."""
+def _check_terms(terms: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    Experiment.of(dict(terms))
+    return terms
+
+
+Term = Annotated[
+    tuple[str, int], Field(strict=False)
+]  # archives are also made of values, whose pairs are lists
+Terms = Annotated[list[Term], AfterValidator(_check_terms)]
+
+
+@dataclass(frozen=True)
+class _WrittenExperiment:
+    text: str
+    terms: Terms
+
+
+@dataclass(frozen=True)
+class _WrittenMapping:
+    ports: list[str]
+    usage: dict[str, tuple[Uop, ...]]
+
+
+def _mapping_json(mapping: PortMapping) -> Json:
     usage = {scheme: [list(uop) for uop in uops] for scheme, uops in mapping.usage.items()}
     return {"ports": list(mapping.ports), "usage": usage}
 
 
-def experiment_json(experiment: Experiment) -> Json:
-    """As text and as [scheme, multiplicity]."""
+def _experiment_json(experiment: Experiment) -> Json:
     return {"text": str(experiment), "terms": [list(term) for term in experiment.terms]}
 
 
+StoredExperiment = Annotated[
+    Experiment,
+    stored_as(_WrittenExperiment, _experiment_json, lambda written: Experiment.of(dict(written.terms))),
+]
+"""Stored as text and as [scheme, multiplicity]."""
+
+StoredMapping = Annotated[
+    PortMapping,
+    stored_as(
+        _WrittenMapping, _mapping_json, lambda written: PortMapping(tuple(written.ports), written.usage)
+    ),
+]
+"""Stored as its ports, and for every scheme its µops as [port mask, count]."""
+
+
 @dataclass(frozen=True)
-class Seeded:
+class Seeded(Event):
     """A scheme was measured alone, before the first question."""
 
-    kind: ClassVar[str] = "seeded"
-    measured: Measured
-
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        return {
-            "experiment": experiment_json(self.measured.experiment),
-            "cycles": self.measured.cycles,
-            "state": self.measured.state.value,
-        }
+    kind = "seeded"
+    experiment: StoredExperiment
+    cycles: Amount | None
+    state: str = ""
 
 
 @dataclass(frozen=True)
-class Ports:
+class Ports(Event):
     """The search goes on with this number of ports; `reason` says why."""
 
-    kind: ClassVar[str] = "ports"
-    ports: int
+    kind = "ports"
+    ports: Count
     reason: str
 
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        return asdict(self)
+    @staticmethod
+    def line(payload: Json) -> str:
+        """The number and the reason."""
+        return f"  {payload['ports']} ports: {payload['reason']}"
 
 
 @dataclass(frozen=True)
-class Candidates:
+class Candidates(Event):
     """Two mappings that explain everything so far, and the experiment that decides between them.
 
     `number` counts the counter-examples from 1. Predictions are in cycles, R_max applied.
     """
 
-    kind: ClassVar[str] = "candidates"
-    number: int
-    first: PortMapping
-    second: PortMapping
-    experiment: Experiment
-    first_cycles: float
-    second_cycles: float
+    kind = "candidates"
+    counted_by = "number"
+    number: Count
+    first: StoredMapping
+    second: StoredMapping
+    experiment: StoredExperiment
+    first_cycles: Amount
+    second_cycles: Amount
 
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        return {
-            "number": self.number,
-            "first": mapping_json(self.first),
-            "second": mapping_json(self.second),
-            "experiment": experiment_json(self.experiment),
-            "first_cycles": self.first_cycles,
-            "second_cycles": self.second_cycles,
-        }
+    @model_validator(mode="after")
+    def _say_something(self) -> Self:
+        for scheme in self.experiment.schemes:
+            if scheme not in self.first.usage or scheme not in self.second.usage:
+                raise ValueError(f"both candidates have to say what {scheme[:80]!r} uses")
+        return self
+
+    @staticmethod
+    def line(payload: Json) -> str:
+        """The experiment, and what each predicts."""
+        predicted = f"{payload['first_cycles']:.4g} or {payload['second_cycles']:.4g} cycles"
+        return f"  {payload['number']}. {payload['experiment']['text']}: {predicted}?"
+
+
+Survivor = Literal["first", "second", "neither", "open"]
 
 
 @dataclass(frozen=True)
-class CandidatesDecided:
+class CandidatesDecided(Event):
     """What measuring said about the last candidates.
 
-    `survivor`: "first", "second", "neither", or "open" where there was no usable measurement.
+    `survivor`: "open" where there was no usable measurement.
     """
 
-    kind: ClassVar[str] = "decision"
-    number: int
-    measured: Measured
-    survivor: str
+    kind = "decision"
+    counted_by = "number"
+    number: Count
+    experiment: StoredExperiment | None = field(default=None, kw_only=True)
+    cycles: Amount | None
+    state: str
+    survivor: Survivor
 
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        return {
-            "number": self.number,
-            "experiment": experiment_json(self.measured.experiment),
-            "cycles": self.measured.cycles,
-            "state": self.measured.state.value,
-            "survivor": self.survivor,
-        }
+    @staticmethod
+    def line(payload: Json) -> str:
+        """What was measured, and what stays."""
+        measured = payload["state"] if payload["cycles"] is None else f"{payload['cycles']:.4g}"
+        stays = {"neither": "neither explains it", "open": "still open"}
+        return f"     {measured}: {stays.get(payload['survivor'], payload['survivor'] + ' stays')}"
 
 
 @dataclass(frozen=True)
-class SearchStanding:
+class SearchStanding(Event):
     """Counts and times so far; `searching_share` of the seconds went into looking for other mappings."""
 
-    kind: ClassVar[str] = "standing"
-    experiments: int
-    counter_examples: int
-    ports: int
-    seconds: float
-    searching_share: float
-
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        return asdict(self)
+    kind = "standing"
+    experiments: Count
+    counter_examples: Count
+    ports: Count
+    seconds: Amount
+    searching_share: Amount
 
 
 @dataclass(frozen=True)
-class ClashFound:
+class ClashingExperiment:
+    """An experiment of a contradiction, in its text, with its measured cycles."""
+
+    experiment: str
+    cycles: Amount
+
+
+@dataclass(frozen=True)
+class ClashingScheme:
+    """A scheme of a contradiction with the cycles that it takes alone."""
+
+    scheme: str
+    cycles: Amount
+
+
+@dataclass(frozen=True)
+class ClashFound(Event):
     """No mapping explains these measurements together; what was dropped because of it."""
 
-    kind: ClassVar[str] = "contradiction"
-    clash: Clash
+    kind = "contradiction"
+    experiments: Sequence[ClashingExperiment]
+    alone: Sequence[ClashingScheme]
+    ports: Count
+    dropped: Sequence[str]
+    text: str
 
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        return self.clash.as_json()
+    @classmethod
+    def of(cls, clash: Clash) -> ClashFound:
+        """For journals, and for reports of mappings."""
+        experiments = [
+            ClashingExperiment(str(experiment), cycles) for experiment, cycles in clash.experiments
+        ]
+        alone = [ClashingScheme(scheme, cycles) for scheme, cycles in clash.alone]
+        return cls(experiments, alone, clash.ports, clash.dropped, clash.text)
+
+    @staticmethod
+    def line(payload: Json) -> str:
+        """What contradicts, and what was left out for it."""
+        dropped = f", left out: {'; '.join(payload['dropped'])}" if payload["dropped"] else ""
+        return f"  clash: {payload['text']}{dropped}"
 
 
 @dataclass(frozen=True)
-class Undecided:
+class Undecided(Event):
     """Another mapping that no admissible experiment tells from the result."""
 
-    kind: ClassVar[str] = "undecided"
-    number: int
-    alternative: Alternative
+    kind = "undecided"
+    number: Annotated[int, Field(ge=1, le=2**31)]
+    mapping: StoredMapping
+    differing: Sequence[str]
+    hidden: Annotated[str, one_of(tuple(Hidden))]
 
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        return {
-            "number": self.number,
-            "mapping": mapping_json(self.alternative.mapping),
-            "differing": list(self.alternative.differing),
-            "hidden": self.alternative.hidden.value,
-        }
+    @classmethod
+    def of(cls, number: int, alternative: Alternative) -> Undecided:
+        """The number-th of the list."""
+        return cls(number, alternative.mapping, alternative.differing, alternative.hidden)
+
+    @staticmethod
+    def line(payload: Json) -> str:
+        """The schemes that it says something else of."""
+        return f"  another mapping that cannot be excluded, other in {'; '.join(payload['differing'])}"

@@ -179,6 +179,6 @@ class PortChoice:
             clash = replace(clash, dropped=dropped)
             self._search.schemes = [scheme for scheme in self._search.schemes if scheme not in dropped]
         self._search.clashes.append(clash)
-        self._search.tell(ClashFound(clash))
+        self._search.tell(ClashFound.of(clash))
         if self._search.settings.on_clash == STOP or not self._search.schemes:
             raise ClashError(clash)

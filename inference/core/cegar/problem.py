@@ -11,7 +11,6 @@ from inference.core.cegar.settings import CegarSettings
 from inference.core.errors import CoreError, InvalidInputError
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
-from inference.core.protocols import Json
 
 MOST_UOPS = 8  # of one scheme
 
@@ -182,16 +181,6 @@ class Clash:
         shown = [f"{scheme} alone {cycles:.4g}" for scheme, cycles in self.alone]
         shown += [f"{e} {cycles:.4g}" for e, cycles in self.experiments if not e.is_singleton]
         return f"{', '.join(shown)} cycles: no assignment of {self.ports} ports gives that"
-
-    def as_json(self) -> Json:
-        """For pages and reports."""
-        return {
-            "experiments": [{"experiment": str(e), "cycles": cycles} for e, cycles in self.experiments],
-            "alone": [{"scheme": scheme, "cycles": cycles} for scheme, cycles in self.alone],
-            "ports": self.ports,
-            "dropped": list(self.dropped),
-            "text": self.text,
-        }
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable
 
 from inference.core.cegar.deadline import Deadline
+from inference.core.cegar.encoding_choice import questions
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import Ports, Seeded
 from inference.core.cegar.problem import (
@@ -15,7 +16,6 @@ from inference.core.cegar.problem import (
     Clash,
     Unexplained,
 )
-from inference.core.cegar.questions import questions
 from inference.core.cegar.readings import AnsweredOnce, Readings
 from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
 from inference.core.cegar.shape import Observation, Shape
@@ -23,11 +23,12 @@ from inference.core.cegar.solving import SolverLimitError
 from inference.core.cegar.telling_apart import ExperimentChooser
 from inference.core.cegar.waiving import Waived, reduced
 from inference.core.errors import InsufficientDataError
+from inference.core.event import Event
 from inference.core.events import Log, PhaseStarted
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
-from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
+from inference.core.protocols import Checkpoint, Measurer, Reporter
 from inference.core.throughput import inverse_throughput
 
 TELL_EVERY = 10.0  # seconds
@@ -115,7 +116,7 @@ class CegarSearch:
             asked += map(Experiment.of, itertools.combinations(self.schemes, 2))
         for measured in self.answers.measure(asked):
             self.take(measured)
-            self.tell(Seeded(measured))
+            self.tell(Seeded(measured.experiment, measured.cycles, measured.state))
         seen = self.readings.schemes
         missing = [scheme for scheme in self.schemes if scheme not in seen]
         if not seen:

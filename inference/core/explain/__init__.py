@@ -7,7 +7,7 @@ scheme runs beside floods of each of them: whatever is delayed cannot evade thos
 - `alone`: stages 1 and 2; `counting`: numbers of µops; `classes`, `composite`: stage 3
 - `units`, `soundness`, `ports`: stages 4 and 5; `blockers`: what these find; `improper`: µops that no scheme
   has alone
-- `flooding`: blocking experiments and the formulas behind them; `judging`, `wasting`: what they prove
+- `flooding`: blocking experiments; `surplus`: the formulas behind them; `judging`, `wasting`: what they prove
 - `known`, `remaining`, `concluding`: stage 6, its runs and majorities, the result; `problem`: all values
 - `regularity`: patterns of §6.3.5 in a result
 - `context`, `sampling`: samples and what is known; `telling`, `events`: the story, told once

@@ -133,9 +133,7 @@ def find_candidates(context: ExplainContext) -> None:
     widest = context.settings.widest
     context.chained = _chained(context)
     for scheme in context.left:
-        cycles = context.cycles(scheme)
-        noise = ERRORS * context.sampler.error(context.alone[scheme])
-        width = width_of(cycles, context.settings.epsilon, noise)
+        cycles, width = context.cycles(scheme), _width(context, scheme)
         alone = context.alone[scheme].experiment
         if widest is not None and width is not None and width > widest:
             text = f"{1 / cycles:.2g} per cycle, and no µop may use more than {widest} ports: it uses none"
@@ -177,15 +175,21 @@ def _chained(context: ExplainContext) -> frozenset[str]:
     core = context.problem.core
     if core is None:
         return frozenset()
-    alone = {context.alone[scheme].experiment: context.cycles(scheme) for scheme in context.left}
-    least = core.least_cycles(alone, pulse=context.teller.pace.pulse)
-    epsilon = context.settings.epsilon
+    alone = {scheme: context.alone[scheme].experiment for scheme in context.left}
+    cycles = {experiment: context.cycles(scheme) for scheme, experiment in alone.items()}
+    least = core.least_cycles(cycles, pulse=context.teller.pace.pulse)
     return frozenset(
-        experiment.schemes[0]
-        for experiment, cycles in alone.items()
-        if (width := width_of(cycles, epsilon)) is not None
+        scheme
+        for scheme, experiment in alone.items()
+        if (width := _width(context, scheme)) is not None
         and (width + 1) * least.get(experiment, 0.0) >= 1 - _LATENCY_ERROR
     )
+
+
+def _width(context: ExplainContext, scheme: str) -> int | None:
+    """How many ports a scheme has if it is a single µop; None where it cannot be one."""
+    noise = ERRORS * context.sampler.error(context.alone[scheme])
+    return width_of(context.cycles(scheme), context.settings.epsilon, noise)
 
 
 def _refuse_long(context: ExplainContext) -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from inference.core.explain.blockers import improper_mask, only_mask
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.doubts import UnsettledPorts
-from inference.core.explain.flooding import usage_from
 from inference.core.explain.judging import RunVerdict, alone_cycles, is_at_limit
 from inference.core.explain.problem import (
     REASONS,
@@ -23,6 +22,7 @@ from inference.core.explain.problem import (
 )
 from inference.core.explain.remaining import Conclusion, agreed
 from inference.core.explain.settings import THROUGHPUT
+from inference.core.explain.surplus import copies_needed, is_too_short, usage_from
 from inference.core.mapping import PortMapping, Uops, described, uops_of
 
 
@@ -108,7 +108,7 @@ def _tested(
         text = verdict.text or REASONS[verdict.reason]
         return replace(told, reason=verdict.reason, text=text, facts=verdict.facts)
     usage, doubts = _with_the_wide(context, scheme, verdict, told.witnesses, found, r_max)
-    doubts = (*doubts, *_not_recorded(told.witnesses, found))
+    doubts = (*doubts, *_not_recorded(told.witnesses, found), *_too_short(told.witnesses))
     if context.counts_from == THROUGHPUT:
         doubts = (*doubts, *unsettled.of(scheme, usage, told.witnesses))
     return replace(
@@ -131,6 +131,14 @@ def _not_recorded(witnesses: Sequence[Witness], found: Conclusion) -> Iterator[s
     ]
     if missing:
         yield f"nothing was recorded of it beside {'; '.join(missing)}"
+
+
+def _too_short(witnesses: Sequence[Witness]) -> Iterator[str]:
+    """Floods that are over before all of a scheme's µops could evade them."""
+    for witness in witnesses:
+        if is_too_short(witness, witnesses):
+            needed = copies_needed(witness, witnesses)
+            yield f"{witness.copies} copies of {witness.blocker} are too few to block: {needed} would do"
 
 
 def _disagreeing(

@@ -1,98 +1,116 @@
-"""What explainable inference tells while it runs: the funnel, the blocking instructions, the verdicts.
+"""The events of explainable inference: the funnel, the blocking instructions, the verdicts.
 
 `number` counts all events of a search, so that one taken up again is known to repeat itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import ClassVar
+from typing import Annotated, Self
 
-from inference.core.explain.problem import STAGES, BlockingClass, Characterisation, SchemeFate
+from pydantic import model_validator
+
+from inference.core.event import Event
+from inference.core.event_fields import Count, Mask, RMax, Uop, one_of, stored_as
+from inference.core.explain.problem import (
+    STAGES,
+    BlockingClass,
+    Characterisation,
+    NotCharacterised,
+    SchemeFate,
+)
 from inference.core.protocols import Json
 
+Stage = Annotated[str, one_of(tuple(STAGES))]
+Reason = Annotated[str, one_of([reason for reason in NotCharacterised if reason])]
+Verdict = Annotated[str, one_of([*SchemeFate, *filter(None, NotCharacterised)])]
+
 
 @dataclass(frozen=True)
-class Funnel:
+class _WrittenClass:
+    blocker: str
+    width: Count
+    mask: Mask
+    members: tuple[str, ...]
+    improper: bool
+    beside: tuple[Uop, ...]
+
+
+def class_json(blocking: BlockingClass) -> Json:
+    """A blocking class as plain JSON."""
+    beside = [list(uop) for uop in blocking.beside]
+    return {**asdict(blocking), "members": list(blocking.members), "beside": beside}
+
+
+StoredClass = Annotated[
+    BlockingClass, stored_as(_WrittenClass, class_json, lambda written: BlockingClass(**vars(written)))
+]
+
+
+def check_masks(masks: Iterable[int], ports: int) -> None:
+    """Raise `ValueError` for a set with a port that there is not."""
+    for mask in masks:
+        if mask >> ports:
+            raise ValueError(f"{mask} is no set of {ports} ports")
+
+
+@dataclass(frozen=True)
+class Funnel(Event):
     """So many schemes are left after a stage."""
 
-    kind: ClassVar[str] = "funnel"
-    stage: str
-    left: int
+    kind = "funnel"
+    counted_by = "number"
+    stage: Stage
+    left: Count
     number: int = 0
-
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
-class Excluded:
+class Excluded(Event):
     """Schemes that a stage has left out: (scheme, reason, the reason with its numbers)."""
 
-    kind: ClassVar[str] = "excluded"
-    stage: str
-    schemes: tuple[tuple[str, str, str], ...]
+    kind = "excluded"
+    counted_by = "number"
+    stage: Stage
+    schemes: Sequence[tuple[str, Reason, str]]
     number: int = 0
-
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        schemes = [list(each) for each in self.schemes]
-        return {"stage": self.stage, "schemes": schemes, "number": self.number}
 
 
 @dataclass(frozen=True)
-class BottleneckFound:
+class BottleneckFound(Event):
     """So many instructions per cycle pass beside the ports, measured or given; None: no limit was seen."""
 
-    kind: ClassVar[str] = "bottleneck"
-    r_max: float | None
-
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        return asdict(self)
+    kind = "bottleneck"
+    r_max: RMax | None
 
 
 @dataclass(frozen=True)
-class Blocked:
+class Blocked(Event):
     """The classes of blocking instructions (Table 6.1), with their ports as far as they are known (6.2)."""
 
-    kind: ClassVar[str] = "blocking"
-    classes: tuple[BlockingClass, ...]
-    ports: tuple[str, ...]
+    kind = "blocking"
+    counted_by = "number"
+    classes: Sequence[StoredClass]
+    ports: Sequence[str]
     number: int = 0
 
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        classes = [class_json(each) for each in self.classes]
-        return {"classes": classes, "ports": list(self.ports), "number": self.number}
+    @model_validator(mode="after")
+    def _has_ports(self) -> Self:
+        if self.ports:
+            check_masks((mask for blocking in self.classes for mask in blocking.masks), len(self.ports))
+        return self
 
 
 @dataclass(frozen=True)
-class Verdicts:
+class Verdicts(Event):
     """Schemes that have been tested in a run: (scheme, outcome, usage by blockers or reason)."""
 
-    kind: ClassVar[str] = "verdicts"
-    run: int
-    schemes: tuple[tuple[str, str, str], ...]
+    kind = "verdicts"
+    counted_by = "number"
+    run: Count
+    schemes: Sequence[tuple[str, Verdict, str]]
     number: int = 0
-
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        return {"run": self.run, "schemes": [list(each) for each in self.schemes], "number": self.number}
-
-
-def class_json(each: BlockingClass) -> Json:
-    """A blocking class as plain JSON."""
-    return {
-        "blocker": each.blocker,
-        "width": each.width,
-        "mask": each.mask,
-        "members": list(each.members),
-        "improper": each.improper,
-        "beside": [list(uop) for uop in each.beside],
-    }
 
 
 def funnel_of(characterisations: Sequence[Characterisation]) -> dict[str, int]:

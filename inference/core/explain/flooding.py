@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,44 +11,20 @@ from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.counting import PORT
 from inference.core.explain.problem import Seen, Witness
 from inference.core.explain.settings import PORT_COUNTERS
-from inference.core.mapping import Uops, ports_in
+from inference.core.explain.surplus import (
+    CLEAR,
+    copies_needed,
+    copies_to_flood,
+    divided,
+    flooded,
+    is_too_short,
+    surplus_by_counters,
+    surplus_by_time,
+)
+from inference.core.mapping import ports_in
 
-# Which of a scheme's µops cannot evade blocked ports: the formulas of §6.1 and §6.2.2, as pure functions.
-
-
-LEAST_COPIES = 10
-
-_MOST_CHOICES = 4096
 CLOCK = 0.02
 """Share by which clocks may be off: an experiment that is quicker by more contradicts a number of µops."""
-
-
-def copies_to_flood(width: int, cycles: float, uops: int | None, most: int) -> int:
-    """Copies of a blocking instruction that keep `width` ports busy beside a scheme.
-
-    `cycles`: what the scheme takes alone; `uops`: how many µops it has, None where nobody knows. The number
-    of uops.info's program (§6.1), which for a reasonable number of µops satisfies (6.1): at least
-    width · µops, so that no port is free while µops of the scheme could evade.
-    """
-    by_time = 2 * width * max(1, int(cycles))
-    by_uops = width * (uops or 0)
-    return min(max(by_time, by_uops, LEAST_COPIES), most)
-
-
-def flooded(blocker: str, copies: int, scheme: str | None = None) -> Experiment:
-    """So many blocking instructions, with one instance of a scheme or alone."""
-    schemes = [blocker] * copies
-    return Experiment.of(schemes if scheme is None else [*schemes, scheme])
-
-
-def surplus_by_time(base_cycles: float, cycles: float, width: int) -> float:
-    """µops on the blocked ports beside the blocking ones, by the time that they add (§6.2.2)."""
-    return (cycles - base_cycles) * width
-
-
-def surplus_by_counters(counts: Mapping[str, float], ports: Sequence[str], copies: int) -> float:
-    """The same by counters of the ports (Alg. 6.1, lines 5 and 6)."""
-    return sum(counts[port] for port in ports) - copies
 
 
 def is_quicker(context: ExplainContext, experiment: Experiment, needed: float) -> bool:
@@ -94,61 +69,8 @@ def surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dict
     return counts
 
 
-@dataclass(frozen=True)
-class Split:
-    """A surplus divided: `below` were found on subsets of the port set, `uops` are new; may be negative."""
-
-    below: int
-    uops: int
-
-
-def divided(surplus: int, mask: int, found: Mapping[int, int]) -> Split:
-    """Take away what was found on proper subsets (Alg. 6.1, lines 7 to 9)."""
-    below = sum(count for other, count in found.items() if other != mask and other & mask == other)
-    return Split(below, surplus - below)
-
-
-def usage_from(surpluses: Mapping[str, int], masks: Mapping[str, int]) -> Uops | None:
-    """The µops of a scheme from its surplus beside each blocker, given the ports that each one blocks.
-
-    Where a port set would have fewer µops than its subsets, some of these are on ports that subsets have in
-    common, which nothing blocks alone. None where their number is not certain, or these ports do not fit.
-    """
-    counts = {masks[blocker]: surplus for blocker, surplus in surpluses.items()}
-    usage = _with_common({}, counts)
-    return _common_usage(counts) if usage is None else usage
-
-
-def _with_common(common: Mapping[int, int], counts: Mapping[int, int]) -> Uops | None:
-    """The µops where so many are confined to each blocked port set, some of them to `common` ports."""
-    usage = dict(common)
-    for mask in sorted(counts, key=lambda mask: (mask.bit_count(), mask)):
-        usage[mask] = divided(counts[mask], mask, usage).uops
-        if usage[mask] < 0:
-            return None
-    return tuple(sorted((mask, uops) for mask, uops in usage.items() if uops))
-
-
-def _common_usage(counts: Mapping[int, int]) -> Uops | None:
-    """The only usage with µops on ports that blocked port sets have in common; None where there are more."""
-    delayed = [mask for mask, count in counts.items() if count > 0]
-    common = sorted({a & b for a, b in itertools.combinations(delayed, 2)} - {0, *counts})
-    most = [min(counts[mask] for mask in delayed if mask & ports == ports) for ports in common]
-    if not common or math.prod(count + 1 for count in most) > _MOST_CHOICES:
-        return None
-    usages = {
-        usage
-        for numbers in itertools.product(*(range(count + 1) for count in most))
-        if (usage := _with_common(dict(zip(common, numbers, strict=True)), counts)) is not None
-    }
-    return usages.pop() if len(usages) == 1 else None
-
-
 ROUGH_ERROR = 0.2
 """Standard error of a number of µops that samples shall bring about at first."""
-
-CLEAR = 0.2
-"""Off a whole number of µops by no more than that, a rough one will do: the next is four errors away."""
 
 ERROR = 0.07
 """The standard error where it will not."""
@@ -210,6 +132,7 @@ class Floods:
         self._ports = ports
         self._since: dict[tuple[Experiment, int], int] = {}
         self._flooding: dict[str, list[str]] = {}
+        self._least: dict[tuple[str, str], int] = {}
 
     def can(self, scheme: str, blocker: Blocker) -> bool:
         """Whether the scheme can be tested with the blocker: not all floods are in recorded data."""
@@ -230,14 +153,21 @@ class Floods:
     def test(self, scheme: str, blocker: Blocker) -> Test:
         """The experiments for a scheme and a blocker; of recorded data, with as many copies as there are."""
         context = self._context
-        copies = copies_to_flood(
-            blocker.width, context.cycles(scheme), context.uops(scheme), context.settings.most_copies
-        )
+        most = context.settings.most_copies
+        copies = copies_to_flood(blocker.width, context.cycles(scheme), context.uops(scheme), most)
+        copies = max(copies, self._least.get((scheme, blocker.scheme), 0))
         recorded = [s for s in self._recorded(blocker) if context.sampler.floods(s, scheme)]
         if not recorded and scheme == blocker.scheme:
             recorded = [s for s in blocker.substitutes if context.sampler.floods(s, scheme)][:1]
         tests = [self._test(scheme, blocker, flooding, copies) for flooding in recorded or [blocker.scheme]]
         return tests[0] if len(tests) == 1 else min(tests, key=self._delay)
+
+    def lengthen(self, scheme: str, witnesses: Sequence[Witness]) -> bool:
+        """See to it that floods too short for the µops that they show are longer; whether any can be."""
+        most = self._context.settings.most_copies
+        copies = {w.blocker: copies_needed(w, witnesses) for w in witnesses if is_too_short(w, witnesses)}
+        self._least |= {(scheme, blocker): min(most, needed) for blocker, needed in copies.items()}
+        return any(w.copies < self._least.get((scheme, w.blocker), 0) for w in witnesses)
 
     def _test(self, scheme: str, blocker: Blocker, flooding: str, wanted: int) -> Test:
         copies = self._context.sampler.copies(flooding, scheme, wanted)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import surplus_by_time, usage_from
 from inference.core.explain.problem import NotCharacterised, Seen, VerdictFact, Witness
+from inference.core.explain.surplus import surplus_by_time, usage_from
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.throughput import inverse_throughput
 

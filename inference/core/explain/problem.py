@@ -280,6 +280,11 @@ class BlockingClass:
     improper: bool = False
     beside: Uops = ()
 
+    @property
+    def masks(self) -> tuple[int, ...]:
+        """Every port set that it names."""
+        return self.mask, *(mask for mask, _ in self.beside)
+
 
 @dataclass(frozen=True)
 class ExplainResult:

@@ -15,6 +15,7 @@ from inference.core.explain.settings import DOUBTFUL, NEEDED, THROUGHPUT, UNTIL_
 from inference.core.explain.wasting import WasteJudge
 from inference.core.mapping import described
 
+_LENGTHENED = 1  # times that floods are made longer for what shorter ones show
 _CHUNK = 128  # tested together, and to the end also where somebody wants what there is
 
 
@@ -83,8 +84,7 @@ class Remaining:
                         context.exclude(scheme, "remaining", NotCharacterised.NOT_REACHED, "")
                 break
             chunk = schemes[start : start + _CHUNK]
-            tested = self._measure(floods, chunk, run)
-            witnesses = {scheme: floods.witnesses(scheme, tested[scheme], run) for scheme in chunk}
+            witnesses = self._witnesses_of(floods, chunk, run)
             if waste is not None:
                 waste.measure(witnesses)
             for scheme in chunk:
@@ -92,6 +92,16 @@ class Remaining:
             teller.chunk_tested()
             teller.progress(f"remaining, run {run}", start + len(chunk), len(schemes), "schemes")
         return found
+
+    def _witnesses_of(self, floods: Floods, chunk: Sequence[str], run: int) -> dict[str, list[Witness]]:
+        """What blocking shows; of floods that were too short for that, what longer ones do."""
+        witnesses: dict[str, list[Witness]] = {}
+        left = list(chunk)
+        for _ in range(_LENGTHENED + 1):
+            tested = self._measure(floods, left, run)
+            witnesses |= {scheme: floods.witnesses(scheme, tested[scheme], run) for scheme in left}
+            left = [scheme for scheme in left if floods.lengthen(scheme, witnesses[scheme])]
+        return witnesses
 
     def _measure(self, floods: Floods, chunk: Sequence[str], run: int) -> dict[str, list[Blocker]]:
         """Beside one blocker after another; the blockers that each scheme was tested with, narrow ones first.

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from inference.core.experiment import Experiment
 from inference.core.explain.alone import singleton
 from inference.core.explain.context import ERRORS, ExplainContext
-from inference.core.explain.flooding import HELD_UP, LEAST_COPIES, TRUSTED, flooded, surpluses
+from inference.core.explain.flooding import HELD_UP, TRUSTED, surpluses
 from inference.core.explain.problem import NotCharacterised, VerdictFact
+from inference.core.explain.surplus import LEAST_COPIES, flooded
 
 MOST_HEADS = 3
 """Members of a class that are tried before its ports are given up."""

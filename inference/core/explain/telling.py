@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 
 from inference.core.errors import CoreError, InvalidInputError
+from inference.core.event import Event
 from inference.core.events import Log, PhaseStarted, Progress
 from inference.core.explain.events import Blocked, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import STAGES, BlockingClass, ExplainProblem, NotCharacterised
 from inference.core.pacing import PacedReporter
-from inference.core.protocols import Checkpoint, Event, Json
+from inference.core.protocols import Checkpoint, Json
 
 # What a checkpoint holds: how much of its story a search has told. Answers are the measurer's to keep.
 

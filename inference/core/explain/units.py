@@ -16,8 +16,9 @@ from dataclasses import replace
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ERRORS, ExplainContext
-from inference.core.explain.flooding import LEAST_COPIES, flooded, is_wide
+from inference.core.explain.flooding import is_wide
 from inference.core.explain.problem import BlockingAnswer
+from inference.core.explain.surplus import LEAST_COPIES, flooded
 from inference.core.mapping import PortMapping, Uops
 
 APART = "µops of {} have ports of their own, where measurements cannot tell"

@@ -15,8 +15,9 @@ from functools import cached_property
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ERRORS, ExplainContext
-from inference.core.explain.flooding import Blocker, is_quicker, surpluses, usage_from
+from inference.core.explain.flooding import Blocker, is_quicker, surpluses
 from inference.core.explain.problem import Seen, VerdictFact, Witness
+from inference.core.explain.surplus import usage_from
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 

@@ -1,15 +1,17 @@
-"""What PMEvo tells while it runs, beside what every search tells (`inference.core.events`)."""
+"""The events of PMEvo beside those of every search (`inference.core.events`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, Self
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import model_validator
 
-from inference.core.events import Plain
+from inference.core.event import Event
+from inference.core.event_fields import Amount, Count, one_of, stored_as
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.congruence import Likeness
 from inference.core.pmevo.settings import PMEvoSettings
@@ -49,36 +51,17 @@ MOST_IN_CLOUD = 300
 
 
 @dataclass(frozen=True)
-class ExperimentsCounted(Plain):
-    """Counts of the measuring stage so far.
-
-    `others` are those without a usable answer, by `MeasurementState`; None where a checkpoint has forgotten
-    the states. Then the payload has them all as "failed", and no other state.
-    """
-
-    kind: ClassVar[str] = "experiments"
-    asked: int
-    settled: int
-    others: Mapping[str, int] | None
-
-    def payload(self) -> Json:
-        """The event as plain JSON data, with a count per state."""
-        others = {"failed": self.asked - self.settled} if self.others is None else self.others
-        return {"asked": self.asked, "settled": self.settled, **others}
-
-
-@dataclass(frozen=True)
-class Saved(Plain):
+class Saved(Event):
     """What measuring against representatives came to, beside the paper's plan.
 
     `asked` experiments, singletons and `second_opinions` included, where the paper's plan has `exhaustive`.
     """
 
-    kind: ClassVar[str] = "saved"
-    asked: int
-    exhaustive: int
-    classes: int
-    second_opinions: int
+    kind = "saved"
+    asked: Count
+    exhaustive: Count
+    classes: Count
+    second_opinions: Count
 
     def text(self) -> str:
         """In a sentence."""
@@ -90,120 +73,152 @@ class Saved(Plain):
         )
 
 
+def _three_numbers(likeness: Likeness) -> tuple[int, int, float]:
+    return likeness.compared, likeness.different, round(likeness.largest, 4)
+
+
+StoredLikeness = Annotated[
+    Likeness,
+    stored_as(tuple[Count, Count, Amount], _three_numbers, lambda numbers: Likeness(*numbers)),
+]
+
+
 @dataclass(frozen=True)
-class Congruence(Plain):
+class Congruence(Event):
     """What congruence filtering left; `members` of each class, its representative first.
 
     `likeness`: of each other scheme how it compares with its representative.
     """
 
-    kind: ClassVar[str] = "congruence"
-    schemes: int
-    classes: int
-    members: tuple[tuple[str, ...], ...] = ()
-    likeness: Mapping[str, Likeness] = field(default_factory=dict)
+    kind = "congruence"
+    once = True
+    schemes: Count
+    classes: Count
+    members: Sequence[Sequence[str]] = ()
+    likeness: Mapping[str, StoredLikeness] = field(default_factory=dict)
 
-    def payload(self) -> Json:
-        """Of each scheme in `likeness` the three numbers as a list."""
-        return {
-            "schemes": self.schemes,
-            "classes": self.classes,
-            "members": [list(members) for members in self.members],
-            "likeness": {
-                scheme: [found.compared, found.different, round(found.largest, 4)]
-                for scheme, found in self.likeness.items()
-            },
-        }
+    @staticmethod
+    def line(payload: Json) -> str:
+        """How many there are."""
+        return f"  {payload['schemes']} schemes in {payload['classes']} classes"
 
 
 @dataclass(frozen=True)
-class Generation(Plain):
+class Generation(Event):
     """The kept mappings of a generation: errors as D_avg fractions, volume in µops × ports (§5.1.3).
 
     "best" is the fittest mapping, not the extreme of each objective. Where a "loss" is `minimised` instead of
     the "error", the errors are mean losses.
     """
 
-    kind: ClassVar[str] = "generation"
-    generation: int
-    best_error: float
-    mean_error: float
-    best_volume: int
-    mean_volume: float
-    evaluations_per_second: float
-    minimised: str
+    kind = "generation"
+    counted_by = "generation"
+    point = True
+    generation: Count
+    best_error: Amount
+    mean_error: Amount
+    best_volume: Count
+    mean_volume: Amount
+    evaluations_per_second: Amount = 0.0
+    minimised: Annotated[str, one_of(["error", "loss"])] = "error"
+
+    @staticmethod
+    def line(payload: Json) -> str:
+        """The best error or loss."""
+        minimised = payload.get("minimised", "error")
+        return f"  generation {payload['generation']}: {minimised} {payload['best_error']:.4f}"
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """The fittest mapping so far with its predictions, everything that a heat map needs.
+class Snapshot(Event):
+    """The fittest mapping so far with its predictions, everything that a heat map needs; it is not stored.
 
     `measured` and `predicted`: cycles, one per experiment of `table`; these are the ones of `on` ("held-out"
     or "training").
     """
 
-    kind: ClassVar[str] = "snapshot"
     mapping: PortMapping
     measured: npt.NDArray[np.float64]
     predicted: npt.NDArray[np.float64]
     table: ExperimentTable
     on: str
 
-    def payload(self) -> Json:
-        """A line about it; the arrays are for a listener in the same process."""
-        return {"on": self.on, "experiments": len(self.measured), "volume": self.mapping.volume}
-
 
 @dataclass(frozen=True)
-class Cloud:
-    """A whole population in the plane of its objectives: what is minimised, and volume, per mapping."""
+class Cloud(Event):
+    """A population in the plane of its objectives: what is minimised, and volume, per mapping."""
 
-    kind: ClassVar[str] = "cloud"
-    generation: int
-    errors: npt.NDArray[np.float64]
-    volumes: npt.NDArray[np.int64]
+    kind = "cloud"
+    counted_by = "generation"
+    generation: Count
+    population: Count
+    errors: Sequence[Amount]
+    volumes: Sequence[Count]
 
-    def payload(self) -> Json:
+    @model_validator(mode="after")
+    def _has_both(self) -> Self:
+        if len(self.errors) != len(self.volumes):
+            raise ValueError("a population has an error and a volume for each mapping")
+        return self
+
+    @classmethod
+    def of(cls, generation: int, errors: npt.NDArray[np.float64], volumes: npt.NDArray[np.int64]) -> Cloud:
         """Up to `MOST_IN_CLOUD` mappings, evenly spread over the population, which is fittest first."""
-        size = len(self.errors)
+        size = len(errors)
         picks = np.unique(np.linspace(0, size - 1, min(size, MOST_IN_CLOUD)).astype(np.int64))
-        return {
-            "generation": self.generation,
-            "population": size,
-            "errors": [round(error, 6) for error in self.errors[picks].tolist()],
-            "volumes": self.volumes[picks].tolist(),
-        }
+        rounded = [round(error, 6) for error in errors[picks].tolist()]
+        return cls(generation, size, rounded, volumes[picks].tolist())
 
 
 @dataclass(frozen=True)
-class Sweep(Plain):
+class Sweep(Event):
     """One pass of the exact re-fit over all schemes: how many changed, and what came of it.
 
     `start`: which of the independent re-fits, from 0.
     `error`: D_avg (a fraction) on the experiments learnt from; `kinds`: different µops in use.
     """
 
-    kind: ClassVar[str] = "sweep"
-    start: int
-    sweep: int
-    changed: int
-    error: float
-    volume: int
-    kinds: int
+    kind = "sweep"
+    counted_by = "sweep"
+    side_by_side = "start"
+    start: Count
+    sweep: Count
+    changed: Count
+    error: Amount
+    volume: Count
+    kinds: Count
+
+    @staticmethod
+    def line(payload: Json) -> str:
+        """What has changed, and how good it is now."""
+        error = f"error {payload['error']:.4f}, {payload['kinds']} distinct µops"
+        which = f"start {payload['start'] + 1}, sweep {payload['sweep']}"
+        return f"  {which}: {payload['changed']} schemes changed, {error}"
 
 
 @dataclass(frozen=True)
-class FrontTold:
-    """The Pareto front so far: (D_avg, volume, kinds) of its points, most accurate first."""
+class FrontObjectives:
+    """A mapping of the front: D_avg, volume, and distinct µops."""
 
-    kind: ClassVar[str] = "front"
-    points: tuple[tuple[float, int, int], ...]
+    error: Amount
+    volume: Count
+    kinds: Count
 
-    def payload(self) -> Json:
-        """The points as objects."""
-        return {
-            "points": [
-                {"error": round(error, 6), "volume": volume, "kinds": kinds}
-                for error, volume, kinds in self.points
-            ]
-        }
+
+@dataclass(frozen=True)
+class FrontImproved(Event):
+    """The Pareto front so far, the most accurate mapping first."""
+
+    kind = "front"
+    replaced = True
+    points: Sequence[FrontObjectives]
+
+    @classmethod
+    def of(cls, objectives: Iterable[tuple[float, int, int]]) -> FrontImproved:
+        """From (D_avg, volume, kinds) of its points."""
+        return cls([FrontObjectives(round(error, 6), *sizes) for error, *sizes in objectives])
+
+    @staticmethod
+    def line(payload: Json) -> str:
+        """How many there are."""
+        return f"  {len(payload['points'])} mappings on the front"

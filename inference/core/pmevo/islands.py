@@ -13,16 +13,17 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.checkpoint import decode, encode
+from inference.core.event import Event
 from inference.core.events import Log
 from inference.core.executor import Executor, LocalExecutor, TaskContext
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo.breeding import Breeder, Evolved
 from inference.core.pmevo.fitness import FitnessGate, Slopes
+from inference.core.pmevo.generations import GenerationTeller, Stories, story
 from inference.core.pmevo.packing import packed_evolved, together, unpacked_evolved
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.pmevo.telling import GenerationTeller, Stories, story
-from inference.core.protocols import Checkpoint, Event, Json
+from inference.core.protocols import Checkpoint, Json
 from inference.core.tables import ExperimentTable
 
 # The evolution (§5.1.3, Algorithm 5.1): from random mappings until all agree, on one island or several.

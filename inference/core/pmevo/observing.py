@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from inference.core.bottleneck import Bottleneck, measure_bottleneck
 from inference.core.errors import InsufficientDataError, InvalidInputError
-from inference.core.events import Log, Progress
+from inference.core.events import ExperimentsCounted, Log, Progress
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo import plan
 from inference.core.pmevo.adaptive import adaptive
 from inference.core.pmevo.congruence import Classes, Likeness, congruent_schemes
-from inference.core.pmevo.events import ExperimentsCounted, Saved
+from inference.core.pmevo.events import Saved
 from inference.core.pmevo.problem import PMEvoProblem
 from inference.core.protocols import Measurer
 
@@ -209,15 +209,13 @@ class Observer:
         seconds = self._pace.clock() - self._start
         rate = self._fresh / seconds if seconds > 0 else 0.0
         eta = (total - done) / rate if rate > 0 else None
-        self._pace.emit(
-            ExperimentsCounted(asked=asked, settled=settled, others=self._others(asked - settled))
-        )
+        self._pace.emit(ExperimentsCounted(asked, settled, **self._others(asked - settled)))
         self._pace.emit(Progress(PHASE, done, total, rate, "experiments", eta))
 
-    def _others(self, unusable: int) -> dict[str, int] | None:
-        """The answers without use by state; None where some of them are from a checkpoint."""
+    def _others(self, unusable: int) -> dict[str, int]:
+        """The answers without use by state; all are "failed" where some of them are from a checkpoint."""
         if self._unusable.total() < unusable:
-            return None
+            return {MeasurementState.FAILED.value: unusable}
         return {state.value: self._unusable[state] for state in UNUSABLE}
 
     def _usable(self) -> dict[Experiment, float]:

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from inference.core.event_fields import Amount, Uop
 from inference.core.explain import NotCharacterised, SchemeFate, Seen
-from inference.formats.archived_parts import Amount, ArchivedPart, DrawnTold, Uop
+from inference.formats.archived_parts import ArchivedPart, DrawnTold
 from inference.formats.run_archive.reports import FactTold
 
 FORMAT = "pmweb-run"

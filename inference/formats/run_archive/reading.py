@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import lzma
 import zipfile
 import zlib
@@ -16,10 +17,11 @@ from pydantic import BaseModel, ValidationError
 
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.explain.events import check_masks
 from inference.core.mapping import PortMapping
 from inference.core.resources import ResourceMapping
 from inference.formats import journal_events
-from inference.formats.archived_parts import check_masks, first_flaw
+from inference.formats.archived_parts import first_flaw
 from inference.formats.errors import ExchangeError
 from inference.formats.foreign_texts import check_texts
 from inference.formats.json_fields import load
@@ -254,7 +256,7 @@ def _document(kind: type[Document], content: bytes, place: str) -> Document:
 
 def _checked(kind: type[Document], content: Any, place: str) -> Document:
     try:
-        return kind.model_validate(content)
+        return kind.model_validate_json(json.dumps(content))
     except ValidationError as error:
         raise ExchangeError(first_flaw(error, place)) from error
 
@@ -263,7 +265,10 @@ def _event(line: bytes, place: str) -> EventTold:
     told = _document(EventTold, line, place)
     kind = journal_events.kinds().get(told.kind)
     if kind is not None and not (kind.replaced and not told.payload):
-        _checked(kind, told.payload, f"{place}, payload of {told.kind!r}")
+        try:
+            kind.check(told.payload)
+        except ValidationError as error:
+            raise ExchangeError(first_flaw(error, f"{place}, payload of {told.kind!r}")) from error
     return told
 
 

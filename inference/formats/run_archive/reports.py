@@ -8,19 +8,10 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from inference.core.cegar import Determinacy, Hidden
-from inference.formats.archived_parts import (
-    Amount,
-    ArchivedPart,
-    BlockingTold,
-    BottleneckTold,
-    ClashTold,
-    Count,
-    RMax,
-    Terms,
-    Uop,
-    masks_of,
-    one_of,
-)
+from inference.core.cegar.events import ClashFound, Terms
+from inference.core.event_fields import Amount, Count, RMax, Uop, one_of
+from inference.core.explain.events import BottleneckFound, StoredClass
+from inference.formats.archived_parts import ArchivedPart
 
 _Positive = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -50,7 +41,7 @@ class _Cegar(ArchivedPart):
     experiments: list[_Asked]
     alternatives: list[_Alternative]
     more_alternatives: bool
-    clashes: list[ClashTold]
+    clashes: list[ClashFound]
     unexplained: list[_Unexplained] = []
     counter_examples: Count
     solver: str
@@ -66,7 +57,7 @@ class _Explain(ArchivedPart):
 
     model_config = ConfigDict(extra="forbid")
 
-    classes: list[BlockingTold]
+    classes: list[StoredClass]
     r_max: RMax | None
     noise: Amount
     counts_from: str
@@ -86,7 +77,7 @@ class _Elsewhere(ArchivedPart):
     """What was said against a mapping where its archive was written: (name of a result, words) by scheme."""
 
     objections: list[str]
-    conflicts: dict[str, list[Annotated[tuple[str, str], Field(strict=False)]]]
+    conflicts: dict[str, list[tuple[str, str]]]
 
 
 class _Judging(ArchivedPart):
@@ -97,7 +88,7 @@ class _Judging(ArchivedPart):
     error: Amount | None
     repeats: Amount | None
     elsewhere: _Elsewhere | None = None
-    schemes: dict[str, Annotated[tuple[Count, Count, Amount | None], Field(strict=False)]]
+    schemes: dict[str, tuple[Count, Count, Amount | None]]
 
     @model_validator(mode="after")
     def _says_what_it_has(self) -> Self:
@@ -117,10 +108,10 @@ class ReportTold(ArchivedPart):
     excess: Count = 0
     experiments: Count | None = None
     exhaustive: Count | None = None
-    bottleneck: BottleneckTold | None = None
+    bottleneck: BottleneckFound | None = None
     instructions: Count | None = None
     left_out: dict[str, str] = {}
-    loop_code: list[Annotated[tuple[_Positive, _Positive, Amount], Field(strict=False)]] = []
+    loop_code: list[tuple[_Positive, _Positive, Amount]] = []
 
     @model_validator(mode="after")
     def _says_what_it_has(self) -> Self:
@@ -135,7 +126,7 @@ class ReportTold(ArchivedPart):
         for other in self.cegar.alternatives if self.cegar else ():
             yield from (mask for uops in other.usage.values() for mask, _ in uops)
         for each in self.explain.classes if self.explain else ():
-            yield from masks_of(each)
+            yield from each.masks
 
 
 class FactTold(ArchivedPart):

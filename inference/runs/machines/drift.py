@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from django.db import transaction
 
+from inference.core.event import Event
+from inference.core.events import Log
 from inference.core.experiment import Measured
-from inference.core.protocols import Json
-from inference.measuring.drift import EVENT, DriftCheck, DriftComparison, DriftVerdict
+from inference.measuring.drift import DriftCheck, DriftComparison, DriftVerdict
 from inference.models import ISA, ExperimentSet, Measurement
 from inference.runs.errors import LeaseLostError
+from inference.runs.events import DriftChecked
 from inference.runs.journal import Lease, held
 from inference.storage.rows import store_experiments, store_measurements
-
-Tell = Callable[[str, Json], None]
 
 
 class DriftJournal:
@@ -25,21 +25,19 @@ class DriftJournal:
     somebody else's now.
     """
 
-    def __init__(self, lease: Lease, isa: ISA, tell: Tell) -> None:
+    def __init__(self, lease: Lease, isa: ISA, emit: Callable[[Event], None]) -> None:
         self._lease = lease
         self._isa = isa
-        self._tell = tell
+        self._emit = emit
 
     def __call__(self, check: DriftCheck) -> None:
         """Store a round."""
         for before, result in check.amended:
             self._amend(before, result)
-        self._tell(
-            EVENT, {"compared": [_as_json(each) for each in check.compared], "unanswered": check.unanswered}
-        )
+        self._emit(DriftChecked.of(check))
         for each in check.compared:
             if each.verdict in {DriftVerdict.REPLACED, DriftVerdict.UNSETTLED}:
-                self._tell("log", {"level": "warning", "text": _told(each)})
+                self._emit(Log("warning", _told(each)))
 
     def _amend(self, before: float, result: Measured) -> None:
         """Put the new result where the contradicted one is; rows are never changed, so it is another row."""
@@ -57,15 +55,6 @@ class DriftJournal:
             for row, made, repeat in contradicted.values_list("pk", "experiment_set", "repeat"):
                 Measurement.objects.filter(pk=row).delete()
                 store_measurements(ExperimentSet.objects.get(pk=made), [result], repeat)
-
-
-def _as_json(comparison: DriftComparison) -> Json:
-    return {
-        "experiment": str(comparison.experiment),
-        "before": comparison.before,
-        "after": list(comparison.after),
-        "verdict": comparison.verdict.value,
-    }
 
 
 def _told(comparison: DriftComparison) -> str:

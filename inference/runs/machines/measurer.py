@@ -10,6 +10,7 @@ from datetime import datetime
 
 from inference.agent.protocol import Settings
 from inference.core.core_model.memory_reading import store_curves
+from inference.core.events import Log, WaitChanged
 from inference.core.experiment import Measured, MeasurementState
 from inference.core.front_end import read_front_end
 from inference.core.pmevo import plan
@@ -37,7 +38,7 @@ _SHOWN = 5
 _USUAL_STORE = 64
 """Bits."""
 
-Log = Callable[[str, str], None]
+LogText = Callable[[str, str], None]
 
 
 def identity_of(machine: Machine) -> Json:
@@ -66,8 +67,8 @@ def agent_board(task: Task, machine: Machine) -> Iterator[tuple[DatabaseBoard, J
 
     def say(text: str, waits: bool) -> None:
         # Before the line, which is written at once and takes it along.
-        reporter.tell("waiting", {"text": text if waits else ""})
-        reporter.tell("log", {"level": "warning", "text": text})
+        reporter.emit(WaitChanged(text if waits else ""))
+        reporter.emit(Log("warning", text))
 
     with closing(DatabaseBoard(task.lease, machine, reporter.pulse, say)) as board:
         yield board, identity_of(machine)
@@ -84,7 +85,7 @@ def agent_measurer(
     with agent_board(task, machine) as (board, identity):
         facts = machine.facts
         settings = Settings()
-        journal = DriftJournal(task.lease, machine.isa, task.reporter.tell)
+        journal = DriftJournal(task.lease, machine.isa, task.reporter.emit)
         watch = DriftWatch(settings, journal, seed=task.lease.token)
         if facts.get("simulated"):
             yield RemoteMeasurer(
@@ -102,7 +103,7 @@ def agent_measurer(
             if options.least_bytes:
                 short = f"instructions shorter than {options.least_bytes} bytes"
                 text = f"{short} get prefixes: the front end of {machine.name} is slower in loops of them"
-                task.reporter.tell("log", {"level": "info", "text": text})
+                task.reporter.emit(Log("info", text))
             isa = machine.isa.name
             bodies = body_maker(isa).machine_bodies(schemes, flags_of(facts), options)
             yield RemoteMeasurer(
@@ -149,7 +150,7 @@ def chosen_schemes(isa: ISA, selection: str | list[int]) -> list[str]:
     )
 
 
-def within_reach(measurer: RemoteMeasurer, schemes: Sequence[str], log: Log) -> list[str]:
+def within_reach(measurer: RemoteMeasurer, schemes: Sequence[str], log: LogText) -> list[str]:
     """The schemes that can be measured there; the log tells how many others there are, and why."""
     obstacles = {scheme: measurer.obstacle(scheme) for scheme in schemes}
     _log_left_out({scheme: reason for scheme, reason in obstacles.items() if reason}, log)
@@ -159,7 +160,7 @@ def within_reach(measurer: RemoteMeasurer, schemes: Sequence[str], log: Log) -> 
     return reachable
 
 
-def log_breakers(measurer: RemoteMeasurer, schemes: Sequence[str], log: Log) -> None:
+def log_breakers(measurer: RemoteMeasurer, schemes: Sequence[str], log: LogText) -> None:
     """The log tells which instructions stand before others to break dependencies, and what they cost."""
     by_kind: defaultdict[str, list[str]] = defaultdict(list)
     for scheme in schemes:
@@ -180,7 +181,7 @@ def spread(schemes: Sequence[str], n: int | None) -> Sequence[str]:
     return [schemes[k * len(schemes) // n] for k in range(n)]
 
 
-def measured_alone(measurer: Measurer, schemes: Sequence[str], log: Log) -> dict[str, float]:
+def measured_alone(measurer: Measurer, schemes: Sequence[str], log: LogText) -> dict[str, float]:
     """Measure every scheme alone: {scheme: cycles} of those that settle; the log names the others.
 
     Raises `JobError` where too few settle to trust any.
@@ -217,7 +218,7 @@ def _with_state(results: Sequence[Measured], state: MeasurementState) -> list[Me
     return [result for result in results if result.state is state]
 
 
-def _log_left_out(reasons: Mapping[str, str], log: Log) -> None:
+def _log_left_out(reasons: Mapping[str, str], log: LogText) -> None:
     """One line per reason: how many schemes, and which."""
     schemes: defaultdict[str, list[str]] = defaultdict(list)
     for scheme, reason in reasons.items():

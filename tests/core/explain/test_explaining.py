@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from inference.core import pacing
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.errors import KEEP, InsufficientDataError, InterruptedRunError
+from inference.core.event import Event
 from inference.core.events import Log, Progress
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import NotCharacterised, SchemeFate, Seen
 from inference.core.explain.problem import BlockingAnswer, BlockingQuestion
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
-from inference.core.protocols import Event
 from inference.measuring.simulated import NOTHING, PORTS, UOPS, SimulatedProcessor
 from tests.core.explain.small import STORES, ZENLIKE, explain, mapping_of
 from tests.core.pmevo.small import Listener

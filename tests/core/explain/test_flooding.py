@@ -10,8 +10,9 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.explain import ExplainProblem, ExplainSettings, Seen
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import Blocker, Floods, flooded
+from inference.core.explain.flooding import Blocker, Floods
 from inference.core.explain.sampling import MeasurementSampler
+from inference.core.explain.surplus import flooded
 from inference.core.pacing import PacedReporter
 from tests.core.explain.small import ZENLIKE, DisturbedProcessor
 from tests.core.pmevo.small import Listener

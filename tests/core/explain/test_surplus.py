@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.explain.flooding import copies_to_flood, divided, flooded, surplus_by_time, usage_from
+from inference.core.explain.surplus import copies_to_flood, divided, flooded, surplus_by_time, usage_from
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 from tests.core.explain.small import mapping_of

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,12 @@ from inference.core.explain import (
     SchemeFate,
     infer,
 )
+from inference.core.explain.alone import find_candidates
+from inference.core.explain.context import ExplainContext
+from inference.core.explain.sampling import MeasurementSampler, SampledCycles
+from inference.core.explain.settings import THROUGHPUT
 from inference.core.mapping import PortMapping
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Measurer, Reporter
 from inference.core.throughput import inverse_throughput
 from inference.core.waste import SchedulerFit, Simulated
@@ -182,6 +189,22 @@ def test_schemes_that_wait_for_their_registers_block_no_ports() -> None:
     assert "and" not in result.mapping.usage  # it takes longer than the µop that is seen of it
     for scheme in ("cmp", "test", "andn", "imul", "shl", "add m"):
         assert sorted(widths(result, scheme)) == sorted((m.bit_count(), n) for m, n in CORE.usage[scheme])
+
+
+def test_what_waits_for_its_registers_is_no_candidate_however_quickly_it_was_read() -> None:
+    pace: Any = PacedReporter(Listener())
+    sampler = MeasurementSampler(SimulatedProcessor(CORE, counters=NOTHING), pace, 1)
+    sampler.noise = 0.004
+    context = ExplainContext(
+        ExplainProblem(("and",), ExplainSettings(), core=KnownCore(chained={"and": 1 / 3})),
+        sampler,
+        SimpleNamespace(pace=pace),  # type: ignore[arg-type]
+        counts_from=THROUGHPUT,
+        alone={"and": SampledCycles(Experiment.of(["and"]), 0.975 / 3, 1)},
+    )
+    find_candidates(context)
+    assert context.chained == {"and"}
+    assert not context.widths
 
 
 class SlotStealingProcessor(SimulatedProcessor):

@@ -23,7 +23,7 @@ def test_a_file_is_previewed_imported_and_exported_again(program: Program, isa: 
     seen = program.get(f"/block-sets/files/{kept['id']}?issue_width=2")
     assert (seen["rows"], seen["left_out"], seen["problems"][0]["row"]) == (3, 1, 5)
     assert [column["scale"] for column in seen["columns"]] == ["cycles", "cycles"]
-    assert seen["first"][0] == {"row": 2, "hex": "4801d8", "numbers": [1.0, 1.1]}
+    assert seen["first"][0] == {"row": 2, "isa": "x86-64", "hex": "4801d8", "numbers": [1.0, 1.1]}
     config = {"upload": kept["id"], "name": "mine", "broken": "skip"}
     run = program("POST", "/runs", {"kind": "import-anica", "config": config})[1]
     done(run["id"])

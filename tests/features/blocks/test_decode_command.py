@@ -35,6 +35,7 @@ def test_a_script_gets_one_object(code: Path):
             {
                 "name": "f",
                 "kind": "straight",
+                "isa": "x86-64",
                 "hex": "b800000000",
                 "text": "mov eax, 0",
                 "schemes": ["mov GPR[32]:W, IMM[32]:R"],
@@ -43,6 +44,7 @@ def test_a_script_gets_one_object(code: Path):
             {
                 "name": ".L2",
                 "kind": "loop",
+                "isa": "x86-64",
                 "hex": "03074883c7044839f7",
                 "text": ".loop:\nadd eax, dword ptr [rdi]\nadd rdi, 4\ncmp rdi, rsi\njne .loop",
                 "schemes": [

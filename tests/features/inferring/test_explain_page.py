@@ -10,10 +10,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from inference.core.event import Event
 from inference.core.explain import REASONS, STAGES, NotCharacterised
 from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import BlockingClass
-from inference.core.protocols import Event
 from inference.features.learning.inferring.explainable import WIDTH, bars
 from inference.features.learning.inferring.records import OPEN, ExplainRecord, SchemeOutcome, agreed
 from inference.features.running.runs.record import fold

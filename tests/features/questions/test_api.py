@@ -7,7 +7,7 @@ import pytest
 from anica_app.models import Campaign
 from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors.query import Listed
-from inference.features.asking.questions.query import ANSWERS, PredictorSaid, said_document
+from inference.features.asking.questions.query import PredictorSaid, event_of
 from inference.models import BasicBlockSet, PortMapping, Predictor, Run
 from inference.predictors.kinds import KINDS
 from inference.predictors.protocol import Answer, Failure
@@ -45,7 +45,7 @@ def test_a_question_is_asked_and_its_answers_are_read_as_they_come(program: Prog
     late = Answer(failure=Failure.TIMEOUT, detail="20 s are over")
     first, second = (bytes.fromhex(block["hex"]) for block in asked["blocks"])
     said = PredictorSaid(tool.pk, tool.name, {first: Answer(cycles=1.25), second: late})
-    write(Run.objects.all(), asked["run"]["id"], [(ANSWERS, said_document(said, "x86-64"))])
+    write(Run.objects.all(), asked["run"]["id"], [event_of(said, "x86-64").entry])
     read = program.get(f"/questions/{asked['run']['id']}")
     assert read["page"] == f"/blocks/{asked['run']['id']}/"
     assert read["predictors"][0]["answers"] == [
@@ -139,7 +139,7 @@ def test_a_loop_s_answers_say_how_it_was_asked_and_it_is_explained_without_its_j
     (block,) = asked["blocks"]
     assert block["assembly"][-1] == "jne .loop"
     said = PredictorSaid(tool.pk, tool.name, {bytes.fromhex(block["hex"]): Answer(cycles=1.0)})
-    write(Run.objects.all(), asked["run"]["id"], [(ANSWERS, said_document(said, "x86-64"))])
+    write(Run.objects.all(), asked["run"]["id"], [event_of(said, "x86-64").entry])
     read = program.get(f"/questions/{asked['run']['id']}")
     (answer,) = read["predictors"][0]["answers"]
     assert answer["asked_as"] == "asked without the jump that closes it"

@@ -9,7 +9,8 @@ import pytest
 from inference.core.errors import MeasuringError
 from inference.features.asking.questions import asking
 from inference.features.asking.questions.asking import ask
-from inference.features.asking.questions.query import ANSWERS, KIND, lines_of, said_of
+from inference.features.asking.questions.events import PredictorAnswered
+from inference.features.asking.questions.query import KIND, lines_of, said_of
 from inference.isa.blocks import BlockName
 from inference.models import Predictor
 from inference.predictors.protocol import Answer, Failure, PredictorError
@@ -108,7 +109,7 @@ def test_a_run_tells_every_kind_of_answer_with_what_the_tool_said(plant):
     assert [line.answer for line in lines] == KINDS
     assert payloads(run, "progress")[-1]["done"] == len(KINDS)
     assert payloads(run, "result")[-1]["name"] == run.name  # which the run's page tells
-    assert len(payloads(run, ANSWERS)) == len(KINDS)
+    assert len(payloads(run, PredictorAnswered.kind)) == len(KINDS)
 
 
 def test_a_fault_of_the_program_fails_the_run_and_a_deleted_predictor_does_not(plant):

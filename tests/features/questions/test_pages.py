@@ -11,11 +11,10 @@ from anica_app.models import Campaign
 from inference.features.asking.questions import memory
 from inference.features.asking.questions.memory import reading
 from inference.features.asking.questions.query import (
-    ANSWERS,
     KIND,
     PredictorAnswer,
     PredictorSaid,
-    said_document,
+    event_of,
 )
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors.memory_variants import Memory, variants
@@ -64,7 +63,7 @@ def asked(tools: dict[str, Predictor], *codes: bytes, **about: object) -> Run:
         PredictorSaid(tools[name].pk, name, dict.fromkeys(codes, answer)) for name, answer in SAID.items()
     ]
     said.append(PredictorSaid(tools["absent"].pk, "absent", error="its program is gone"))
-    write(Run.objects.all(), run.pk, [(ANSWERS, said_document(one, "x86-64")) for one in said])
+    write(Run.objects.all(), run.pk, [event_of(one, "x86-64").entry for one in said])
     return run
 
 
@@ -125,7 +124,7 @@ def test_the_table_is_sorted_and_marks_the_answers_that_are_far_from_the_others(
     for name, cycles in numbers.items():
         told = [Answer(cycles=number) if number else Answer(failure=Failure.UNSUPPORTED) for number in cycles]
         said = PredictorSaid(tools[name].pk, name, dict(zip(codes, told, strict=True)))
-        write(Run.objects.all(), run.pk, [(ANSWERS, said_document(said, "x86-64"))])
+        write(Run.objects.all(), run.pk, [event_of(said, "x86-64").entry])
 
     def shown(sort: str) -> list[int]:
         return [row.number for row in visitor.get(url(run), {"sort": sort}).context["rows"]]
@@ -236,7 +235,7 @@ def test_memory_dependencies_are_asked_with_the_switch_of_llvm_mca(visitor: Clie
     assert question.config["blocks"] == [one.hex() for one in codes]
     answers = {codes[0]: Answer(cycles=12.0), codes[1]: Answer(cycles=6.0), codes[2]: Answer(cycles=6.0)}
     told = PredictorSaid(tools["slow"].pk, "slow", answers)
-    write(Run.objects.all(), question.pk, [(ANSWERS, said_document(told, "x86-64"))])
+    write(Run.objects.all(), question.pk, [event_of(told, "x86-64").entry])
     page = visitor.get(url(run))
     assert "waits where the address is the same" in page.text
     assert "[rdx+0x10]" in page.text

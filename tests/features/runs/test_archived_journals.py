@@ -225,7 +225,8 @@ def test_what_is_told_of_a_damaged_story_is_refused_or_can_be_shown(story: Run, 
 def test_a_picture_may_be_emptied_where_a_newer_one_is_there() -> None:
     files = unpacked(write_archive(work_off(by_evolution())))
     *before, last = (json.loads(line) for line in files[EVENTS].splitlines())
-    picture = next(event["payload"] for event in before if event["kind"] == "heat_map")
+    # A slow run draws several, and what a newer one has replaced is empty already.
+    picture = next(event["payload"] for event in before if event["kind"] == "heat_map" and event["payload"])
 
     def told(*payloads: Json) -> bytes:
         added = [

@@ -12,6 +12,8 @@ import numpy as np
 from django.conf import settings
 
 from inference.core.errors import InsufficientDataError
+from inference.core.event import Event
+from inference.core.events import Progress, ResultStored
 from inference.core.protocols import Checkpoint
 from inference.models import ISA
 from inference.runs.kinds import RunKind
@@ -29,12 +31,10 @@ DEFAULTS = {
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Event):
+    kind = "step"
+    counted_by = "number"
     number: int
-    kind = "generation"
-
-    def payload(self):
-        return {"generation": self.number}
 
 
 class CountJob:
@@ -56,8 +56,7 @@ class CountJob:
             step += 1
             value = np.uint64((int(value) * 6364136223846793005 + step) % 2**64)
             task.reporter.emit(Step(step))
-            progress = {"phase": "count", "done": step, "total": config["steps"]}
-            task.reporter.tell("progress", progress)
+            task.reporter.emit(Progress("count", step, config["steps"], 0.0, "steps", None))
             task.reporter.save(Checkpoint({"step": step}, {"value": np.array([value])}))
             time.sleep(config["pause"])
             if not config["deaf"]:
@@ -65,7 +64,7 @@ class CountJob:
 
         def store():
             made = ISA.objects.create(name=f"counted by {task.run.name}")
-            return {"value": int(value), "isa": made.pk}, [("result", {"value": int(value)})]
+            return {"value": int(value), "isa": made.pk}, [ResultStored({"value": int(value)})]
 
         return store
 

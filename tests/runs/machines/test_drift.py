@@ -42,12 +42,12 @@ def test_a_contradicted_result_gives_way_and_its_number_stays_in_note_and_journa
     lease, made = measured
     told = []
     before = made.measurements.order_by("-id").first().pk
-    DriftJournal(lease, machine.isa, lambda kind, payload: told.append((kind, payload)))(check(agree=True))
+    DriftJournal(lease, machine.isa, told.append)(check(agree=True))
     rows = {each.experiment: each for each in load_measurements(made)}
     assert (rows[ADD].cycles, rows[ADD].usable, rows[MUL].cycles) == (0.5, True, 2.0)
     assert "1 cycles before" in rows[ADD].note
     assert made.measurements.order_by("-id").first().pk > before  # summaries know that the set has changed
-    (kind, payload), (log, line) = told
+    (kind, payload), (log, line) = (event.entry for event in told)
     assert (kind, payload["unanswered"]) == ("drift", 2)
     assert payload["compared"] == [
         {"experiment": "add R, R", "before": 1.0, "after": [0.5, 0.5], "verdict": "replaced"}
@@ -57,7 +57,7 @@ def test_a_contradicted_result_gives_way_and_its_number_stays_in_note_and_journa
 
 def test_where_nothing_agrees_the_result_counts_as_unsettled(measured, machine):
     lease, made = measured
-    DriftJournal(lease, machine.isa, lambda kind, payload: None)(check(agree=False))
+    DriftJournal(lease, machine.isa, lambda event: None)(check(agree=False))
     (row,) = [each for each in load_measurements(made) if each.experiment == ADD]
     assert row.state is MeasurementState.UNSETTLED
 
@@ -66,7 +66,7 @@ def test_a_run_is_judged_by_what_its_set_has_at_the_end(measured, machine):
     lease, made = measured
     before = tuple(load_measurements(made))
     subject = Subject(machine.isa, (), RecordedMeasurer(before), before, made, machine, settled_share=1.0)
-    DriftJournal(lease, machine.isa, lambda kind, payload: None)(check(agree=False))
+    DriftJournal(lease, machine.isa, lambda event: None)(check(agree=False))
     judged = subject.as_stored(made.run)
     assert judged.held_out == tuple(sorted(load_measurements(made), key=lambda each: each.experiment))
     assert judged.held_out != before
@@ -78,7 +78,7 @@ def test_nothing_changes_once_the_run_is_somebody_elses(measured, machine):
     lease, made = measured
     type(made.run).objects.filter(pk=lease.run_id).update(lease_token=lease.token + 1)
     with pytest.raises(LeaseLostError):
-        DriftJournal(lease, machine.isa, lambda kind, payload: None)(check(agree=True))
+        DriftJournal(lease, machine.isa, lambda event: None)(check(agree=True))
     assert {each.cycles for each in load_measurements(made)} == {1.0, 2.0}
 
 
@@ -95,7 +95,7 @@ def test_runs_on_every_kind_of_machine_watch_for_drift(
     monkeypatch.setattr(machine, "facts", facts)
     built = []
     monkeypatch.setattr(measurer, "RemoteMeasurer", lambda *_, **options: built.append(options))
-    reporter = SimpleNamespace(tell=print, pulse=print)
+    reporter = SimpleNamespace(emit=print, pulse=print)
     task = SimpleNamespace(lease=lease, reporter=reporter, run=Run.objects.get(pk=lease.run_id))
     with measurer.agent_measurer(task, machine, []):
         pass

@@ -12,7 +12,7 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.events import Log, Progress
-from inference.core.pmevo.events import FrontTold, Sweep
+from inference.core.pmevo.events import FrontImproved, Sweep
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.heartbeat import TELL_EVERY
 from inference.core.pmevo.refit.chain import Chain, Swept
@@ -123,7 +123,7 @@ class Refit:
                 self._tell(start, swept)
         front = self.front
         if front and (self._pace.due(PHASE) or now):
-            self._pace.emit(FrontTold(tuple(point.objectives for point in front)))
+            self._pace.emit(FrontImproved.of(point.objectives for point in front))
             self._pace.emit(self._progress())
         if front and self._pace.due(_NEWS, TELL_EVERY):
             best = cheapest(front)

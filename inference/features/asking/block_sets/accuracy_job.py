@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from inference.core.event import Event
+from inference.core.events import Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.accuracy import KIND, Accuracy, accuracy_of
 from inference.features.asking.block_sets.columns import read_set
 from inference.models import BlockColumn, Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 
@@ -46,14 +47,13 @@ class AccuracyJob:
 
         def told(done: int, total: int) -> None:
             task.reporter.pulse()
-            facts = {"phase": KIND, "done": done, "total": total, "rate": 0.0, "unit": "columns"}
-            task.reporter.tell("progress", {**facts, "eta": None})
+            task.reporter.emit(Progress(KIND, done, total, 0.0, "columns", None))
 
         found = accuracy_of(reference.block_set, reference, told)
         return partial(_store, reference, found)
 
 
-def _store(reference: BlockColumn, found: Accuracy) -> tuple[Json, Sequence[Entry]]:
+def _store(reference: BlockColumn, found: Accuracy) -> tuple[Json, Sequence[Event]]:
     name = f"columns of {reference.block_set.name} beside {reference.name}"
     result: Json = {"block_set": reference.block_set_id, "name": name, "accuracy": found.as_json()}
-    return result, [("result", {"name": name, "block_set": reference.block_set_id})]
+    return result, [ResultStored({"name": name, "block_set": reference.block_set_id})]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from inference.core.events import Progress
 from inference.core.protocols import Checkpoint
 from inference.models import BasicBlockSet, BlockColumn, Predictor
 from inference.predictors.panel import Panel
@@ -37,8 +38,8 @@ def answers_of(task: Task, panel: Panel, codes: Sequence[bytes], phase: str) -> 
         task.reporter.save(task.checkpoint or Checkpoint({}))  # it tells that the run gets on
         done = len(answers[0])
         rate = done / max(time.monotonic() - began, 1e-9)
-        facts = {"phase": phase, "done": done, "total": len(codes), "rate": rate}
-        task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": (len(codes) - done) / rate})
+        left = (len(codes) - done) / rate
+        task.reporter.emit(Progress(phase, done, len(codes), rate, "blocks", left))
     return answers
 
 

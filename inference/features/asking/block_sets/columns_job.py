@@ -8,6 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from inference.core.event import Event
+from inference.core.events import ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import add_columns, answers_of, codes_of, read_set
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
@@ -16,7 +18,6 @@ from inference.models import BasicBlockSet, Predictor, Run
 from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.instruction_sets import code_isa
@@ -68,7 +69,7 @@ class ColumnsJob:
         return partial(_store, row.pk, config["predictors"], answers)
 
 
-def _store(pk: int, predictors: Sequence[int], answers: list[list[Answer]]) -> tuple[Json, Sequence[Entry]]:
+def _store(pk: int, predictors: Sequence[int], answers: list[list[Answer]]) -> tuple[Json, Sequence[Event]]:
     row = _set_or_gone(pk)
     columns = add_columns(row, predictors, answers)
     names = ", ".join(column.name for column in columns)
@@ -78,7 +79,7 @@ def _store(pk: int, predictors: Sequence[int], answers: list[list[Answer]]) -> t
         "columns": [column.pk for column in columns],
         "answers": [sum(one.cycles is not None for one in own) for own in answers],
     }
-    return result, [("result", result)]
+    return result, [ResultStored(result)]
 
 
 def _set_or_gone(pk: int) -> BasicBlockSet:

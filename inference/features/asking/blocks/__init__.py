@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.features.library.mappings.query import ShownMapping
+    from inference.runs.record_parts import RecordPart
     from inference.web.panels import Context
 
 
@@ -40,6 +41,15 @@ KINDS = (
 )
 
 PRESENTATIONS = {"block": _presentation}
+
+
+def _results() -> RecordPart:
+    from inference.features.asking.blocks.events import BlocksRecord  # noqa: PLC0415  pages load it
+
+    return BlocksRecord()
+
+
+RECORDS = {"blocks": _results}
 
 
 def _loop(request: HttpRequest, subject: ShownMapping) -> Context:

@@ -1,13 +1,20 @@
-"""What a run that measures basic blocks tells."""
+"""The events of a run that measures basic blocks, and what its page folds out of them."""
 
 from __future__ import annotations
 
-from inference.formats.archived_parts import Amount, Count, Signed
-from inference.formats.journal_events import JournalEvent
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from inference.core.event import Event
+from inference.core.event_fields import OMIT_EMPTY, Amount, Count, Signed
+from inference.core.protocols import Json
+from inference.runs.record_parts import RecordPart
 
 
-class BlockEvent(JournalEvent):
-    """A block has been measured."""
+@dataclass(frozen=True)
+class BlockMeasured(Event):
+    """The `index`-th block of the run has been measured, see `agent.protocol.Result`."""
 
     kind = "block"
     index: Count
@@ -16,4 +23,16 @@ class BlockEvent(JournalEvent):
     spread: Amount | None = None
     passes: Count = 0
     note: str = ""
-    counters: dict[str, Signed] = {}
+    counters: Annotated[Mapping[str, Signed], OMIT_EMPTY] = field(default_factory=dict)
+
+
+@dataclass
+class BlocksRecord(RecordPart):
+    """The newest result of each block, by its index."""
+
+    results: dict[int, Json] = field(default_factory=dict)
+
+    def take(self, kind: str, payload: Json) -> None:
+        """Fold one event in."""
+        if kind == BlockMeasured.kind:
+            self.results[payload["index"]] = payload

@@ -9,39 +9,38 @@ from typing import Annotated
 from pydantic import Field
 
 from inference.agent.protocol import Result
+from inference.core.event import Event
+from inference.core.events import ExperimentsCounted, Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Json
+from inference.features.asking.blocks.events import BlockMeasured
 from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.features.asking.blocks.values import StartedBlock, start_of, started_blocks, with_values
-from inference.formats.archived_parts import read_strictly
 from inference.isa.blocks import Block, BlockError, block_of_hex, isa_beside
-from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import BlockOptions, obstacle
 from inference.models import Machine, Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import measuring_blocks
-from inference.runs.machines.described import read_machine
-from inference.runs.request import RunRequest
+from inference.runs.machines.described import read_block_machine
+from inference.runs.request import RunRequest, settings_of
 from inference.storage.instruction_sets import code_isa
 
 _STAGE = "measuring"
-_OPTIONS = BlockOptions.__dataclass_fields__
 
 
 class BlockConfig(RunRequest):
     """What is measured where: `machine` is an id, `blocks` are machine code in hexadecimal digits.
 
-    `options` are the fields of `BlockOptions`; `isa` is the instruction set of the machine. `values`: what
-    single registers, or `vector`, `memory` and `masks`, start with instead. `repeat_values`: blocks are
-    measured with other values that they may depend on, too.
+    `isa` is the instruction set of the machine. `values`: what single registers, or `vector`, `memory` and
+    `masks`, start with instead. `repeat_values`: blocks are measured with other values that they may depend
+    on, too.
     """
 
     noun = "a run over basic blocks"
     machine: int
     isa: str = ""
     blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
-    options: Json = {}
+    options: Annotated[BlockOptions, settings_of(BlockOptions)] = BlockOptions()
     values: dict[str, int] = {}
     repeat_values: bool = False
 
@@ -49,27 +48,13 @@ class BlockConfig(RunRequest):
 def read_config(given: Json) -> BlockConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = BlockConfig.read(given)
-    machine = read_machine("", config.machine)
-    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
-        raise ConfigError(hindered)
-    options = read_options(config.options)
-    start_of(options, config.values)
+    machine = read_block_machine(config.machine)
+    start_of(config.options, config.values)
     isa = code_isa(machine.isa)
     if config.isa and config.isa != isa:
         raise ConfigError(f"isa: {machine.name} measures blocks of {isa}, not of {config.isa}")
-    found = {"isa": isa, "blocks": read_blocks(config.blocks, options, isa)}
-    return config.model_copy(update=found | {"options": options.as_json()})
-
-
-def read_options(given: Json) -> BlockOptions:
-    """How blocks are surrounded. Raises `ConfigError`."""
-    unknown = sorted(given.keys() - _OPTIONS.keys())
-    if unknown:
-        raise ConfigError(f"blocks have no option {unknown[0]!r}; there are {', '.join(_OPTIONS)}")
-    options = BlockOptions(**given)
-    for name, problem in options.problems().items():
-        raise ConfigError(f"{name} {problem}")
-    return options
+    found = {"isa": isa, "blocks": read_blocks(config.blocks, config.options, isa)}
+    return config.model_copy(update=found)
 
 
 def read_blocks(given: Sequence[str], options: BlockOptions, isa: str) -> list[str]:
@@ -105,10 +90,10 @@ class BlockJob:
         if machine is None:
             raise JobError("the machine that this run needs has been deleted")
         reporter = task.reporter
-        reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [f"Measure on {machine.name}"]})
+        reporter.emit(PhaseStarted(_STAGE, 1, [f"Measure on {machine.name}"]))
         isa = isa_beside(task.run.config)
         blocks = [block_of_hex(code, isa) for code in config.blocks]
-        options = BlockOptions(**config.options)
+        options = config.options
         started = started_blocks(blocks, start_of(options, config.values), repeat=config.repeat_values)
         results: dict[int, Json] = {}
         with measuring_blocks(task, machine, options) as (identity, measure):
@@ -116,7 +101,7 @@ class BlockJob:
             for place, result in measure([blocks[entry.index] for entry in started], starts=starts):
                 results[place] = _told(started[place].index, result)
                 if place < len(blocks):
-                    reporter.tell("block", results[place])
+                    reporter.emit(BlockMeasured(**results[place]))
                 _tell_progress(task, results, len(started))
                 reporter.pulse()
         return partial(_store, task.run, _ordered(started, blocks, results), identity)
@@ -145,34 +130,21 @@ def _told(index: int, result: Result) -> Json:
 def _tell_progress(task: Task, results: dict[int, Json], total: int) -> None:
     states = [result["state"] for result in results.values()]
     counts = {state: states.count(state) for state in ("settled", "unsettled", "contended", "failed")}
-    task.reporter.tell("experiments", {"asked": len(results), **counts})
-    task.reporter.tell(
-        "progress",
-        {
-            "phase": _STAGE,
-            "done": len(results),
-            "total": total,
-            "rate": 0.0,
-            "unit": "blocks",
-            "eta": None if len(results) < total else 0.0,
-        },
-    )
+    task.reporter.emit(ExperimentsCounted(len(results), **counts))
+    eta = None if len(results) < total else 0.0
+    task.reporter.emit(Progress(_STAGE, len(results), total, 0.0, "blocks", eta))
 
 
-def _store(run: Run, results: Sequence[Json], identity: Json) -> tuple[Json, Sequence[Entry]]:
+def _store(run: Run, results: Sequence[Json], identity: Json) -> tuple[Json, Sequence[Event]]:
     settled = sum(result["state"] == "settled" for result in results)
     made: Json = {"name": run.name, "blocks": list(results), "settled": settled, "identity": identity}
     text = f"{len(results)} basic blocks measured, {settled} of them settled"
     told: Json = {"name": run.name, "settled": settled}
-    return made, [("log", {"level": "info", "text": text}), ("result", told)]
+    return made, [Log("info", text), ResultStored(told)]
 
 
 def archived(config: Json) -> Json:
     """The description of a run from elsewhere. Raises `ExchangeError` or `InvalidInputError`."""
-    value = read_strictly(BlockConfig, config, "run.config")
-    options = read_options(value.options)
-    start_of(options, value.values)
-    return dict(value.as_json()) | {
-        "blocks": read_blocks(value.blocks, options, isa_beside(config)),
-        "options": options.as_json(),
-    }
+    value = BlockConfig.archived(config)
+    start_of(value.options, value.values)
+    return value.as_json() | {"blocks": read_blocks(value.blocks, value.options, isa_beside(config))}

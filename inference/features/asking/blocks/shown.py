@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from django.http import HttpRequest
 
 from inference.core.core_model import Assumptions
 from inference.core.protocols import Json
+from inference.features.asking.blocks.events import BlocksRecord
 from inference.features.asking.blocks.query import BlockPrediction, predictions_of, scheme_rows
-from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
+from inference.features.learning.core_model.query import usable_core_models
+from inference.features.learning.core_model.reasons import BlockReason, reasons_of
 from inference.features.running.runs.asked import links
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.features.running.runs.record import RunRecord
@@ -122,7 +124,8 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
     codes = run.config["blocks"]
     asked = (whole_number(request, "from", 1) or 1) - 1
     first = min(max(asked, 0), len(codes) - 1) // PAGE * PAGE
-    results = {index + 1: result for index, result in record.blocks.items()}
+    measured = cast(BlocksRecord, record.parts["blocks"]).results
+    results = {index + 1: result for index, result in measured.items()}
     for number, stored in enumerate(_stored_results(run), start=1):
         shapes = (("operands", dict), ("repeated", list))
         values = {name: stored[name] for name, shape in shapes if isinstance(stored.get(name), shape)}

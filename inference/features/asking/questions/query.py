@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import QUESTION
+from inference.features.asking.questions.events import PredictorAnswered
 from inference.formats.sample_document import read_samples, sample_document
 from inference.isa.blocks import BlockName, isa_beside
 from inference.models import Predictor, Run, RunEvent
@@ -44,7 +45,7 @@ def asked_about(about: Json) -> QuestionAnswers:
     runs = list(rows[:_MOST_RUNS])
     if not runs:
         return QuestionAnswers()
-    events = RunEvent.objects.filter(run__in=[run.pk for run in runs], kind=ANSWERS)
+    events = RunEvent.objects.filter(run__in=[run.pk for run in runs], kind=PredictorAnswered.kind)
     newest: dict[int, PredictorSaid] = {}
     for payload in events.order_by("run_id", "seq").values_list("payload", flat=True):
         said = read_said(payload)
@@ -106,7 +107,7 @@ def asked_predictors(run: Run) -> dict[int, Predictor | None]:
 
 def said_of(run: Run) -> dict[int, PredictorSaid]:
     """What each predictor said last, by its id (one query)."""
-    events = RunEvent.objects.filter(run=run, kind=ANSWERS).order_by("seq")
+    events = RunEvent.objects.filter(run=run, kind=PredictorAnswered.kind).order_by("seq")
     said = (read_said(payload) for payload in events.values_list("payload", flat=True))
     return {one.predictor: one for one in said}
 
@@ -178,17 +179,10 @@ def memory_questions(runs: Sequence[Run]) -> dict[int, RunOrigin]:
 
 KIND = QUESTION
 
-ANSWERS = "answers"
-"""The kind of events."""
-
 
 @dataclass(frozen=True)
 class PredictorSaid:
-    """What one predictor, by its id, said: {machine code: answer}, or why it said nothing.
-
-    In a journal: {"predictor": 3, "name": "llvm-mca 19 · haswell", "error": "", "answers": …}, the latter as
-    `sample_document` writes them.
-    """
+    """What one predictor, by its id, said: {machine code: answer}, or why it said nothing."""
 
     predictor: int
     name: str
@@ -196,19 +190,14 @@ class PredictorSaid:
     error: str = ""
 
 
-def said_document(said: PredictorSaid, isa: str) -> Json:
-    """The event's payload; `isa`: the instruction set of the blocks."""
+def event_of(said: PredictorSaid, isa: str) -> PredictorAnswered:
+    """For the journal; `isa`: the instruction set of the blocks."""
     samples = [Sample(code, (answer,)) for code, answer in said.answers.items()]
-    return {
-        "predictor": said.predictor,
-        "name": said.name,
-        "error": said.error,
-        "answers": sample_document(samples, isa),
-    }
+    return PredictorAnswered(said.predictor, said.name, said.error, sample_document(samples, isa))
 
 
 def read_said(given: Json) -> PredictorSaid:
-    """Back from `said_document`. Raises `ExchangeError`."""
+    """Back from the payload of `event_of`. Raises `ExchangeError`."""
     samples = read_samples(given["answers"], 1, "answers")
     said = {sample.code: sample.answers[0] for sample in samples}
     return PredictorSaid(given["predictor"], given["name"], said, given["error"])

@@ -7,6 +7,8 @@ from contextlib import closing
 from functools import partial
 from random import Random
 
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.query import kind_of, row_for
 from inference.features.asking.predictors.stored_kinds import measured
@@ -25,7 +27,6 @@ from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Machine, Pr
 from inference.predictors import machine as measuring
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.storage.block_rows import insert_answers
 from inference.storage.instruction_sets import code_isa
@@ -139,18 +140,17 @@ def _predicted(
             found[column.predictor.pk] = column
         _progress(task, STAGES[2], len(found), len(rows), "predictors")
     for name, reason in unasked.items():
-        task.reporter.tell("log", {"level": "warning", "text": f"{name} is left out: {reason}"})
+        task.reporter.emit(Log("warning", f"{name} is left out: {reason}"))
     return [found[row.pk] for row in rows if row.pk in found], unasked
 
 
 def _phase(task: Task, place: int) -> None:
-    task.reporter.tell("phase", {"name": STAGES[place], "index": place + 1, "labels": list(STAGES)})
+    task.reporter.emit(PhaseStarted(STAGES[place], place + 1, STAGES))
 
 
 def _progress(task: Task, phase: str, done: int, total: int, unit: str) -> None:
     task.reporter.save(task.checkpoint or Checkpoint({}))  # it tells that the run gets on
-    facts = {"phase": phase, "done": done, "total": total, "rate": 0.0, "unit": unit}
-    task.reporter.tell("progress", {**facts, "eta": None})
+    task.reporter.emit(Progress(phase, done, total, 0.0, unit, None))
 
 
 def _complaint(answers: Sequence[Answer]) -> str:
@@ -164,7 +164,7 @@ def _store(
     settings: measuring.MachineSettings,
     said: tuple[list[Answer], list[Answer], list[PredictorColumn]],
     found: AccuracyCheck,
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     """A set of the blocks with all columns, for whatever else is done with sets, and what was found."""
     row = _new_set(run, source, blocks, found)
     once, again, columns = said
@@ -188,7 +188,7 @@ def _store(
         "source": source.pk,
         "check": found.as_json(),
     }
-    return result, [("result", {"name": result["name"], "block_set": row.pk})]
+    return result, [ResultStored({"name": result["name"], "block_set": row.pk})]
 
 
 def _new_set(

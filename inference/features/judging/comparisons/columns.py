@@ -9,6 +9,7 @@ from contextlib import closing
 import numpy as np
 
 from inference.core.arrays import Floats, Int64s
+from inference.core.events import Progress
 from inference.core.judging.compared_points import Points
 from inference.core.predicting import ThroughputModel, predicted
 from inference.core.tables import ExperimentTable
@@ -38,8 +39,7 @@ def tell_progress(task: Task, phase: str, done: int, total: int, unit: str, bega
     """How far a stage is that began at a moment of `time.monotonic`; raises what a pulse raises."""
     rate = done / max(time.monotonic() - began, 1e-9)
     eta = (total - done) / rate if rate else None
-    facts = {"phase": phase, "done": done, "total": total, "rate": rate, "unit": unit, "eta": eta}
-    task.reporter.tell("progress", facts)
+    task.reporter.emit(Progress(phase, done, total, rate, unit, eta))
     task.reporter.pulse()
 
 

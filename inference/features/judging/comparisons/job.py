@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.judging.compared_points import Points, answered_by_all
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
@@ -37,7 +39,6 @@ from inference.models import (
 )
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.storage.resource_mappings import load_model
 
@@ -106,7 +107,7 @@ class ComparisonJob:
 
 
 def _stage(task: Task, index: int) -> None:
-    task.reporter.tell("phase", {"name": STAGES[index], "index": index + 1, "labels": list(STAGES)})
+    task.reporter.emit(PhaseStarted(STAGES[index], index + 1, STAGES))
 
 
 def _rows(model: type[Any], ids: Sequence[int]) -> list[Any]:
@@ -127,7 +128,7 @@ def _asked(task: Task, table: ExperimentTable, config: ComparisonConfig) -> list
         try:
             columns.append(ComparisonColumn(Kind.PREDICTOR, row.name, asking.ask(row), {"predictor": row}))
         except PredictorError as error:
-            task.reporter.tell("log", {"level": "warning", "text": f"{row.name} cannot be asked: {error}"})
+            task.reporter.emit(Log("warning", f"{row.name} cannot be asked: {error}"))
             columns.append(
                 ComparisonColumn(
                     Kind.PREDICTOR, row.name, asking.nothing(), {"predictor": row}, error=str(error)
@@ -169,7 +170,7 @@ def _summed_up(
 
 def _store(
     run: Run, judge: ExperimentSet, read: int, points: Points, found: _SummedUp
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     row = Comparison.objects.create(
         run=run,
         isa=judge.isa,
@@ -191,4 +192,4 @@ def _store(
         "url": f"/comparisons/{run.pk}/",
         "scores": scores,
     }
-    return result, [("result", {"name": result["name"], "url": result["url"]})]
+    return result, [ResultStored({"name": result["name"], "url": result["url"]})]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
+from inference.core.pmevo.events import Congruence
 from inference.core.protocols import Json
 from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_told
 from inference.models import ExperimentSet, Measurement, PortMapping, RunEvent
@@ -71,7 +72,7 @@ def likeness_of(row: PortMapping) -> Json:
     """How each member compares with its representative, as the run has told; {} where nobody has."""
     if row.run_id is None:
         return {}
-    told = RunEvent.objects.filter(run=row.run_id, kind="congruence").order_by("-seq").first()
+    told = RunEvent.objects.filter(run=row.run_id, kind=Congruence.kind).order_by("-seq").first()
     found: Json = {} if told is None else told.payload.get("likeness", {})
     return found
 

@@ -7,11 +7,12 @@ from functools import partial
 from typing import Literal
 
 from inference.core.errors import as_written
+from inference.core.event import Event
+from inference.core.events import Log, ResultStored
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.evaluating import StoredEvaluation, judge, store_evaluation
@@ -91,7 +92,7 @@ def _existing(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSe
     return predicts, experiment_set
 
 
-def _store(config: Json, judged: StoredEvaluation) -> tuple[Json, Sequence[Entry]]:
+def _store(config: Json, judged: StoredEvaluation) -> tuple[Json, Sequence[Event]]:
     predicts, experiment_set = _existing(config)
     evaluation = store_evaluation(
         predicts, experiment_set, Unit(config["unit"]), judged.comparison, judged.listing
@@ -102,5 +103,5 @@ def _store(config: Json, judged: StoredEvaluation) -> tuple[Json, Sequence[Entry
         "name": predicts.name,
         "scores": scores_of(evaluation),
     }
-    log: Entry = ("log", {"level": "info", "text": summary_of(evaluation)})
-    return result, [log, ("result", result)]
+    log: Event = Log("info", summary_of(evaluation))
+    return result, [log, ResultStored(result)]

@@ -9,6 +9,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from inference.core.event import Event
+from inference.core.events import Log, ResultStored
 from inference.core.mapping import described
 from inference.core.protocols import Json
 from inference.features.judging.llvm_difference.report import (
@@ -27,7 +29,6 @@ from inference.predictors.llvm.releases import INSTALL, installed
 from inference.predictors.protocol import PredictorError
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.exported import exported
@@ -51,7 +52,9 @@ class DifferenceConfig(RunRequest):
     noun = "a difference to LLVM"
     mapping: int
     cpu: Annotated[
-        str, AfterValidator(_processor), Field(description="As -mcpu takes it.", examples=["haswell"])
+        str,
+        AfterValidator(_processor),
+        Field(max_length=40, description="As -mcpu takes it.", examples=["haswell"]),
     ] = ""
     release: Annotated[
         str,
@@ -183,7 +186,7 @@ def _cycles(value: float | None) -> str:
     return "no usable number of cycles" if value is None else f"{value:.3f} cycles"
 
 
-def _store(run: int, row: PortMapping, report: LlvmDifference) -> tuple[Json, Sequence[Entry]]:
+def _store(run: int, row: PortMapping, report: LlvmDifference) -> tuple[Json, Sequence[Event]]:
     told = {
         "mapping": row.pk,
         "name": row.name,
@@ -192,4 +195,4 @@ def _store(run: int, row: PortMapping, report: LlvmDifference) -> tuple[Json, Se
         "asked": report.asked,
     }
     text = f"{report.tool}: {len(report.differing)} of {report.asked} schemes differ"
-    return {**told, "report": report.as_json()}, [("log", {"level": "info", "text": text}), ("result", told)]
+    return {**told, "report": report.as_json()}, [Log("info", text), ResultStored(told)]

@@ -1,59 +1,63 @@
-"""What a model check tells while it measures."""
+"""The events of a model check: single schemes, mixes and orders, as far as they are measured."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from inference.core.model_check import AloneVerdict
-from inference.formats.archived_parts import Amount, Count, DrawnTold, ScoresTold, one_of
-from inference.formats.journal_events import JournalEvent
+from inference.core.event import Event
+from inference.core.event_fields import Amount, Count, one_of, stored_as
+from inference.core.model_check import Alone, AloneVerdict
+from inference.formats.archived_parts import StoredHeatMap, StoredScores
+
+_Row = tuple[str, Amount | None, Amount | None, Annotated[str, one_of(tuple(AloneVerdict))], str]
 
 
-class SchemesAloneEvent(JournalEvent):
+@dataclass(frozen=True)
+class SchemesAlone(Event):
     """Schemes that were measured alone, beside what the model says."""
 
     kind = "model_alone"
-    rows: list[
-        Annotated[
-            tuple[str, Amount | None, Amount | None, Annotated[str, one_of(tuple(AloneVerdict))], str],
-            Field(strict=False),
-        ]
-    ]
+    rows: Sequence[Annotated[Alone, stored_as(_Row, Alone.as_row, Alone.of_row)]]
 
     @model_validator(mode="after")
     def _can_be_compared(self) -> Self:
-        for scheme, measured, modelled, verdict, _ in self.rows:
-            if verdict in (AloneVerdict.WITHIN, AloneVerdict.DISCREPANCY) and not (measured and modelled):
-                raise ValueError(f"{scheme[:80]!r} has been compared without two numbers of cycles")
+        for row in self.rows:
+            compared = row.verdict in (AloneVerdict.WITHIN, AloneVerdict.DISCREPANCY)
+            if compared and not (row.measured and row.modelled):
+                raise ValueError(f"{row.scheme[:80]!r} has been compared without two numbers of cycles")
         return self
 
 
-class MixesEvent(JournalEvent):
-    """How the model does on mixes of one length."""
+@dataclass(frozen=True)
+class MixesMeasured(Event):
+    """The model's agreement with mixes of one length, of which `planned` are measured in the end."""
 
     kind = "model_mixes"
     length: Count
     asked: Count
     settled: Count
-    planned: Count
-    scores: ScoresTold | None
+    scores: StoredScores | None
     slower: Count
     faster: Count
-    heat_map: DrawnTold | None
+    planned: Count
+    heat_map: StoredHeatMap | None
 
 
-class OrdersEvent(JournalEvent):
-    """How much the order of the instructions of a mix matters."""
+@dataclass(frozen=True)
+class OrdersMeasured(Event):
+    """The effect of the order of instructions on mixes of one length, of which there are `planned`."""
 
     kind = "model_orders"
     length: Count
     asked: Count
     samples: Count
-    planned: Count
     mean: Amount | None
     largest: Amount | None
     notable: Count
+    worst: Sequence[tuple[str, Amount, Amount]]
     share: Amount | None
-    worst: list[Annotated[tuple[str, Amount, Amount], Field(strict=False)]]
+    planned: Count

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from inference.core.event import Event
+from inference.core.events import ResultStored
 from inference.core.experiment import Experiment, OrderedExperiment
 from inference.core.mapping import PortMapping
 from inference.core.model_check import (
@@ -25,6 +27,7 @@ from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Checkpoint, Json, Measurer
 from inference.core.random_mixes import random_mixes
 from inference.core.tables import ExperimentTable
+from inference.features.judging.model_check.events import MixesMeasured, OrdersMeasured, SchemesAlone
 from inference.features.judging.model_check.orders_store import OrdersStore
 from inference.features.judging.model_check.request import CheckConfig, read_config
 from inference.figures.heatmap import heat_map
@@ -36,7 +39,6 @@ from inference.models import Machine, Run
 from inference.models import PortMapping as PortMappingRow
 from inference.models.scheme_search import MEASURABLE
 from inference.runs.errors import JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.measurer import opened
 from inference.runs.measurements import RunMeasurements
@@ -197,7 +199,9 @@ class _Check:
                 for each in orders:
                     tally.add(each, next(results))
                 if number % _EVERY == 0 or number == len(of_length):
-                    self._tell("model_orders", {**tally.summary.as_json(), "planned": len(of_length)})
+                    self._task.reporter.emit(
+                        OrdersMeasured(**tally.summary.as_json(), planned=len(of_length))
+                    )
             summaries.append(tally.summary)
         list(results)
         return summaries
@@ -238,20 +242,29 @@ class _Check:
             self._task.lease, self._machine.isa, identity, ORDERS, self._machine, repeat=number
         )
 
-    def _tell(self, kind: str, payload: Json) -> None:
-        self._task.reporter.tell(kind, payload)
-
     def _tell_alone(self, judged: Sequence[Alone]) -> None:
-        self._tell("model_alone", {"rows": [each.as_row() for each in judged]})
+        self._task.reporter.emit(SchemesAlone(judged))
 
     def _tell_mixes(self, tally: MixTally, planned: int) -> None:
-        drawn = heat_map(tally.measured, tally.modelled).as_json() if tally.measured else None
-        self._tell("model_mixes", {**tally.summary.as_json(), "planned": planned, "heat_map": drawn})
+        drawn = heat_map(tally.measured, tally.modelled) if tally.measured else None
+        so_far = tally.summary
+        self._task.reporter.emit(
+            MixesMeasured(
+                length=so_far.length,
+                asked=so_far.asked,
+                settled=so_far.settled,
+                scores=so_far.scores,
+                slower=so_far.slower,
+                faster=so_far.faster,
+                planned=planned,
+                heat_map=drawn,
+            )
+        )
 
 
 def _store(
     check: _Check, alone: Sequence[Alone], mixes: Sequence[MixSummary], orders: Sequence[OrderSummary]
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     counted = summary_of(alone)
     made = check.store.experiment_set
     assert made is not None, "something was measured"
@@ -268,4 +281,4 @@ def _store(
         "mixes": [each.as_json() for each in mixes],
         "orders": [each.as_json() for each in orders],
     }
-    return result, [("result", {"name": made.name, "experiment_set": made.pk, "url": result["url"]})]
+    return result, [ResultStored({"name": made.name, "experiment_set": made.pk, "url": result["url"]})]

@@ -8,10 +8,11 @@ from typing import Any
 
 from inference.core.model_check import Alone, AloneSummary, summary_of
 from inference.core.protocols import Json
+from inference.features.judging.model_check.events import MixesMeasured, OrdersMeasured, SchemesAlone
 from inference.formats.csv_cells import written
 from inference.models import PortMapping, Run, RunEvent
 
-KINDS = ("model_alone", "model_mixes", "model_orders")
+KINDS = (SchemesAlone.kind, MixesMeasured.kind, OrdersMeasured.kind)
 """The events that this takes in; see `inference.features.judging.model_check.job`."""
 
 
@@ -32,10 +33,10 @@ class ModelCheck:
 def model_check_of(run: Run) -> ModelCheck:
     """Everything told so far; what an attempt told again replaces what was told before (one query)."""
     alone: dict[str, Alone] = {}
-    lengths: dict[str, dict[int, Json]] = {"model_mixes": {}, "model_orders": {}}
+    lengths: dict[str, dict[int, Json]] = {MixesMeasured.kind: {}, OrdersMeasured.kind: {}}
     events = RunEvent.objects.filter(run=run, kind__in=KINDS).order_by("seq")
     for kind, payload in events.values_list("kind", "payload"):
-        if kind == "model_alone":
+        if kind == SchemesAlone.kind:
             alone |= {row[0]: Alone.of_row(row) for row in payload["rows"]}
         else:
             lengths[kind][payload["length"]] = payload

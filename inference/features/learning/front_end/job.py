@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from inference.core.events import Progress
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.isa.blocks.front_end import front_end_codes
-from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.front_end import FrontEndCode
 from inference.isa.timed_code import CodeReading, CodeTimer, TimedCode
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import Machine, MeasuredFrontEnd, Run
-from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
+from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import timing_codes
-from inference.runs.machines.described import read_machine
+from inference.runs.machines.described import read_block_machine
 from inference.runs.request import RunRequest
 from inference.storage.front_ends import store_front_end
 from inference.storage.names import free_name
@@ -38,9 +37,7 @@ class FrontEndConfig(RunRequest):
 def read_config(given: Json) -> FrontEndConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = FrontEndConfig.read(given)
-    machine = read_machine("", config.machine)
-    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
-        raise ConfigError(hindered)
+    machine = read_block_machine(config.machine)
     return config.model_copy(update={"isa": machine.isa.name})
 
 
@@ -60,14 +57,14 @@ class FrontEndJob:
         machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
         if machine is None:
             raise JobError("the machine that this run needs has been deleted")
-        task.reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [_STAGE]})
+        task.reporter.emit(PhaseStarted(_STAGE, 1, [_STAGE]))
         if machine.is_simulated:
             readings = _timed(task, front_end_codes(machine.isa.name, offsets=True), _simulated(machine))
             return partial(_store, task.run, machine, readings, {"simulated": machine.name})
         offsets = bool(machine.facts.get("offsets"))
         if not offsets:
             text = f"the agent of {machine.name} is too old for loops that begin anywhere in a cache line"
-            task.reporter.tell("log", {"level": "warning", "text": text})
+            task.reporter.emit(Log("warning", text))
         with timing_codes(task, machine) as (identity, timer):
             readings = _timed(task, front_end_codes(machine.isa.name, offsets=offsets), timer)
         return partial(_store, task.run, machine, readings, identity)
@@ -96,7 +93,7 @@ def _simulated(machine: Machine) -> SimulatedFrontEnd:
     return SimulatedFrontEnd.drawn(int(machine.facts.get("seed", 0)), machine.facts.get("noise", 0.0))
 
 
-def _store(run: Run, machine: Machine, readings: Readings, identity: Json) -> tuple[Json, Sequence[Entry]]:
+def _store(run: Run, machine: Machine, readings: Readings, identity: Json) -> tuple[Json, Sequence[Event]]:
     made = store_front_end(free_name(MeasuredFrontEnd, run.name), machine, readings, identity, run=run)
     settled = sum(reading.cycles is not None for _, reading in readings)
     result: Json = {
@@ -107,4 +104,4 @@ def _store(run: Run, machine: Machine, readings: Readings, identity: Json) -> tu
         "settled": settled,
     }
     text = f"{len(readings)} codes timed, {settled} of them settled"
-    return result, [("log", {"level": "info", "text": text}), ("result", result)]
+    return result, [Log("info", text), ResultStored(result)]

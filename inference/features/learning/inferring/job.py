@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 
 import numpy as np
 
 from inference.core.compiled_mark import is_compiled
+from inference.core.event import Event
+from inference.core.events import Log, ResultStored
+from inference.core.explain import ExplainSettings
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit, score
 from inference.core.pmevo.events import Snapshot
 from inference.core.predicting import PortMappingModel
-from inference.core.protocols import Event, Json
+from inference.core.protocols import Json
 from inference.core.residuals import Residuals
-from inference.features.learning.inferring.algorithms import ALGORITHMS, InferenceTask, Inferred
+from inference.features.learning.inferring.algorithms import (
+    ALGORITHMS,
+    AlgorithmSettings,
+    InferenceTask,
+    Inferred,
+)
 from inference.features.learning.inferring.core_facts import core_facts
 from inference.features.learning.inferring.loop_code import loop_code_of_run
 from inference.features.learning.inferring.request import InferConfig, read_config
 from inference.features.learning.inferring.subject import Subject, last_stages, open_subject, own_stages
 from inference.figures.heatmap import heat_map
 from inference.models import Machine, PortMapping, Run
-from inference.runs.journal import Entry
+from inference.runs.events import HeatMapDrawn
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.facts import documented_width
 from inference.runs.stages import Stages
@@ -42,7 +51,6 @@ from inference.storage.results import ComparedResult, compared_results, store_re
 from inference.storage.streaming import Chunk
 
 _PICTURE_EVERY = 2.0
-_SAMPLES = "most_samples"
 
 SAMPLES_OF_A_MACHINE = 11
 """As in §6.3. Its results are medians of passes that agree, so that more of them would tell little more."""
@@ -76,13 +84,13 @@ class InferJob:
         stages = Stages(
             task.reporter, own_stages(config), algorithm.stages(config.settings), last_stages(config)
         )
-        task.reporter.draw("snapshot", "heat_map", draw_heat_map, every=_PICTURE_EVERY)
+        task.reporter.draw(Snapshot, draw_heat_map, every=_PICTURE_EVERY)
         with open_subject(task, config, stages) as subject:
             begun = subject.begun or task.run.created
             question = InferenceTask(
                 subject.schemes,
                 _settings(config, subject),
-                config.known,
+                config.known.model_dump(),
                 subject.held_out,
                 config.seed,
                 core_facts(subject.machine, subject.schemes, begun),
@@ -129,31 +137,31 @@ def _undocumented(mapping: Mapping, subject: Subject) -> Iterator[str]:
         )
 
 
-def _settings(config: InferConfig, subject: Subject) -> Json:
+def _settings(config: InferConfig, subject: Subject) -> AlgorithmSettings:
     """The algorithm's settings, with what was measured or is documented of the machine."""
-    settings = {**config.settings, "ports": config.ports}
+    settings = config.settings
     if subject.bottleneck is not None:
-        settings["r_max"] = subject.bottleneck["r_max"]
-    machine = subject.machine
-    if machine is not None and machine.kind == Machine.Kind.AGENT and settings.get(_SAMPLES, 0) is None:
-        settings[_SAMPLES] = max(settings["samples"], SAMPLES_OF_A_MACHINE)
-    return settings
+        settings = replace(settings, r_max=subject.bottleneck["r_max"])
+    if not isinstance(settings, ExplainSettings) or settings.most_samples is not None:
+        return settings
+    if subject.machine is None or subject.machine.kind != Machine.Kind.AGENT:
+        return settings
+    return replace(settings, most_samples=max(settings.samples, SAMPLES_OF_A_MACHINE))
 
 
-def draw_heat_map(event: Event) -> Json:
-    """The `heat_map` event that a snapshot of a search becomes, with the errors by length and by scheme."""
-    assert isinstance(event, Snapshot)
+def draw_heat_map(event: Snapshot) -> HeatMapDrawn:
+    """A snapshot of a search as it is stored, with the errors by length and by scheme."""
     residuals = Residuals()
     residuals.add(event.table, np.arange(len(event.table)), event.measured, event.predicted)
     schemes = residuals.by_scheme
-    return {
-        "figure": heat_map(event.measured, event.predicted).as_json(),
-        "scores": score(event.measured, event.predicted).as_json(),
-        "on": event.on,
-        "lengths": lengths_json(residuals.by_length),
-        "worst": schemes_json(schemes[:WORST_SCHEMES]),
-        "schemes": len(schemes),
-    }
+    return HeatMapDrawn(
+        figure=heat_map(event.measured, event.predicted),
+        scores=score(event.measured, event.predicted),
+        on=event.on,
+        lengths=lengths_json(residuals.by_length),
+        worst=schemes_json(schemes[:WORST_SCHEMES]),
+        schemes=len(schemes),
+    )
 
 
 def _store(
@@ -165,7 +173,7 @@ def _store(
     front: Sequence[JudgedPoint],
     compared: Sequence[ComparedResult],
     report: Json,
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     """The mapping and its evaluation; the run's result tells what a script wants to know."""
     row = store_result(
         free_name(PortMapping, task.run.name),
@@ -192,16 +200,16 @@ def _store(
     store_front(row, front, inferred.mapping, subject.judged_on)
     if inferred.explained is not None:
         store_characterisations(row, inferred.explained.characterisations)
-    entries: list[Entry] = []
+    events: list[Event] = []
     if subject.held_out:
         evaluation = store_evaluation(row, subject.judged_on, Unit.CYCLES, judged)
         result["held_out"] = scores_of(evaluation)
         if subject.settled_share is not None:
             result["held_out"]["settled_share"] = round(subject.settled_share, 4)
-        entries.append(("log", {"level": "info", "text": summary_of(evaluation)}))
+        events.append(Log("info", summary_of(evaluation)))
     told = {key: result[key] for key in ("mapping", "name", "url", "held_out")}
     concluded = {key: value for key, value in inferred.told.items() if key != VERDICT}
-    return result, [*entries, ("result", {**told, **concluded})]
+    return result, [*events, ResultStored({**told, **concluded})]
 
 
 def _report(config: InferConfig, subject: Subject, inferred: Inferred, judged: Predictions) -> Json:

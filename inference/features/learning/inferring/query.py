@@ -6,12 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from inference.core.cegar.clashing import mnemonic
+from inference.core.cegar.events import (
+    Candidates,
+    CandidatesDecided,
+    ClashFound,
+    Ports,
+    SearchStanding,
+    Seeded,
+    Undecided,
+)
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
 from inference.models import ISA, FrontPoint, Run, RunEvent
 from inference.models import PortMapping as PortMappingRow
+from inference.runs.record_parts import RecordPart
 from inference.storage.errors import UnknownNameError
 from inference.storage.names import nearest_names
 
@@ -165,8 +175,10 @@ def name_without(run: Run, what: str, scheme: str) -> str:
 # What a search by counter-examples has told so far, folded from a run's journal; live or years later.
 
 
-_EVENTS = ("seeded", "ports", "candidates", "decision", "standing", "contradiction", "undecided")
-"""Of a search; see `inference.core.cegar.events`."""
+_EVENTS = [
+    event.kind
+    for event in (Seeded, Ports, Candidates, CandidatesDecided, SearchStanding, ClashFound, Undecided)
+]
 
 
 @dataclass
@@ -196,7 +208,7 @@ class CounterExample:
 
 
 @dataclass
-class SearchRecord:
+class SearchRecord(RecordPart):
     """Everything told of the search; `alone` are {experiment: cycles} measured before the first question."""
 
     alone: dict[str, float | None] = field(default_factory=dict)
@@ -220,12 +232,12 @@ class SearchRecord:
 
     def take(self, kind: str, payload: Json) -> None:
         """Fold one event in; what an attempt tells again changes nothing."""
-        if kind == "seeded":
+        if kind == Seeded.kind:
             self.alone[payload["experiment"]["text"]] = payload["cycles"]
             self.schemes |= dict.fromkeys(scheme for scheme, _ in payload["experiment"]["terms"])
-        elif kind == "ports":
+        elif kind == Ports.kind:
             self.ports, self.reason = payload["ports"], payload["reason"]
-        elif kind == "candidates":
+        elif kind == Candidates.kind:
             self.examples[payload["number"]] = CounterExample(
                 payload["number"],
                 Experiment.of(dict(payload["experiment"]["terms"])),
@@ -233,21 +245,16 @@ class SearchRecord:
                 payload["second_cycles"],
                 (payload["first"], payload["second"]),
             )
-        elif kind == "decision" and payload["number"] in self.examples:
+        elif kind == CandidatesDecided.kind and payload["number"] in self.examples:
             example = self.examples[payload["number"]]
             example.measured, example.survivor = payload["cycles"], payload["survivor"]
-        elif kind == "standing":
+        elif kind == SearchStanding.kind:
             self.standing = payload
-        elif kind == "contradiction" and payload not in self.clashes:
+        elif kind == ClashFound.kind and payload not in self.clashes:
             self.clashes.append(payload)
-        elif kind == "undecided":
+        elif kind == Undecided.kind:
             del self.undecided[payload["number"] - 1 :]  # a list begins anew when the search goes on
             self.undecided.append(payload)
-
-    def log_line(self, kind: str, payload: Json) -> str:
-        """None: the page shows all of it."""
-        del kind, payload
-        return ""
 
 
 def mapping_of(told: Json) -> PortMapping:

@@ -7,10 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
+from inference.core.events import Log
 from inference.core.explain import REASONS, NotCharacterised, SchemeFate
+from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
+from inference.core.pmevo.events import Cloud, Congruence, FrontImproved, Generation, Sweep
 from inference.core.protocols import Json
 from inference.features.learning.inferring.query import SearchRecord
 from inference.features.running.runs.record import RunRecord, thinned
+from inference.runs.record_parts import RecordPart
 
 # What an evolution and its re-fit have told so far, folded from a run's journal; live or years later.
 
@@ -19,7 +23,7 @@ CURVE_POINTS = 800
 
 
 @dataclass
-class EvolutionRecord:
+class EvolutionRecord(RecordPart):
     """Generations, populations, the sweeps of the re-fit, the front so far, and what filtering found.
 
     See `inference.core.pmevo.events`.
@@ -48,24 +52,24 @@ class EvolutionRecord:
 
     def take(self, kind: str, payload: Json) -> None:
         """Fold one event in."""
-        if kind == "generation":
+        if kind == Generation.kind:
             _add(self.generations, payload, kind)
-        elif kind == "cloud":
+        elif kind == Cloud.kind:
             _add(self.clouds, payload, "generation")
-        elif kind == "sweep":
+        elif kind == Sweep.kind:
             told = payload["start"], payload["sweep"]
             self.sweeps = [
                 each for each in self.sweeps if each["start"] != told[0] or each["sweep"] < told[1]
             ]
             self.sweeps.append(payload)
-        elif kind == "front":
+        elif kind == FrontImproved.kind:
             self.front = payload["points"]
-        elif kind == "congruence":
+        elif kind == Congruence.kind:
             self.congruence = payload
 
     def log_line(self, kind: str, payload: Json) -> str:
         """What filtering found."""
-        if kind != "congruence":
+        if kind != Congruence.kind:
             return ""
         return f"{payload['schemes']} schemes in {payload['classes']} classes of equal behaviour"
 
@@ -99,7 +103,7 @@ class SchemeOutcome:
 
 
 @dataclass
-class ExplainRecord:
+class ExplainRecord(RecordPart):
     """Everything told of the stages, see `inference.core.explain.events`; warnings come as `log`.
 
     `left`: schemes left after a stage; `excluded` and `verdicts`: {scheme: …}, the latter by run; `ports` are
@@ -123,30 +127,25 @@ class ExplainRecord:
 
     def take(self, kind: str, payload: Json) -> None:
         """Fold one event in; what an attempt tells again changes nothing."""
-        if kind == "funnel":
+        if kind == Funnel.kind:
             self.left[payload["stage"]] = payload["left"]
-        elif kind == "excluded":
+        elif kind == Excluded.kind:
             for scheme, reason, text in payload["schemes"]:
                 self.excluded[scheme] = SchemeOutcome(
                     scheme, payload["stage"], SchemeFate.EXCLUDED, reason, text
                 )
-        elif kind == "bottleneck":
+        elif kind == BottleneckFound.kind:
             self.bottleneck = payload
-        elif kind == "blocking":
+        elif kind == Blocked.kind:
             self.classes, self.ports = payload["classes"], tuple(payload["ports"])
-        elif kind == "verdicts":
+        elif kind == Verdicts.kind:
             for scheme, said, text in payload["schemes"]:
                 done = said == SchemeFate.CHARACTERISED
                 outcome, reason = (said, "") if done else (SchemeFate.EXCLUDED, said)
                 told = SchemeOutcome(scheme, LAST, outcome, reason, text)
                 self.verdicts.setdefault(scheme, {})[payload["run"]] = told
-        elif kind == "log" and payload["level"] == "warning":
+        elif kind == Log.kind and payload["level"] == "warning":
             self.warnings[payload["text"]] = None
-
-    def log_line(self, kind: str, payload: Json) -> str:
-        """None: the page shows all of it."""
-        del kind, payload
-        return ""
 
     def told(self, runs: int, *, over: bool) -> Iterator[SchemeOutcome]:
         """Every scheme of which something has been said, excluded ones first.

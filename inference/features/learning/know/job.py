@@ -10,6 +10,8 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 
 from inference.core.errors import KEEP, InterruptedRunError
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
 from inference.features.learning.know.query import PartOutcome, part_outcomes, parts_of
 from inference.features.learning.know.request import INFER, STAGES, KnowConfig, KnowStage, read_config
@@ -18,7 +20,6 @@ from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredC
 from inference.runs import lifecycle
 from inference.runs.child import RunProcesses
 from inference.runs.errors import ConfigError, JobError, RunNameTakenError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.parts import Parts
 from inference.storage.core_models import filled_in
@@ -62,7 +63,7 @@ def _do_parts(task: Task, machine: Machine, config: KnowConfig, parts: Parts) ->
         if stopped:
             refused[stage.name] = "stopped before its turn"
             continue
-        task.reporter.tell("phase", {"name": stage.name, "index": index, "labels": labels})
+        task.reporter.emit(PhaseStarted(stage.name, index, labels))
         try:
             submitted = partial(_submitted, task.run, machine, config, stage)
             part, stopped = _done(task, stage, parts, submitted, 60 * config.minutes * stage.ends_by)
@@ -128,10 +129,10 @@ def _fill_in(run: Run, machine: Machine) -> None:
 
 
 def _warn(task: Task, text: str) -> None:
-    task.reporter.tell("log", {"level": "warning", "text": text})
+    task.reporter.emit(Log("warning", text))
 
 
-def _store(run: Run, outcomes: Sequence[PartOutcome]) -> tuple[Json, Sequence[Entry]]:
+def _store(run: Run, outcomes: Sequence[PartOutcome]) -> tuple[Json, Sequence[Event]]:
     model = StoredCoreModel.objects.filter(run=run).first()
     mapping = None if model is None else model.mapping
     result: Json = {
@@ -142,4 +143,4 @@ def _store(run: Run, outcomes: Sequence[PartOutcome]) -> tuple[Json, Sequence[En
     }
     made = sum(bool(outcome.made) for outcome in outcomes)
     text = f"{made} of {len(outcomes)} parts are done"
-    return result, [("log", {"level": "info", "text": text}), ("result", result)]
+    return result, [Log("info", text), ResultStored(result)]

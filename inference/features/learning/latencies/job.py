@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from inference.agent.protocol import Settings
-from inference.core.events import Progress
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, Progress, ResultStored
 from inference.core.latency import (
     ChainMeasurer,
     ChainReading,
@@ -32,13 +32,12 @@ from inference.models import ISA, LatencySet, Machine, Run
 from inference.models.scheme_search import latency_schemes
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import MeasureBlocks, measuring_blocks
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import agent_board, chosen_schemes
 from inference.runs.request import RunRequest
-from inference.runs.selections import read_schemes
+from inference.runs.selections import Schemes
 from inference.storage.latencies import recorded_readings, store_latencies
 from inference.storage.names import free_name
 
@@ -57,7 +56,7 @@ class LatenciesConfig(RunRequest):
     machine: int | None = None
     recorded: int | None = None
     isa: str = ""
-    schemes: Any = "starter"
+    schemes: Schemes = "starter"
     scheme_filter: str = ""
 
 
@@ -75,7 +74,7 @@ def read_config(given: Json) -> LatenciesConfig:
             raise ConfigError(f"recorded: the set {row.name!r} is from before readings were kept")
     if hindered := obstacle_to_chains(machine.name, machine.isa.name):
         raise ConfigError(hindered)
-    return config.model_copy(update={"isa": machine.isa.name, "schemes": read_schemes(config.schemes)})
+    return config.model_copy(update={"isa": machine.isa.name})
 
 
 class LatenciesJob:
@@ -107,8 +106,7 @@ class LatenciesJob:
         return partial(_store, task.run, machine, found, identity)
 
     def _enter(self, task: Task, index: int) -> None:
-        told = {"name": _STAGES[index - 1], "index": index, "labels": list(_STAGES)}
-        task.reporter.tell("phase", told)
+        task.reporter.emit(PhaseStarted(_STAGES[index - 1], index, _STAGES))
 
 
 def _source(config: LatenciesConfig) -> tuple[Machine, LatencySet | None]:
@@ -213,7 +211,7 @@ def _simulated(machine: Machine) -> ChainMeasurer:
     )
 
 
-def _store(run: Run, machine: Machine, found: LatencyResult, identity: Json) -> tuple[Json, Sequence[Entry]]:
+def _store(run: Run, machine: Machine, found: LatencyResult, identity: Json) -> tuple[Json, Sequence[Event]]:
     made = store_latencies(free_name(LatencySet, run.name), machine, found, identity, run=run)
     result: Json = {
         "latency_set": made.pk,
@@ -225,4 +223,4 @@ def _store(run: Run, machine: Machine, found: LatencyResult, identity: Json) -> 
         "bounds": found.bounded,
     }
     text = f"{len(found.pairs)} pairs of operands, {found.isolated} isolated, bounds for {found.bounded}"
-    return result, [("log", {"level": "info", "text": text}), ("result", result)]
+    return result, [Log("info", text), ResultStored(result)]

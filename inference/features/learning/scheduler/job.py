@@ -24,7 +24,8 @@ from inference.core.core_model.scheduler_inference import (
     MeasuredBody,
     infer_core_scheduler,
 )
-from inference.core.events import Progress
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, Progress, ResultStored
 from inference.core.experiment import Experiment, Measured
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
@@ -41,13 +42,12 @@ from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run, StoredCoreModel
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import opened, suited_options, within_reach
 from inference.runs.measurements import RunMeasurements
-from inference.runs.request import DEFAULT_SEED, SEED_LIMIT, RunRequest
+from inference.runs.request import DEFAULT_SEED, RunRequest, Seed
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.core_models import core_model_of
 from inference.storage.rows import ids_of_schemes, load_measurements
@@ -72,7 +72,7 @@ class SchedulerConfig(RunRequest):
     experiment_set: int | None = None
     isa: str = ""
     seconds: Annotated[int, Field(ge=LEAST_SECONDS, le=MOST_SECONDS)] = SECONDS
-    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    seed: Seed = DEFAULT_SEED
 
 
 def read_config(given: Json) -> SchedulerConfig:
@@ -144,7 +144,7 @@ def _results(task: Task, config: SchedulerConfig, kinds: Kinds) -> tuple[str, Re
 
 def _tell_phase(task: Task, stage: str) -> None:
     index = _STAGES.index(stage) + 1
-    task.reporter.tell("phase", {"name": stage, "index": index, "labels": [*_STAGES]})
+    task.reporter.emit(PhaseStarted(stage, index, [*_STAGES]))
 
 
 def _measured(task: Task, machine: Machine, kinds: Kinds) -> Results:
@@ -152,7 +152,7 @@ def _measured(task: Task, machine: Machine, kinds: Kinds) -> Results:
         return []
 
     def log(text: str, level: str) -> None:
-        task.reporter.tell("log", {"level": level, "text": text})
+        task.reporter.emit(Log(level, text))
 
     ids = sorted(ids_of_schemes(machine.isa_id, kinds).values())
     with opened(task, machine, ids) as (measurer, schemes):
@@ -248,12 +248,12 @@ def _inferred(
             reporter.emit(Progress(_SEARCH, done, config.seconds, rate, "policies", left))
         if reporter.due("closest", _TELL_EVERY):
             text = f"{tried} policies simulated; the closest is {error:.1%} off"
-            task.reporter.tell("log", {"level": "info", "text": text})
+            task.reporter.emit(Log("info", text))
 
     return infer_core_scheduler(model, bodies, kinds, pulse, progress, config.seed, blocks)
 
 
-def _store(pk: int, record: Json) -> tuple[Json, Sequence[Entry]]:
+def _store(pk: int, record: Json) -> tuple[Json, Sequence[Event]]:
     row = StoredCoreModel.objects.select_for_update().filter(pk=pk).first()
     if row is None:
         raise JobError("the core model that this run is about has been deleted")
@@ -267,4 +267,4 @@ def _store(pk: int, record: Json) -> tuple[Json, Sequence[Entry]]:
         "found": record["scheduler"] is not None,
         "experiments": len(record["experiments"]),
     }
-    return result, [("log", {"level": "info", "text": summary(record)}), ("result", result)]
+    return result, [Log("info", summary(record)), ResultStored(result)]

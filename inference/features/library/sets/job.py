@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import Field
 
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
 from inference.features.library.sets.comparing import (
     SetReport,
@@ -28,9 +30,8 @@ from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, Run
 from inference.runs.described_rows import is_id
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest, chosen
+from inference.runs.request import OneOf, RunRequest
 from inference.storage.names import free_name, free_or_refuse
 from inference.storage.set_summary import rows_of
 
@@ -56,8 +57,8 @@ class MergedSets(RunRequest):
     sets: list[int] = []
     name: str = ""
     note: str = ""
-    conflicts: Annotated[str, AfterValidator(partial(chosen, tuple(Conflicts)))] = Conflicts.FIRST.value
-    tolerance: float = TOLERANCE
+    conflicts: Annotated[str, OneOf(Conflicts)] = Conflicts.FIRST.value
+    tolerance: Annotated[float, Field(ge=0, le=1000)] = TOLERANCE
 
 
 class CompareSetsJob:
@@ -82,7 +83,7 @@ class CompareSetsJob:
 
 def _keep(
     first: ExperimentSet, second: ExperimentSet, rows: list[Json], report: SetReport
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     store_comparison(first, second, rows, report)
     share = report.share(5.0)
     result: Json = {
@@ -93,7 +94,7 @@ def _keep(
     }
     told = "nothing in common" if share is None else f"{share:.1f} % within 5 % of each other"
     text = f"{report.n:,} experiments in both: {told}"
-    return result, [("log", {"level": "info", "text": text}), ("result", result)]
+    return result, [Log("info", text), ResultStored(result)]
 
 
 class MergeSetsJob:
@@ -114,16 +115,16 @@ class MergeSetsJob:
         """Decide which measurements the new set gets; they are stored when the run is finished."""
         config = task.run.config
         labels = ["Look at every measurement", "Store the new set"]
-        task.reporter.tell("phase", {"name": "look", "index": 1, "labels": labels})
+        task.reporter.emit(PhaseStarted("look", 1, labels))
         merging = plan_merging(_existing(config["sets"]), Conflicts(config["conflicts"]), config["tolerance"])
         task.reporter.pulse()
         text = said_of(Conflicts(config["conflicts"]), merging)
-        task.reporter.tell("log", {"level": "info", "text": text})
-        task.reporter.tell("phase", {"name": "store", "index": 2, "labels": labels})
+        task.reporter.emit(Log("info", text))
+        task.reporter.emit(PhaseStarted("store", 2, labels))
         return partial(_merge, task.run, merging)
 
 
-def _merge(run: Run, merging: Merging) -> tuple[Json, Sequence[Entry]]:
+def _merge(run: Run, merging: Merging) -> tuple[Json, Sequence[Event]]:
     config = run.config
     sets = _existing(config["sets"])
     name = config["name"] or free_name(ExperimentSet, " and ".join(each.name for each in sets[:3])[:180])
@@ -138,7 +139,7 @@ def _merge(run: Run, merging: Merging) -> tuple[Json, Sequence[Entry]]:
     )
     result: Json = {"experiment_set": made.pk, "name": made.name, "rows": made.measurements.count()}
     text = f"{result['rows']:,} measurements stored as {made.name}"
-    return result, [("log", {"level": "info", "text": text}), ("result", result)]
+    return result, [Log("info", text), ResultStored(result)]
 
 
 def _sets(ids: Sequence[int]) -> list[ExperimentSet]:

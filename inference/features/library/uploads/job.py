@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from inference.core.events import Progress
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.choices import FileChoices, preview_as, read_upload
 from inference.features.library.uploads.preview import MODELS
@@ -16,7 +17,6 @@ from inference.formats.errors import ExchangeError
 from inference.formats.run_archive.reading import RunArchive, is_archive, read_archive
 from inference.models import ExperimentSet, Run, Upload
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.storage.importing import Preview, commit
 from inference.storage.names import by_name
@@ -66,12 +66,12 @@ class ImportJob:
         if is_archive(bytes(upload.content)):
             return import_archive(task, upload, discard_upload)
         labels = [f"Read {upload.file_name}", "Store all of it"]
-        task.reporter.tell("phase", {"name": "read", "index": 1, "labels": labels})
+        task.reporter.emit(PhaseStarted("read", 1, labels))
         seen = _seen(asked, upload, asked.microarchitecture or "")
         besides = [_seen(asked, upload, other) for other in asked.others or ()]
         task.reporter.pulse()
-        task.reporter.tell("log", {"level": "info", "text": _told_of(seen)})
-        task.reporter.tell("phase", {"name": "store", "index": 2, "labels": labels})
+        task.reporter.emit(Log("info", _told_of(seen)))
+        task.reporter.emit(PhaseStarted("store", 2, labels))
         for each in (seen, *besides):
             _store_ahead(task, each)
         return partial(_store, task, seen, besides, upload)
@@ -99,10 +99,8 @@ def _store_ahead(task: Task, seen: Preview) -> None:
 
     def told(done: int) -> None:
         rate = done / max(time.monotonic() - began, 1e-3)
-        task.reporter.tell(
-            "progress",
-            Progress("store", done, total, round(rate), "experiments", (total - done) / rate).payload(),
-        )
+        left = (total - done) / rate
+        task.reporter.emit(Progress("store", done, total, round(rate), "experiments", left))
         task.reporter.pulse()
 
     store_ahead(seen.isa, seen.parsed.measured, told)
@@ -122,7 +120,7 @@ def _told_of(seen: Preview) -> str:
 
 def _store(
     task: Task, seen: Preview, besides: Sequence[Preview], upload: Upload
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     discard_upload(upload)
     note = task.run.config["note"]
     made = commit(seen, task.run.config["name"] or seen.name, note=note, run=task.run)
@@ -132,8 +130,8 @@ def _store(
     kind = next(kind for kind, model in MODELS.items() if isinstance(made.row, model))
     result: Json = {kind: made.row.pk, "name": made.row.name, "rows": made.rows}
     told = [f"{made.rows} rows imported", *(f"{each.row.name}: {each.rows} rows" for each in others)]
-    logs: list[Entry] = [("log", {"level": "info", "text": text}) for text in told]
-    return result, [*logs, ("result", result)]
+    logs: list[Event] = [Log("info", text) for text in told]
+    return result, [*logs, ResultStored(result)]
 
 
 def import_archive(task: Task, upload: Upload, discard: Callable[[Upload], None]) -> Store:
@@ -147,7 +145,7 @@ def import_archive(task: Task, upload: Upload, discard: Callable[[Upload], None]
 
 def _store_archive(
     task: Task, archive: RunArchive, upload: Upload, discard: Callable[[Upload], None]
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     discard(upload)
     config, user = task.run.config, task.run.created_by
     try:
@@ -156,4 +154,4 @@ def _store_archive(
         raise JobError(f"nothing was imported: {error}") from error
     result: Json = {"imported_run": made.pk, "name": made.name, "rows": archive.rows}
     text = f"run {made.name!r} with {len(archive.events)} events and {archive.rows} measurements"
-    return result, [("log", {"level": "info", "text": text}), ("result", result)]
+    return result, [Log("info", text), ResultStored(result)]

@@ -10,9 +10,10 @@ from datetime import datetime
 from typing import Any
 
 from inference.figures.noise import NoiseReading
-from inference.measuring.drift import EVENT, DriftVerdict
+from inference.measuring.drift import DriftVerdict
 from inference.models import ExperimentSet, Machine, Measurement, RunEvent
 from inference.models.run import runs_on
+from inference.runs.events import DriftChecked
 from inference.storage.set_summary import kept_summary, summarise
 
 GOOD_NOISE, MOST_NOISE = 0.01, 0.04
@@ -104,7 +105,9 @@ def known_answers(machine: Machine) -> list[KnownAnswer]:
 def drift_rounds(machine: Machine, since: datetime) -> list[DriftRound]:
     """The last rounds of drift checks, newest first (two queries)."""
     runs = dict(runs_on(machine).values_list("pk", "name")[:_RUNS])
-    events = RunEvent.objects.filter(run__in=list(runs), kind=EVENT, at__gte=since).order_by("-at")
+    events = RunEvent.objects.filter(run__in=list(runs), kind=DriftChecked.kind, at__gte=since).order_by(
+        "-at"
+    )
     rows = events.values_list("at", "run_id", "payload")[:_ROUNDS]
     return [_round(at, run, runs[run], payload) for at, run, payload in rows]
 

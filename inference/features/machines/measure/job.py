@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from inference.core.errors import KEEP, InterruptedRunError, UnknownSchemeError
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.experiment import Measured
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
@@ -29,13 +31,13 @@ from inference.measuring.padding import padding_of
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.limits import MOST_MIXES
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
 from inference.runs.measurements import RunMeasurements
-from inference.runs.request import DEFAULT_SEED, MOST_MIXES, SEED_LIMIT, RunRequest, chosen
-from inference.runs.selections import read_schemes
+from inference.runs.request import DEFAULT_SEED, OneOf, RunRequest, Seed
+from inference.runs.selections import Schemes
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.rows import load_measurements
 
@@ -52,7 +54,7 @@ _PURPOSE = "measurements"
 class MeasureConfig(RunRequest):
     """What is measured where.
 
-    `machine`: id. `schemes` is one of `selections.SELECTIONS` or a list of scheme ids, `scheme_filter` the
+    `machine`: id. `schemes` is a selection by word or a list of scheme ids, `scheme_filter` the
     search text that those ids came from. `plan` is one of `PLANS`; with "mixes", `mixes` of them with
     `length` instructions each, chosen by `seed`; with "listed", `experiments` as texts, each measured
     `repeats` times, and `schemes` are those that occur in them. `unroll`, `breaking` and `values` say how
@@ -62,17 +64,17 @@ class MeasureConfig(RunRequest):
     noun = "a measuring run"
     machine: int
     isa: str = ""
-    schemes: Any = "starter"
+    schemes: Schemes = "starter"
     scheme_filter: str = ""
-    plan: Annotated[str, AfterValidator(partial(chosen, PLANS))] = "pairs"
+    plan: Annotated[str, OneOf(PLANS)] = "pairs"
     mixes: Annotated[int, Field(ge=1, le=MOST_MIXES)] = DEFAULT_MIXES
     length: Annotated[int, Field(ge=1, le=MOST_INSTRUCTIONS)] = MIX_LENGTH
-    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    seed: Seed = DEFAULT_SEED
     experiments: list[str] = []
     repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
     unroll: Annotated[int, Field(ge=FEWEST, le=MOST)] = DEFAULTS.instructions
     breaking: bool = DEFAULTS.breaking
-    values: Annotated[str, AfterValidator(partial(chosen, tuple(VALUES)))] = DEFAULTS.values
+    values: Annotated[str, OneOf(VALUES)] = DEFAULTS.values
 
     @property
     def options(self) -> Options:
@@ -88,15 +90,13 @@ class MeasureConfig(RunRequest):
 def read_config(given: Json) -> MeasureConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = MeasureConfig.read(given)
-    machine = read_machine("", config.machine)
-    if config.isa not in ("", machine.isa.name):
-        raise ConfigError(f"isa is {config.isa!r}, but the machine is for {machine.isa.name!r}")
+    machine = read_machine("", config.machine, config.isa)
     if config.plan != LISTED:
         if config.experiments:
             raise ConfigError(f"experiments go with the plan {LISTED!r}, not with {config.plan!r}")
         if config.repeats > 1:
             raise ConfigError(f"repeats go with the plan {LISTED!r}, not with {config.plan!r}")
-        found: Json = {"schemes": read_schemes(config.schemes)}
+        found: Json = {}
     else:
         experiments = read_listed(machine.isa, config.experiments)
         schemes = ids_of_schemes(machine.isa, experiments)
@@ -125,7 +125,7 @@ class MeasureJob:
         if machine is None:
             raise JobError("the machine that this run needs has been deleted")
         label = f"Measure on {machine.name}"
-        task.reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [label]})
+        task.reporter.emit(PhaseStarted(_STAGE, 1, [label]))
         with _opened(task, config, machine) as (measurer, schemes):
             cached, store = _remembered(task, machine, measurer)
             asked = effort(machine, len(schemes), config.plan, config.given).experiments
@@ -139,7 +139,7 @@ class MeasureJob:
                 if error.wanted != KEEP or store.experiment_set is None:
                     raise
                 results = load_measurements(store.experiment_set)
-                task.reporter.tell("log", {"level": "info", "text": "stopped; what was measured is kept"})
+                task.reporter.emit(Log("info", "stopped; what was measured is kept"))
         if store.experiment_set is None:
             raise JobError("there was nothing to measure")
         return partial(_store, store.experiment_set, results)
@@ -164,7 +164,7 @@ def _opened(task: Task, config: MeasureConfig, machine: Machine) -> Iterator[tup
     """Who measures, and the schemes that can be measured there."""
 
     def log(text: str, level: str) -> None:
-        task.reporter.tell("log", {"level": level, "text": text})
+        task.reporter.emit(Log(level, text))
 
     with opened(task, machine, config.schemes, config.options) as (measurer, chosen):
         able = chosen
@@ -217,7 +217,7 @@ def _among_padding(told: ProgressMeasurer, schemes: Sequence[str], config: Measu
     return [*results, *told.measure(asked)]
 
 
-def _store(made: ExperimentSet, results: Sequence[Measured]) -> tuple[Json, Sequence[Entry]]:
+def _store(made: ExperimentSet, results: Sequence[Measured]) -> tuple[Json, Sequence[Event]]:
     settled = sum(result.usable for result in results)
     result: Json = {
         "experiment_set": made.pk,
@@ -228,4 +228,4 @@ def _store(made: ExperimentSet, results: Sequence[Measured]) -> tuple[Json, Sequ
         "settled_share": round(settled_share(results), 4),
     }
     text = f"{len(results)} experiments measured, {settled} of them usable"
-    return result, [("log", {"level": "info", "text": text}), ("result", result)]
+    return result, [Log("info", text), ResultStored(result)]

@@ -15,6 +15,7 @@ from django.db import transaction
 from pydantic import BaseModel, ConfigDict
 
 from inference.core.errors import InvalidInputError
+from inference.core.events import ResultStored
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import archived_kinds, presentation_of
@@ -78,7 +79,9 @@ def _store_events(run: Run, events: tuple[EventTold, ...], numbers: Numbers) -> 
             run=run,
             seq=event.seq,
             kind=event.kind,
-            payload=renumbered_result(event.payload, numbers) if event.kind == "result" else event.payload,
+            payload=renumbered_result(event.payload, numbers)
+            if event.kind == ResultStored.kind
+            else event.payload,
         )
         for event in events
     ]

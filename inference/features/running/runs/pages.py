@@ -38,6 +38,7 @@ from inference.models import ExperimentSet, Run, Upload
 from inference.models.upload import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import RunsError, RunStateError
+from inference.runs.events import HeatMapDrawn
 from inference.runs.kinds import RUN_KINDS, label_of
 from inference.runs.leases import busy_seconds
 from inference.runs.versions import versions
@@ -171,7 +172,7 @@ def judged_on(found: Run, payload: Json) -> str:
 def run_heat_map(request: HttpRequest, pk: int) -> HttpResponse:
     """The newest heat map of a run as JSON: {"figure", "scores", "on", "lengths"}, or null."""
     found = get_object_or_404(Run, pk=pk)
-    event = found.events.filter(kind="heat_map").exclude(payload={}).order_by("-seq").first()
+    event = found.events.filter(kind=HeatMapDrawn.kind).exclude(payload={}).order_by("-seq").first()
     return JsonResponse(drawn(found, event.payload) if event else None, safe=False)
 
 

@@ -11,8 +11,19 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from inference.core.events import (
+    ExperimentsCounted,
+    Log,
+    PhaseStarted,
+    Progress,
+    ResultStored,
+    StateChanged,
+    WaitChanged,
+)
+from inference.core.pmevo.events import Cloud, Generation
 from inference.core.protocols import Json
 from inference.models import Run
+from inference.runs.events import HeatMapDrawn
 from inference.runs.journal import events_since
 from inference.runs.leases import busy_seconds
 from inference.runs.record_parts import RecordPart, empty_parts
@@ -26,7 +37,7 @@ REMEMBERED_RUNS, REMEMBERED_EVENTS = 128, 1000
 AT_HAND = 4
 """Whole journals kept, pictures included: what a page shows and its pictures are made one after the other."""
 
-_ONLY_LAST = ("generation", "cloud")
+_ONLY_LAST = (Generation.kind, Cloud.kind)
 """Kinds of events of which pictures show all, and words the newest."""
 
 PHASE_STATES = {"done": "done", "running": "current", "queued": "current"}
@@ -77,7 +88,6 @@ class RunRecord:
     heat_map: Json = field(default_factory=dict)
     result: Json = field(default_factory=dict)
     log: list[Json] = field(default_factory=list)
-    blocks: dict[int, Json] = field(default_factory=dict)
     parts: dict[str, RecordPart] = field(default_factory=empty_parts)
 
     @property
@@ -90,23 +100,21 @@ class RunRecord:
         """Fold one event in."""
         kind, payload, at = event["kind"], event["payload"], datetime.fromisoformat(event["at"])
         self.seq = event["seq"]
-        if kind == "phase":
+        if kind == PhaseStarted.kind:
             self._enter(payload, at)
             self._log(at, f"stage {payload['index']} of {len(self.phases)}: {self.stage}")
-        elif kind == "log":
+        elif kind == Log.kind:
             self.log.append({"at": at, **payload})
-        elif kind == "waiting":
+        elif kind == WaitChanged.kind:
             self.waiting = payload["text"]
-        elif kind == "state":
+        elif kind == StateChanged.kind:
             self._change_state(payload, at)
-        elif kind == "result":
+        elif kind == ResultStored.kind:
             self.result = payload
             named = f"result: {payload['name']}" if "name" in payload else "result"  # old questions had none
             self._log(at, named, result=True)
-        elif kind in ("progress", "experiments", "heat_map"):
+        elif kind in (Progress.kind, ExperimentsCounted.kind, HeatMapDrawn.kind):
             setattr(self, kind, payload)
-        elif kind == "block":
-            self.blocks[payload["index"]] = payload
         for part in self.parts.values():
             part.take(kind, payload)
             if line := part.log_line(kind, payload):
@@ -218,7 +226,7 @@ def without_pictures(events: Sequence[Json]) -> list[Json]:
     last = {event["kind"]: event["seq"] for event in events}
     return [
         {**event, "payload": {name: told for name, told in event["payload"].items() if name != "figure"}}
-        if event["kind"] == "heat_map"
+        if event["kind"] == HeatMapDrawn.kind
         else event
         for event in events
         if event["kind"] not in _ONLY_LAST or event["seq"] == last[event["kind"]]

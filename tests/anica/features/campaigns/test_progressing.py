@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from anica_app.core.search.events import Counted
-from anica_app.core.search.findings import CampaignCounters
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.progressing import Progressing
 from inference.core.protocols import Checkpoint
@@ -19,8 +18,6 @@ class Saves:
 
     def emit(self, event: object) -> None: ...
 
-    def tell(self, kind: str, payload: object) -> None: ...
-
     def save(self, checkpoint: Checkpoint) -> None:
         self.saved.append(checkpoint)
 
@@ -30,8 +27,7 @@ def test_time_that_a_wave_has_taken_is_kept_before_the_wave_is_over():
     reporter = Saves()
     keeper = SimpleNamespace(last=last)
     progressing = Progressing(reporter, Termination(minutes=10), keeper, flush=lambda: None)  # type: ignore[arg-type]
-    counters = CampaignCounters(seconds=170.0)
-    progressing.emit(Counted(counters, discoveries=0, standing=0, generalising=3, rate=1.0, failures={}))
+    progressing.emit(Counted(seconds=170.0, discoveries=0, standing=0, generalising=3, rate=1.0, failures={}))
     (saved,) = reporter.saved
     assert saved.meta == {"counters": {"rounds": 3, "seconds": 170.0}, "pending": [1]}
     assert last.meta["counters"]["seconds"] == 20.0

@@ -12,6 +12,7 @@ from inference.core import events
 from inference.core.errors import InterruptedRunError
 from inference.core.experiment import Experiment
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
+from inference.core.pmevo.events import Snapshot
 from inference.core.throughput import inverse_throughput
 from inference.measuring.simulated import SimulatedProcessor
 from tests.core.pmevo.refit.small import SCHEMES, SETTINGS, TRUTH
@@ -112,7 +113,7 @@ def test_sweeps_and_the_front_are_told(answer: PMEvoResult) -> None:
     assert [sweep["sweep"] for sweep in sweeps] == list(range(1, len(sweeps) + 1))
     fronts = [event.payload()["points"] for event in listener.events if event.kind == "front"]
     assert fronts[-1] == sorted(fronts[-1], key=lambda point: (point["error"], point["volume"]))
-    assert listener.kinds()[-1] == "snapshot"
+    assert isinstance(listener.events[-1], Snapshot)
 
 
 def test_many_ports_are_no_obstacle() -> None:

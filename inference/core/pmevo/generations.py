@@ -47,9 +47,9 @@ class GenerationTeller:
     def show(self, state: Evolved, *, now: bool = False) -> None:
         """The whole population, at most every two seconds unless `now`."""
         pace = self._judge.pace
-        if state.generation != self._shown and (pace.due("cloud", SHOW_EVERY) or now):
+        if state.generation != self._shown and (pace.due(Cloud.kind, SHOW_EVERY) or now):
             self._shown = state.generation
-            pace.emit(Cloud(state.generation, state.errors, state.volumes))
+            pace.emit(Cloud.of(state.generation, state.errors, state.volumes))
 
     def _tell(self, generation: int, told: list[float]) -> None:
         pace = self._judge.pace

@@ -10,8 +10,10 @@ from typing import Annotated, Any
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.urls import reverse
-from pydantic import AfterValidator
+from pydantic import JsonValue
 
+from inference.core.event import Event
+from inference.core.events import ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.choices import LEAVE_OUT, FileChoices, preview_as, read_upload
 from inference.features.library.uploads.preview import as_json
@@ -25,10 +27,9 @@ from inference.formats.parsing import ParsedFile
 from inference.formats.side_files import name_list_of, rejects_of
 from inference.models import PortMapping, Run, Upload
 from inference.runs.errors import JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.lifecycle import submit, unused_name
-from inference.runs.request import chosen
+from inference.runs.request import OneOf
 from inference.storage.importing import Preview
 from inference.storage.names import NAME_LIMIT, by_name
 from inference.storage.resource_mappings import load_model
@@ -47,10 +48,10 @@ class ReadConfig(FileChoices):
     """
 
     noun = "the reading of a file"
-    unit: Annotated[str, AfterValidator(partial(chosen, (GUESSED, *FileUnit)))] = GUESSED
+    unit: Annotated[str, OneOf((GUESSED, *FileUnit))] = GUESSED
     take_nearest: bool = False
     ports: str = ""
-    options: dict[str, Any] = {}
+    options: dict[str, JsonValue] = {}
 
 
 class ReadJob:
@@ -169,8 +170,8 @@ def _readable_by(read: Callable[[bytes, str], object]) -> list[Json]:
     return found
 
 
-def _store(run: Run, upload: Upload, preview: Json, parsed: bytes | None) -> tuple[Json, Sequence[Entry]]:
+def _store(run: Run, upload: Upload, preview: Json, parsed: bytes | None) -> tuple[Json, Sequence[Event]]:
     """Keep what was found, unless the file is being read in another way or has gone meanwhile."""
     Upload.objects.filter(pk=upload.pk, reading=run).update(preview=preview, parsed=parsed)
     result: Json = {"upload": upload.pk, "name": upload.file_name}
-    return result, [("result", result)]
+    return result, [ResultStored(result)]

@@ -1,0 +1,22 @@
+"""The events of a question to predictors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inference.core.event import Event
+from inference.core.protocols import Json
+
+
+@dataclass(frozen=True)
+class PredictorAnswered(Event):
+    """A predictor, by its id, has answered for all blocks, or `error` says why it has not.
+
+    `answers`: as `sample_document` writes them.
+    """
+
+    kind = "answers"
+    predictor: int
+    name: str
+    error: str
+    answers: Json

@@ -35,8 +35,8 @@ from inference.core.experiment import Experiment
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.breeding import Evolved
+from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.fitness import FitnessGate
-from inference.core.pmevo.islands import evolve
 from inference.core.pmevo.packing import packed_evolved
 from inference.core.pmevo.plan import ceiling
 from inference.core.pmevo.settings import PRESETS

@@ -36,8 +36,9 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoSettings
+from inference.core.pmevo.breeding import Evolved
+from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.fitness import FitnessGate
-from inference.core.pmevo.islands import Evolved, evolve
 from inference.core.random_mixes import random_mixes
 from inference.measuring.simulated import SimulatedProcessor
 from inference.predictors.kinds import KINDS

@@ -1,4 +1,4 @@
-"""Schemes and operands for blocks in which instructions read what others write (`domain.dependencies`)."""
+"""Schemes and operands for blocks in which instructions read what others write."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from anica_app.core.domain.dependencies import Dependency, SchemeUse, of_kind
 from anica_app.core.domain.space import Bits, SchemeSpace
 from inference.isa.operand_facet import ChoiceError
 from inference.isa.operand_slots import OperandPlace
-
-# Schemes between which dependencies are possible.
-
 
 _KEPT = 1 << 10
 
@@ -57,9 +54,6 @@ class LinkedSchemes:
 
 def _bits(units: Iterator[int]) -> Bits:
     return sum(1 << number for number, some in enumerate(units) if some)
-
-
-# Registers that carry dependencies.
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from inference.core import cegar
 from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Unexplained
 from inference.core.errors import InsufficientDataError
-from inference.core.explain.problem import BlockingAnswer, BlockingQuestion, LeftOut
+from inference.core.explain.blocking_question import BlockingAnswer, BlockingQuestion, LeftOut
 from inference.core.protocols import Measurer, Reporter
 
 LIMIT_WITH_IMPROPER = 8_000_000

@@ -15,7 +15,7 @@ from inference.core.pmevo.climb import climbed
 from inference.core.pmevo.congruence import congruent_schemes
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.population import children, chosen, packed, random_population, unpacked
-from inference.core.pmevo.refit.front import Prices
+from inference.core.pmevo.refit.objective import Prices
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from inference.web.api.bodies import MORE_VALUES, MOST_VALUES
 from inference.web.api.errors import LONGEST_TEXT
+from inference.web.api.site import MORE_VALUES, MOST_VALUES
 from inference.web.validation import MOST_FLAWS
 from tests.api.test_errors import WITH_BODY, is_problem
 from tests.api.test_operations import filled

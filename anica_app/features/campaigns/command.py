@@ -11,7 +11,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from anica_app.core.domain.wording import in_one_line
 from anica_app.core.search.events import Counted
-from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS
+from anica_app.features.campaigns.presets import PRESETS
+from anica_app.features.campaigns.request import DEFAULT_MINUTES
 from anica_app.features.families.shell import (
     add_against_options,
     check_against_options,

@@ -10,8 +10,9 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
+from anica_app.features.campaigns.presets import PRESETS
 from anica_app.features.campaigns.query import plan_of
-from anica_app.features.campaigns.request import MOST_PREDICTORS, PRESETS, read_config
+from anica_app.features.campaigns.request import MOST_PREDICTORS, read_config
 from anica_app.models import Campaign
 from anica_app.storage.descriptions import GROUPS, FreshBlocks
 from inference.core.protocols import Json

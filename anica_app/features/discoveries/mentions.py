@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from anica_app.core.domain.wording import Mention, mention_of
+from anica_app.core.domain.mention import Mention, mention_of
 from anica_app.core.errors import AnicaError
 from anica_app.models import Discovery
 from inference.isa.blocks import BlockError, BlockName, isa_beside, schemes_of_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.cegar.alternatives import MOST_COPIES, Alternatives, Pool, Settled, matched
+from inference.core.cegar.alternatives import MOST_COPIES, Alternatives, Settled, matched
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import (
     Candidates,
@@ -11,6 +11,7 @@ from inference.core.cegar.events import (
     Survivor,
     Undecided,
 )
+from inference.core.cegar.pool import Pool
 from inference.core.cegar.problem import (
     Alternative,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
+from inference.core.cegar.answers import AnsweredOnce
 from inference.core.cegar.deadline import Deadline
 from inference.core.cegar.encoding_choice import questions
 from inference.core.cegar.encodings import Questions
@@ -16,7 +17,7 @@ from inference.core.cegar.problem import (
     Clash,
     Unexplained,
 )
-from inference.core.cegar.readings import AnsweredOnce, Readings
+from inference.core.cegar.readings import Readings
 from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
 from inference.core.cegar.shape import Observation, Shape
 from inference.core.cegar.solving import SolverLimitError

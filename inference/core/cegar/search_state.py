@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from inference.core.cegar.answers import as_json, from_json
 from inference.core.cegar.problem import CegarProblem
-from inference.core.cegar.readings import as_json, from_json
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Measured
 from inference.core.protocols import Checkpoint, Json

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Set
 from dataclasses import replace
 
+from inference.core.cegar.answers import AnsweredOnce
 from inference.core.cegar.problem import Hidden
-from inference.core.cegar.readings import AnsweredOnce, Readings
+from inference.core.cegar.readings import Readings
 from inference.core.cegar.settings import CegarSettings
 from inference.core.cegar.shape import Candidate, Shape
 from inference.core.experiment import Experiment

@@ -14,13 +14,11 @@ scheme runs beside floods of each of them: whatever is delayed cannot evade thos
 """
 
 from inference.core.explain.algorithm import infer
+from inference.core.explain.blocking_question import BlockingAnswer, BlockingQuestion, BlockingSolver
 from inference.core.explain.problem import (
     REASONS,
     STAGES,
-    BlockingAnswer,
     BlockingClass,
-    BlockingQuestion,
-    BlockingSolver,
     Characterisation,
     ExplainProblem,
     ExplainResult,

@@ -8,6 +8,8 @@ from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck
 from inference.core.errors import InsufficientDataError
 from inference.core.explain.alone import find_candidates, measure_alone
 from inference.core.explain.blockers import blockers_of, class_table
+from inference.core.explain.blocking_question import BlockingAnswer, BlockingSolver
+from inference.core.explain.checkpoint import told_before
 from inference.core.explain.classes import classes_by_counters, classes_by_time
 from inference.core.explain.composite import single_classes
 from inference.core.explain.concluding import concluded, nothing_characterised
@@ -16,17 +18,11 @@ from inference.core.explain.events import BottleneckFound
 from inference.core.explain.joint_rate import joint_rate, limited
 from inference.core.explain.known import ByCounters, ByTime
 from inference.core.explain.ports import PortSolver
-from inference.core.explain.problem import (
-    BlockingAnswer,
-    BlockingSolver,
-    ExplainProblem,
-    ExplainResult,
-    SchemeFate,
-)
+from inference.core.explain.problem import ExplainProblem, ExplainResult, SchemeFate
 from inference.core.explain.remaining import Conclusion, Remaining
 from inference.core.explain.sampling import MeasurementSampler, Medians
 from inference.core.explain.settings import PORT_COUNTERS, THROUGHPUT
-from inference.core.explain.telling import ExplainTeller, Quiet, told_before
+from inference.core.explain.telling import ExplainTeller, Quiet
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 

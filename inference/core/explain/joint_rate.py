@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from inference.core.bottleneck import NEARBY
 from inference.core.experiment import Experiment
+from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import CLOCK
-from inference.core.explain.problem import BlockingAnswer
 from inference.core.mapping import PortMapping
 
 

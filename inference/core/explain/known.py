@@ -8,6 +8,7 @@ from typing import Protocol
 
 from inference.core.errors import CoreError, InterruptedRunError
 from inference.core.explain.blockers import Improper, blockers_of, class_table
+from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.classes import busy_ports
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.counting import PORT
@@ -15,7 +16,7 @@ from inference.core.explain.flooding import Blocker, sorted_blockers
 from inference.core.explain.improper import improper_schemes
 from inference.core.explain.judging import RunVerdict, alone_cycles
 from inference.core.explain.ports import PortSolver, by_hint
-from inference.core.explain.problem import BlockingAnswer, BlockingClass, NotCharacterised
+from inference.core.explain.problem import BlockingClass, NotCharacterised
 from inference.core.explain.surplus import usage_from
 from inference.core.mapping import PortMapping, Uops
 

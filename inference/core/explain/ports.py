@@ -9,15 +9,10 @@ from dataclasses import replace
 from inference.core.errors import CoreError, InsufficientDataError, InterruptedRunError
 from inference.core.experiment import Experiment
 from inference.core.explain.blockers import Improper
+from inference.core.explain.blocking_question import BlockingAnswer, BlockingQuestion, BlockingSolver, LeftOut
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import is_wide
-from inference.core.explain.problem import (
-    BlockingAnswer,
-    BlockingQuestion,
-    BlockingSolver,
-    LeftOut,
-    NotCharacterised,
-)
+from inference.core.explain.problem import NotCharacterised
 from inference.core.explain.sampling import Medians
 from inference.core.explain.soundness import MOST_HEADS, FloodingMembers
 from inference.core.explain.telling import Quiet

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from inference.core.experiment import Experiment
+from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import is_wide
-from inference.core.explain.problem import BlockingAnswer
 from inference.core.explain.surplus import LEAST_COPIES, flooded
 from inference.core.mapping import PortMapping, Uops
 

@@ -15,23 +15,26 @@ from inference.core.events import Log, PhaseStarted, Progress
 from inference.core.executor import Executor
 from inference.core.mapping import MAX_PORTS, PortMapping
 from inference.core.pacing import PacedReporter
+from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.climb import Climb, without_repeats
-from inference.core.pmevo.congruence import congruent_schemes, learnable
+from inference.core.pmevo.congruence import congruent_schemes
 from inference.core.pmevo.events import Congruence, phases
+from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.finishing import Finished, Finishing, LearntData
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.heartbeat import heartbeat
-from inference.core.pmevo.islands import Evolved, evolve
 from inference.core.pmevo.observing import Observations, Observer
 from inference.core.pmevo.plan import first_ports
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.problem import EXCESS, FrontPoint, PMEvoProblem, PMEvoResult
-from inference.core.pmevo.refit.bounded import BoundedSearch, best_known_first
+from inference.core.pmevo.refit.best_known import best_known_first
+from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.front import RefitPoint, cheapest, with_true
 from inference.core.pmevo.refit.preferring import FormPair
 from inference.core.pmevo.refit.search import Refit
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
+from inference.core.pmevo.representatives import learnable
 from inference.core.pmevo.search_state import (
     SearchState,
     from_checkpoint,

@@ -24,14 +24,12 @@ from inference.core.pmevo.population import (
     random_population,
 )
 from inference.core.pmevo.refit.chain import lists_of
-from inference.core.pmevo.refit.front import Objective, Prices
+from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.pmevo.refit.port_sets import PortSets
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.variation import fingerprints, inherited, mutated
 from inference.core.tables import Population
-
-# The re-fit as local search inside the evolution: the fittest mapping has a child better on purpose.
 
 
 class Improver:

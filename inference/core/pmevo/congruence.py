@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,51 +16,6 @@ from inference.core.tables import ExperimentTable
 
 if TYPE_CHECKING:
     from inference.core.pmevo.exchange_kernels import Arrays
-
-
-# What the search learns from: the measured experiments, told of the representatives of classes.
-
-
-def learnable(
-    times: Mapping[Experiment, float], classes: Sequence[Sequence[str]], settings: PMEvoSettings
-) -> tuple[list[Experiment], list[float]]:
-    """Experiments over the representatives, the first of each class, and their cycles."""
-    choose = of_classes if settings.learn_from == "classes" else of_representatives
-    learnt = choose(times, classes)
-    return list(learnt), list(learnt.values())
-
-
-def of_representatives(
-    times: Mapping[Experiment, float], classes: Sequence[Sequence[str]]
-) -> dict[Experiment, float]:
-    """The paper's choice: the experiments that consist of representatives alone."""
-    representatives = {members[0] for members in classes}
-    return {e: cycles for e, cycles in times.items() if representatives.issuperset(e.schemes)}
-
-
-def of_classes(
-    times: Mapping[Experiment, float], classes: Sequence[Sequence[str]]
-) -> dict[Experiment, float]:
-    """All experiments with every scheme replaced by its representative, each once, with the median time.
-
-    Schemes of a class are taken to be the same instruction, so one experiment gets as many independent
-    answers as there are ways to write it with members. In the throughput model k copies of an experiment
-    take k times as long (§3.1), so multiplicities are divided by their greatest common divisor: second
-    opinions and members of one class side by side count as well. Schemes of no class leave their experiments
-    out.
-    """
-    home = {scheme: members[0] for members in classes for scheme in members}
-    answers: defaultdict[tuple[tuple[str, int], ...], list[float]] = defaultdict(list)
-    for experiment, cycles in times.items():
-        if not all(scheme in home for scheme, _ in experiment.terms):
-            continue
-        counts: dict[str, int] = {}
-        for scheme, count in experiment.terms:
-            counts[home[scheme]] = counts.get(home[scheme], 0) + count
-        copies = math.gcd(*counts.values())
-        terms = tuple(sorted((scheme, count // copies) for scheme, count in counts.items()))
-        answers[terms].append(cycles / copies)
-    return {Experiment(terms): statistics.median(found) for terms, found in answers.items()}
 
 
 Classes = tuple[tuple[str, ...], ...]

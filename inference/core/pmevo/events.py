@@ -18,9 +18,6 @@ from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
 
-# The stages of a search, as runs and pages name them.
-
-
 _ALWAYS = {
     "measuring": "Measure the experiments",
     "congruence": "Find schemes that behave alike",
@@ -36,7 +33,7 @@ _BOUNDED = {"bounded": "Find the fewest µops and slots that explain the measure
 
 
 def phases(settings: PMEvoSettings) -> dict[str, str]:
-    """{stage: label}, in order."""
+    """The stages of a search as runs and pages name them: {stage: label}, in order."""
     found = _ALWAYS | _SEARCHES[settings.search]
     return found | _BOUNDED if refits(settings) and settings.objective == "bounded" else found
 

@@ -18,7 +18,6 @@ from inference.core.events import Log
 from inference.core.experiment import Experiment
 from inference.core.mapping import MAX_PORTS, PortMapping
 from inference.core.pacing import PacedReporter
-from inference.core.pmevo.congruence import learnable
 from inference.core.pmevo.heartbeat import heartbeat
 from inference.core.pmevo.refit.apart import own_ports, prefer_apart, without_unused_ports
 from inference.core.pmevo.refit.bounded import BoundedSearch
@@ -28,6 +27,7 @@ from inference.core.pmevo.refit.preferring import COST, FormPair, prefer_forms
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.second_uops import doubted, without_second_uops
 from inference.core.pmevo.refit.usage import Usage
+from inference.core.pmevo.representatives import learnable
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.splitting import held_out_experiments
 from inference.core.tables import ExperimentTable

@@ -14,8 +14,7 @@ import numpy as np
 from inference.core.arrays import Floats, Int64s
 from inference.core.checkpoint import decode, encode
 from inference.core.event import Event
-from inference.core.events import Log
-from inference.core.executor import Executor, LocalExecutor, TaskContext
+from inference.core.executor import Executor, TaskContext
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo.breeding import Breeder, Evolved
 from inference.core.pmevo.fitness import FitnessGate, Slopes
@@ -26,46 +25,9 @@ from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.protocols import Checkpoint, Json
 from inference.core.tables import ExperimentTable
 
-# The evolution (§5.1.3, Algorithm 5.1): from random mappings until all agree, on one island or several.
 
-
-__all__ = ["Evolved", "evolve"]
-
-
-def evolve(
-    judge: FitnessGate,
-    scheme_times: list[float],
-    seed: int,
-    state: Evolved | None,
-    listen: Callable[[Evolved], None],
-    executor: Executor | None = None,
-) -> Evolved:
-    """From `state` (None: from a random population) to convergence or the limit.
-
-    `listen` hears of every generation, the first included; of several islands, of all together after every
-    epoch, in a state from which they can be taken up again. `executor` breeds islands (default: the threads
-    of this process); a population that evolves alone needs none.
-    """
-    settings = judge.settings
-    judge.pace.emit(Log("info", "preparing the compiled evaluation; its very first use compiles it"))
-    if settings.islands > 1:
-        shop = executor or LocalExecutor(settings.threads)
-        return evolve_apart(judge, scheme_times, seed, state, listen, shop)
-    breeder = Breeder(judge, scheme_times, seed, settings.population)
-    teller = GenerationTeller(judge, state.generation if state is not None else 0)
-    if state is None:
-        state = breeder.first()
-        teller.tell(state)
-        listen(state)
-    while _goes_on(state, judge):
-        state = breeder.next(state)
-        teller.tell(state)
-        listen(state)
-    teller.show(state, now=True)
-    return state
-
-
-def _goes_on(state: Evolved, judge: FitnessGate) -> bool:
+def goes_on(state: Evolved, judge: FitnessGate) -> bool:
+    """Whether an evolution has neither converged nor come to a limit."""
     settings = judge.settings
     within = state.generation < settings.max_generations and not state.converged(settings.convergence)
     return within and not judge.pace.finishing
@@ -83,7 +45,7 @@ def evolve_apart(
     listen: Callable[[Evolved], None],
     executor: Executor,
 ) -> Evolved:
-    """The evolution on several islands; `listen` hears of all of them after each epoch.
+    """As `evolution.evolve`, on several islands; `listen` hears of all of them after each epoch.
 
     An epoch ends where `migrate_every` divides the number of the generation. An island that converged by
     itself rests until newcomers arrive. What comes back is the islands together, as one population.
@@ -93,7 +55,7 @@ def evolve_apart(
     if state is None:
         state = archipelago.settle(teller)
         listen(state)
-    while _goes_on(state, judge):
+    while goes_on(state, judge):
         state = archipelago.epoch(state, teller)
         listen(state)
     teller.show(state, now=True)

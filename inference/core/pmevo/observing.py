@@ -14,7 +14,7 @@ from inference.core.errors import InsufficientDataError, InvalidInputError
 from inference.core.events import ExperimentsCounted, Log, Progress
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.pacing import PacedReporter
-from inference.core.pmevo import plan
+from inference.core.pmevo import ceiling, plan
 from inference.core.pmevo.adaptive import adaptive
 from inference.core.pmevo.congruence import Classes, Likeness, congruent_schemes
 from inference.core.pmevo.events import Saved
@@ -100,7 +100,7 @@ class Observer:
                 )
             self._ask(asked, len(asked))
             if problem.asks_for_ceiling:
-                self._ceiling = plan.ceiling_of(self._usable())
+                self._ceiling = ceiling.ceiling_of(self._usable())
         else:
             self._measure(sorted(wanted), problem)
         if len(self._answers) > len(self._experiments):
@@ -122,7 +122,7 @@ class Observer:
         if settings.learnt_mixes and alone:
             self._mix(alone, problem)
         if problem.asks_for_ceiling:
-            self._ceiling = plan.ceiling_of(self._usable(), self._searched(alone, problem))
+            self._ceiling = ceiling.ceiling_of(self._usable(), self._searched(alone, problem))
 
     def _searched(self, alone: Mapping[str, float], problem: PMEvoProblem) -> Bottleneck | None:
         """What a search for the highest rate comes to; None where the plan is the paper's."""

@@ -1,4 +1,4 @@
-"""The API put together, and the addresses it answers."""
+"""The API put together: its operations, how bodies of requests are read, and the addresses it answers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, re_path
 from ninja import NinjaAPI
 from ninja.operation import Operation
+from ninja.parser import Parser
 
 from inference import __version__
+from inference.formats.json_fields import StrictJsonError, load
 from inference.web.api import errors, registry
 from inference.web.api.access import needs, reading
-from inference.web.api.bodies import StrictParser
 from inference.web.api.client import CLIENT_NAME, client_text, python_file
 from inference.web.api.document import document_of
 from inference.web.api.errors import ProblemError, answer
@@ -123,3 +124,23 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
     except ProblemError as error:
         return answer(error.status, error.what, error.flaws, error.headers)
     return None
+
+
+MOST_VALUES = 50_000
+"""Values and keys of a body: were each of them a fault, the answer would take 50 MB of memory."""
+MORE_VALUES = {"/api/v1/core-models": 600_000}
+"""Of operations that take a document, by their address: several times what all schemes of x86-64 need."""
+
+
+class StrictParser(Parser):
+    """JSON that can be stored, or a problem that says where it cannot."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        """The object; raises `ProblemError`."""
+        try:
+            value = load(request.body, "body", MORE_VALUES.get(request.path_info, MOST_VALUES))
+        except StrictJsonError as error:
+            raise ProblemError(400, str(error), where="body", right="an object {…}") from None
+        if not isinstance(value, dict):
+            raise ProblemError(400, "the body is not an object", where="body", right="an object {…}")
+        return value

@@ -22,8 +22,8 @@ from inference.core.cegar import (
     infer,
     solving,
 )
+from inference.core.cegar.answers import AnsweredOnce
 from inference.core.cegar.deciding import Decider
-from inference.core.cegar.readings import AnsweredOnce
 from inference.core.checkpoint import decode
 from inference.core.errors import InsufficientDataError, InterruptedRunError, InvalidInputError
 from inference.core.experiment import Experiment, Measured

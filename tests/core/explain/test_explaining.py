@@ -18,7 +18,7 @@ from inference.core.event import Event
 from inference.core.events import Log, Progress
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import NotCharacterised, SchemeFate, Seen
-from inference.core.explain.problem import BlockingAnswer, BlockingQuestion
+from inference.core.explain.blocking_question import BlockingAnswer, BlockingQuestion
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
 from inference.measuring.simulated import NOTHING, PORTS, UOPS, SimulatedProcessor

@@ -11,8 +11,8 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.explain import BlockingQuestion, ExplainSettings
 from inference.core.explain.blockers import Improper
+from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.ports import PortSolver
-from inference.core.explain.problem import BlockingAnswer
 from inference.core.explain.soundness import FloodingMembers
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.core.explain import Seen
-from inference.core.explain.judging import measured_again
+from inference.core.explain.repeating import measured_again
 from tests.explained import ADD, ALU, IMUL, witness
 
 

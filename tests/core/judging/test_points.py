@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
-from inference.core.judging.compared_points import (
-    GRADES,
-    ComparedPoints,
-    PointSelection,
-    answered_by_all,
-    biases,
-    compared,
-    grade_of,
-)
+from inference.core.judging.biases import GRADES, biases, grade_of
+from inference.core.judging.compared_points import ComparedPoints, PointSelection, answered_by_all, compared
 from inference.core.metrics import Unit
 from inference.core.tables import ExperimentTable
 

@@ -9,8 +9,9 @@ from itertools import combinations
 from inference.core.executor import Executor
 from inference.core.experiment import Experiment
 from inference.core.pacing import PacedReporter
+from inference.core.pmevo.breeding import Evolved
+from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.fitness import FitnessGate
-from inference.core.pmevo.islands import Evolved, evolve
 from tests.core.pmevo.small import MAPPING, SETTINGS, Listener, processor
 
 ISLANDS = dataclasses.replace(

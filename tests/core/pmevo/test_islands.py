@@ -10,8 +10,9 @@ from inference.core.checkpoint import decode, encode
 from inference.core.errors import InterruptedRunError, InvalidInputError
 from inference.core.executor import LocalExecutor
 from inference.core.pmevo import PMEvoSettings, infer
+from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.events import Cloud, Generation
-from inference.core.pmevo.islands import Evolved, evolve
+from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.packing import packed_evolved, unpacked_evolved
 from inference.core.pmevo.variation import fingerprints
 from inference.core.protocols import Checkpoint

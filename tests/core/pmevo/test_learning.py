@@ -4,7 +4,7 @@ import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.pmevo import PMEvoSettings
-from inference.core.pmevo.congruence import learnable, of_classes, of_representatives
+from inference.core.pmevo.representatives import learnable, of_classes, of_representatives
 
 CLASSES = (("a", "b"), ("c",))
 

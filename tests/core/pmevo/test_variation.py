@@ -9,7 +9,8 @@ import pytest
 
 from inference.core.errors import InvalidInputError
 from inference.core.pmevo import PMEvoSettings, variation_kernels
-from inference.core.pmevo.islands import Evolved, evolve
+from inference.core.pmevo.breeding import Evolved
+from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.population import chosen, count_limits, joined, random_population
 from inference.core.pmevo.settings import PRESETS
 from inference.core.pmevo.variation import fingerprints, inherited, mutated

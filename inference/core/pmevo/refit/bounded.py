@@ -24,7 +24,8 @@ import numpy as np
 from inference.core.arrays import Int64s
 from inference.core.loss import bounded
 from inference.core.pmevo.refit.chain import lists_of, most_used
-from inference.core.pmevo.refit.front import Objective, Prices, RefitPoint
+from inference.core.pmevo.refit.front import RefitPoint
+from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.pmevo.refit.port_sets import PortSets
 from inference.core.pmevo.refit.preferring import (
     COST,
@@ -41,7 +42,7 @@ RARE = 0.003  # of a kind, per experiment of a scheme and unit of log(schemes / 
 
 _FEW = 40  # experiments per scheme that prices are reckoned with at least, lest one of a few make a µop
 _FEW_FOR_KINDS = 80  # the same for rarity: where there are few, more schemes have to agree
-_STARTS = 8
+STARTS = 8
 _SWEEPS = 8
 _SETTLED = 0.01  # a local search ends when a smaller share of the schemes changes
 _WIDER = (1.2, 1.25, 1.5, 2.0)
@@ -95,7 +96,7 @@ class BoundedSearch:
         self.state = saved or BoundedState(settings.issue_width or settings.r_max)
         self._arrays = arrays
         self._settings = settings
-        self._starts = [point.usage for point in _spread(front, _STARTS)]
+        self._starts = [point.usage for point in _spread(front, STARTS)]
         self._first = first
         self._random = random
         self._pulse = pulse
@@ -270,57 +271,3 @@ def _spread(front: Sequence[RefitPoint], most: int) -> list[RefitPoint]:
     if len(front) <= most:
         return list(front)
     return [front[round(k * (len(front) - 1) / (most - 1))] for k in range(most)]
-
-
-# A start of the search from the schemes that most is known of.
-#
-# Of many schemes, most occur in a few experiments each, and several µops explain these alike. Some occur in
-# many, and among themselves: so their µops are found first, from what consists of them alone, which takes
-# seconds. All others begin with the best of these kinds of µops.
-
-
-_KNOWN = 20  # schemes
-_MORE = 3  # times as many experiments as the median scheme: with less, none stands out
-
-_SEARCHES = 300
-_PATIENCE = 120
-_DEARER = 2.0  # kinds in little use than in the search that follows: what is begun with must be certain
-_STREAMS = 1000  # of the starts, beyond those of the searches
-
-
-def best_known_first(
-    arrays: SearchArrays,
-    settings: PMEvoSettings,
-    random: Callable[[int], np.random.Generator],
-    pulse: Callable[[], None],
-) -> RefitPoint | None:
-    """The mapping, with the issue width that was found on the way; None where there are too few schemes.
-
-    `random(k)`: the stream of the k-th local search; `pulse` beats between steps.
-    """
-    order = np.argsort(-arrays.occurrences, kind="stable")
-    if len(order) < 2 * _KNOWN or arrays.occurrences[order[_KNOWN - 1]] < _MORE * np.median(
-        arrays.occurrences
-    ):
-        return None
-    known = np.sort(order[:_KNOWN])
-    few = arrays.among(known)
-    starts = [
-        few.point(Usage.random(few.times, settings.n_ports, random(_STREAMS + k))) for k in range(_STARTS)
-    ]
-    longer = replace(settings, perturbations=_SEARCHES, perturbation_patience=_PATIENCE)
-    search = BoundedSearch(few, starts, longer, random, pulse, dearer=_DEARER)
-    while not search.ended:
-        search.advance()
-    found = search.point
-    whole = BoundedSearch(arrays, (), settings, random, pulse)
-    usage = Usage.empty(len(order))
-    for k, scheme in enumerate(known.tolist()):
-        usage.put(scheme, found.usage.row(k))
-        usage.slots[scheme] = found.usage.slots[k]
-    for scheme in order[_KNOWN:].tolist():
-        arrays.refit(
-            usage, scheme, in_use(usage), whole.prices, whole.objective(found.issue_width), keep=False
-        )
-        pulse()
-    return arrays.point(usage, found.issue_width)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
-from inference.core.loss import RELATIVE, Loss
 from inference.core.pmevo.refit.usage import Usage
 
 WORTH = 0.01
@@ -85,33 +83,3 @@ def with_true(front: Sequence[RefitPoint], true: RefitPoint) -> tuple[RefitPoint
 def cheapest(front: Iterable[RefitPoint]) -> RefitPoint:
     """The point that a result is made of."""
     return min(front, key=lambda point: (point.cost, point.objectives))
-
-
-# What a re-fit minimises: how far predictions are off, and what µops and slots cost beside that.
-
-
-class Objective(NamedTuple):
-    """What each prediction counts, and the cycles per issue slot, 0 where none count."""
-
-    loss: Loss
-    per_slot: float
-
-
-MEAN = Objective(RELATIVE, per_slot=0.0)
-
-
-class Prices(NamedTuple):
-    """What µops cost beside the errors, all in units of the objective's sum.
-
-    `kind`: for each kind of µop that no other scheme uses. `volume`: for each µop and port that it can use.
-    `uop` and `slot`: for each of these, whatever it can use. `rare`: for each kind that others use, times the
-    logarithm of all schemes to its users: of two kinds that explain as much, the one in common use. `none`:
-    for a scheme without µops, which almost every instruction has.
-    """
-
-    kind: float
-    volume: float
-    uop: float = 0.0
-    slot: float = 0.0
-    rare: float = 0.0
-    none: float = 0.0

@@ -18,7 +18,7 @@ from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
 from inference.core.kernels.loops import loss_of
 from inference.core.loss import Loss
-from inference.core.pmevo.refit.front import Objective, Prices
+from inference.core.pmevo.refit.objective import Objective, Prices
 
 Number = Any
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.evaluator import Evaluator, slots_per_experiment
-from inference.core.pmevo.refit.front import MEAN, Objective, Prices, RefitPoint
+from inference.core.pmevo.refit.front import RefitPoint
+from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.port_width import natural_width
 

@@ -13,12 +13,13 @@ from django.urls import path, reverse
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
+from inference.features.asking.blocks.load_table import load_context
+from inference.features.asking.blocks.port_load import describing, load_of
 from inference.features.asking.blocks.query import scheme_rows
 from inference.features.asking.blocks.shown import rows_of
 from inference.features.asking.predictors.modes import mode_asked
 from inference.features.asking.predictors.processors import different_processors
 from inference.features.asking.questions.memory import MemoryTable, memory_question, memory_table
-from inference.features.asking.questions.ports import ports_context
 from inference.features.asking.questions.query import (
     KIND,
     PredictorAnswer,
@@ -33,7 +34,7 @@ from inference.features.asking.questions.query import (
 from inference.features.asking.questions.why_section import why_of, with_closest
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.csv_cells import written
-from inference.isa.blocks import BlockName, block_of_bytes, isa_beside
+from inference.isa.blocks import Block, BlockName, block_of_bytes, isa_beside
 from inference.isa.blocks.listing import intel_or_digits
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, Predictor, Run
@@ -272,3 +273,22 @@ urlpatterns = [
     path("blocks/<int:pk>/", asked_blocks, name="asked-blocks"),
     path("blocks/<int:pk>/answers.csv", answers_csv, name="asked-blocks-csv"),
 ]
+
+
+def ports_context(
+    request: HttpRequest, block: Block, isa: ISA | None, schemes: dict[str, int]
+) -> dict[str, Any]:
+    """What `inference/questions/ports.html` needs; `schemes`: {text: row id} of the block (three queries)."""
+    choices = [] if isa is None else describing(schemes.values(), isa)
+    wanted = whole_number(request, "mapping")
+    chosen = next((one for one in choices if one.mapping.pk == wanted), choices[0] if choices else None)
+    load = None if chosen is None else load_of(block, chosen.mapping)
+    context: dict[str, Any] = {
+        "choices": choices,
+        "distinct": len(block.terms),
+        "load": load,
+        "no_such_mapping": wanted is not None and (chosen is None or chosen.mapping.pk != wanted),
+    }
+    if load is not None:
+        context |= load_context(block, load)
+    return context

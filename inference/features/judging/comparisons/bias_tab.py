@@ -11,7 +11,8 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.http import urlencode
 
-from inference.core.judging.compared_points import GRADES, STEPS, PointSelection, SchemeBias
+from inference.core.judging.biases import GRADES, STEPS, SchemeBias
+from inference.core.judging.compared_points import PointSelection
 from inference.features.judging.comparisons.query import (
     biases_in,
 )

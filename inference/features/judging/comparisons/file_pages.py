@@ -11,7 +11,8 @@ from django.urls import path
 from django.utils.text import slugify
 
 from inference.core.experiment import Experiment
-from inference.core.judging.compared_points import Points, SchemeBias
+from inference.core.judging.biases import SchemeBias
+from inference.core.judging.compared_points import Points
 from inference.core.metrics import Scores, Unit
 from inference.core.tables import ExperimentTable
 from inference.features.judging.comparisons.query import (

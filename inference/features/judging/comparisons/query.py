@@ -14,15 +14,15 @@ import numpy as np
 from django.db.models import QuerySet
 
 from inference.core.arrays import Bools
+from inference.core.judging.biases import SchemeBias
+from inference.core.judging.biases import biases as biases_of
 from inference.core.judging.compared_points import (
     ComparedPoints,
     Points,
     PointSelection,
-    SchemeBias,
     answered_by_all,
     compared,
 )
-from inference.core.judging.compared_points import biases as biases_of
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from inference.core import checkpoint
 from inference.core.arrays import Bools, Floats
-from inference.core.judging.compared_points import Points, SchemeBias, biases, compared
+from inference.core.judging.biases import SchemeBias, biases
+from inference.core.judging.compared_points import Points, compared
 from inference.core.metrics import Unit, score
 from inference.core.protocols import Checkpoint, Json
 from inference.core.tables import ExperimentTable

@@ -10,7 +10,7 @@ from statistics import median
 
 from inference.core.experiment import Experiment
 from inference.core.explain import Witness
-from inference.core.explain.judging import Repeated, measured_again
+from inference.core.explain.repeating import Repeated, measured_again
 from inference.models import ISA, ExperimentSet, Measurement, Run
 from inference.models import Experiment as ExperimentRow
 from inference.storage.rows import BATCH, experiment_key, ids_of_schemes

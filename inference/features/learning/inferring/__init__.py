@@ -66,7 +66,7 @@ PRESENTATIONS = {"infer": _presentation}
 
 
 def _search() -> RecordPart:
-    from inference.features.learning.inferring.query import SearchRecord  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.search_record import SearchRecord  # noqa: PLC0415  pages load it
 
     return SearchRecord()
 

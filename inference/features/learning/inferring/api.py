@@ -1,4 +1,4 @@
-"""First steps: the recorded example, and inferences that need nothing but a machine."""
+"""Operations of inferences: first steps, the algorithms, and the same search after a clash."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithms import ALGORITHMS
-from inference.features.learning.inferring.query import (
+from inference.features.learning.inferring.clash import (
     ALWAYS,
     MNEMONIC,
     SCHEME,
     config_without,
     drop_choices,
     name_without,
-    search_of,
 )
 from inference.features.learning.inferring.request import search_for_ports, starter_inference
+from inference.features.learning.inferring.search_record import search_of
 from inference.features.library.example.loading import load_example
 from inference.features.machines.machines.query import machines, unfinished_inference_on
 from inference.features.running.runs.runs_of_kind import started
@@ -82,9 +82,6 @@ def infer_on_machine(request: HttpRequest, machine_id: Id, data: NewInference) -
     config = search_for_ports(machine) if ports else starter_inference(machine)
     usual = f"{'Ports' if ports else 'Starter set'} of {machine.name}"[:190]
     return started(request, "infer", config, usual)
-
-
-# A search that ended in a clash: what contradicts, and the same search without some of it.
 
 
 class DroppableOut(Schema):

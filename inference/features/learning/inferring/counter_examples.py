@@ -14,21 +14,14 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from inference.core.experiment import Experiment
-from inference.features.learning.inferring.query import (
-    SCHEME,
-    CounterExample,
-    SearchRecord,
-    config_without,
-    drop_choices,
-    name_without,
-    search_of,
-)
+from inference.features.learning.inferring.clash import SCHEME, config_without, drop_choices, name_without
 from inference.features.learning.inferring.reference import (
     ReferenceBeside,
     beside,
     references,
     usual_reference,
 )
+from inference.features.learning.inferring.search_record import CounterExample, SearchRecord, search_of
 from inference.features.running.runs.query import inferred_by
 from inference.figures.matrix import Matrix, alone, side_by_side
 from inference.models import ISA, PortMapping, Run

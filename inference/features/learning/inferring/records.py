@@ -1,4 +1,4 @@
-"""What evolution and explainable inference have told so far, folded from a run's journal."""
+"""What an evolution, and explainable inference, have told so far, folded from a run's journal."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from inference.core.explain import REASONS, NotCharacterised, SchemeFate
 from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
 from inference.core.pmevo.events import Cloud, Congruence, FrontImproved, Generation, Sweep
 from inference.core.protocols import Json
-from inference.features.learning.inferring.query import SearchRecord
+from inference.features.learning.inferring.search_record import SearchRecord
 from inference.features.running.runs.record import RunRecord, thinned
 from inference.runs.record_parts import RecordPart
-
-# What an evolution and its re-fit have told so far, folded from a run's journal; live or years later.
-
 
 CURVE_POINTS = 800
 
@@ -79,9 +76,6 @@ def _add(told: list[Json], payload: Json, number: str) -> None:
     while told and told[-1][number] >= payload[number]:
         told.pop()
     told.append(payload)
-
-
-# What explainable inference has told so far, folded from a run's journal; live or years later.
 
 
 FIRST, LAST = "alone", "remaining"

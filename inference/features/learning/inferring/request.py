@@ -1,4 +1,4 @@
-"""The description of an inference run: read from JSON, checked against the database, made complete."""
+"""The description of an inference: read from JSON and checked, made complete; those that a button starts."""
 
 from __future__ import annotations
 
@@ -191,9 +191,6 @@ def _with_rows(source: Source) -> tuple[Source, ISA, bool]:
         names = " and ".join(sorted(isa.name for isa in isas.values()))
         raise ConfigError(f"source datasets are for different instruction sets, {names}: choose those of one")
     return RecordedSource(datasets=[row.pk for row in sets]), sets[0].isa, False
-
-
-# Inferences on a machine that one button starts: what they ask for beside what follows from the machine.
 
 
 POPULATION = 1000

@@ -16,7 +16,8 @@ from inference.core.cegar import CegarSettings
 from inference.core.experiment import Measured
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.core.random_mixes import random_mixes
-from inference.features.learning.inferring.algorithms import ALGORITHMS, bottleneck_facts, single_uops
+from inference.features.learning.inferring.algorithms import ALGORITHMS
+from inference.features.learning.inferring.processor_facts import bottleneck_facts, single_uops
 from inference.features.learning.inferring.request import (
     InferConfig,
     MachineSource,

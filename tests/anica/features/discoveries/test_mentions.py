@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.domain.wording import Mention, mention_of
+from anica_app.core.domain.mention import Mention, mention_of
 from anica_app.features.discoveries.mentions import mentions_of
 from anica_app.models import Campaign, Discovery
 from inference.models import ISA, InstructionScheme

@@ -18,7 +18,8 @@ from inference.core.identity.hidden import agreement_up_to_hidden
 from inference.core.loss import Loss, bounded
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.refit.bounded import BoundedSearch, BoundedState
-from inference.core.pmevo.refit.front import MEAN, Objective, Prices, RefitPoint
+from inference.core.pmevo.refit.front import RefitPoint
+from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
 from inference.core.pmevo.refit.saving import packed_bounded, unpacked_bounded
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage

@@ -14,9 +14,17 @@ from dataclasses import dataclass
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
-from anica_app.formats.campaign_rows import Bulk, CampaignRows
-from anica_app.models import Campaign, Discovery, Family, Generalisation, GeneralisationStep, SampleBatch
-from inference.models import Predictor
+from anica_app.formats.campaign_values import (
+    BatchValue,
+    CampaignValue,
+    DiscoveryValue,
+    GeneralisationValue,
+    PredictorValue,
+    StepValue,
+)
+from anica_app.formats.spooled_campaigns import Bulk, SpooledCampaign
+from anica_app.models import Campaign, Family
+from anica_app.storage.campaigns import store_campaign
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack
 
@@ -46,7 +54,7 @@ class Size:
 
 def generated_campaign(size: Size, name: str = "generated", seed: int = 1) -> Campaign:
     """Make and store it, in one transaction; its discoveries are families by their length."""
-    campaign: Campaign = _Making(size, seed).rows().store(name)
+    campaign = store_campaign(_Making(size, seed).content(), name)
     for number, length in enumerate(range(1, LONGEST + 1)):
         rows = list(campaign.discoveries.filter(length=length).only("code"))
         if rows:
@@ -85,31 +93,32 @@ class _Making:
         self._domain = BlockDomain.of()
         self._pool = self._blocks()
         self._made: list[tuple[bytes, int]] = []
-        self._rows = CampaignRows(
-            Campaign(
-                kind=Campaign.Kind.CAMPAIGN,
-                origin=Campaign.Origin.RUN,
+        self._content = SpooledCampaign(
+            CampaignValue(
+                origin="run",
                 rounds=size.rounds,
                 sampled=size.rounds * size.samples,
                 interesting=size.discoveries,
                 seconds=600.0,
             ),
-            predictors=[Predictor(name=tool, kind="generated", identity={"name": tool}) for tool in TOOLS],
+            predictors=[
+                PredictorValue(name=tool, kind="generated", identity={"name": tool}) for tool in TOOLS
+            ],
         )
 
-    def rows(self) -> CampaignRows:
-        """All rows, their samples in a temporary file."""
+    def content(self) -> SpooledCampaign:
+        """All of it, their samples in a temporary file."""
         size = self._size
         for number in range(size.discoveries):
             block = self._random.choice(self._pool)
             for order in range(size.orders):
                 result, mean = self._generalisation(number * size.orders + order, order, number, block)
-            self._rows.discoveries.append(self._discovery(number, block, result, mean))
+            self._content.discoveries.append(self._discovery(number, block, result, mean))
         for number in range(size.rounds):
             packed, interesting = self._packed(taken=False)
-            batch = SampleBatch(number=number, n=size.samples, interesting=interesting)
-            self._rows.batches.append(self._rows.spool.keep(batch, packed))
-        return self._rows
+            batch = BatchValue(number=number, n=size.samples, interesting=interesting)
+            self._content.batches.append(self._content.spool.keep(batch, packed))
+        return self._content
 
     def _blocks(self) -> Sequence[SampledBlock]:
         lengths = range(1, LONGEST + 1)
@@ -117,8 +126,10 @@ class _Making:
         drawn = (self._domain.sample(self._random.choice(free), self._random) for _ in range(self._size.pool))
         return [block for block in drawn if block is not None]
 
-    def _discovery(self, number: int, block: SampledBlock, result: AbstractBlock, mean: float) -> Discovery:
-        return Discovery(
+    def _discovery(
+        self, number: int, block: SampledBlock, result: AbstractBlock, mean: float
+    ) -> DiscoveryValue:
+        return DiscoveryValue(
             number=number,
             abstract=self._domain.document(result),
             code=block.code,
@@ -143,29 +154,28 @@ class _Making:
             steps.append(self._step(at, self._domain.expansion_document(expansion), taken=taken))
             if taken:
                 now = self._domain.expand(now, expansion)
-        self._rows.steps[number] = steps
-        self._rows.became_of[number] = discovery
-        became = Generalisation.Became.DUPLICATE if order else Generalisation.Became.DISCOVERY
-        self._rows.generalisations.append(
-            Generalisation(
+        self._content.steps[number] = steps
+        self._content.became_of[number] = discovery
+        self._content.generalisations.append(
+            GeneralisationValue(
                 number=number,
                 order=order,
-                became=became,
+                became="duplicate" if order else "discovery",
                 code=block.code,
                 start=self._domain.document(start),
                 result=self._domain.document(now),
                 steps_count=len(steps) - 1,
-                taken_count=sum(step.row.taken for step in steps[1:]),
-                samples_count=sum(step.row.n for step in steps),
+                taken_count=sum(step.value.taken for step in steps[1:]),
+                samples_count=sum(step.value.n for step in steps),
             )
         )
-        return now, steps[-1].row.mean or 0.0
+        return now, steps[-1].value.mean or 0.0
 
-    def _step(self, number: int, expansion: object, *, taken: bool) -> Bulk[GeneralisationStep]:
+    def _step(self, number: int, expansion: object, *, taken: bool) -> Bulk[StepValue]:
         packed, interesting = self._packed(taken=taken)
-        row = GeneralisationStep(
+        value = StepValue(
             number=number,
-            kind=GeneralisationStep.Kind.EXPANSION if expansion else GeneralisationStep.Kind.START,
+            kind="expansion" if expansion else "start",
             expansion=expansion,
             taken=taken,
             reason="all interesting" if taken else "not all interesting",
@@ -173,7 +183,7 @@ class _Making:
             interesting=interesting,
             mean=0.5 + self._random.random(),
         )
-        return self._rows.spool.keep(row, packed)
+        return self._content.spool.keep(value, packed)
 
     def _packed(self, *, taken: bool) -> tuple[bytes, int]:
         """Samples as they are stored, and how many of them are interesting: all where `taken`."""

@@ -28,9 +28,6 @@ from inference.features.asking.predictors.query import row_for
 from inference.features.judging.accuracy_checks.result import AccuracyCheck, MeasuredBlockList
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.block_sets import BlockSetOptions
-from inference.formats.block_sets import store as store_blocks
-from inference.formats.exporting import CORE_MODEL_EXPORTS
-from inference.formats.run_archive.writing import write_archive
 from inference.isa.blocks.listing import object_file
 from inference.isa.targets import X86
 from inference.isa.x86.chains import links_of, pair_chains
@@ -55,12 +52,15 @@ from inference.models import (
     Upload,
 )
 from inference.predictors.protocol import Answer
+from inference.storage.block_sets import store as store_blocks
 from inference.storage.evaluating import evaluate
+from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.front_ends import store_front_end
 from inference.storage.instruction_sets import load_supplied
 from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import scheme_texts, store_mapping
+from inference.storage.run_archive_writing import write_archive
 
 PORTS = 10
 

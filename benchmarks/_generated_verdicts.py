@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from inference.core.explain import Characterisation, NotCharacterised, SchemeFate, Seen, Witness
+from inference.core.explain.events import funnel_of
 from inference.core.explain.surplus import flooded
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import ISA, PortMapping
-from inference.storage.characterisations import KEY, funnel_of, store_characterisations
+from inference.storage.characterisations import KEY, store_characterisations
 from inference.storage.rows import store_mapping
 
 

@@ -14,12 +14,13 @@ from typing import Any
 from benchmarks import _input_seeds as seeds
 from inference.agent import protocol
 from inference.agent.reading import ProtocolError
+from inference.formats.errors import ExchangeError
 from inference.formats.explained_json import rejection_of
-from inference.formats.importing import name_list_of, rejects_of, taken_in
 from inference.formats.parsing import AnyNames, read, resolve
 from inference.formats.run_archive.reading import is_archive, read_archive
+from inference.formats.side_files import name_list_of, rejects_of
+from inference.formats.uops_info_xml import taken_in
 from inference.isa.document import InstructionSetError, read_instruction_set
-from inference.storage.errors import ExchangeError
 
 
 class UnsoundError(Exception):
@@ -118,12 +119,12 @@ def _read_run(content: bytes) -> bool:
 
 def _read_tree(content: bytes) -> bool:
     from anica_app.formats.file_trees import ZipTree
-    from anica_app.formats.incoming import read_rows, sort_of_content
+    from anica_app.formats.incoming import read_part, sort_of_content
 
     sort_of_content(content)
 
     def texts() -> object:
-        found = read_rows(ZipTree(io.BytesIO(content), "x.zip"))
+        found = read_part(ZipTree(io.BytesIO(content), "x.zip"))
         return [vars(row) for row in (found.campaign, *found.predictors, *found.discoveries, *found.families)]
 
     return _is_read(texts, ExchangeError)

@@ -155,13 +155,13 @@ def anica_directories() -> list[bytes]:
 @cache
 def campaign_archive() -> bytes:
     """A campaign of this program. Stores it in the database on the way, the first time."""
-    from anica_app.formats.campaign_zip import write_campaign
     from anica_app.formats.file_trees import ZipTree
-    from anica_app.formats.incoming import read_rows
+    from anica_app.formats.incoming import read_part
+    from anica_app.storage.campaigns import store_campaign, write_campaign
 
     tree = ZipTree(io.BytesIO(anica_directories()[0]), "campaign.zip")
     out = io.BytesIO()
-    write_campaign(read_rows(tree).store("a campaign"), out)
+    write_campaign(store_campaign(read_part(tree), "a campaign"), out)
     return packed(unpacked(out.getvalue()))
 
 
@@ -171,12 +171,12 @@ def run_archive() -> bytes:
     from inference.core.experiment import Experiment, Measured
     from inference.core.mapping import PortMapping as Mapping
     from inference.core.metrics import Unit
-    from inference.formats.run_archive.writing import write_archive
     from inference.models import ExperimentSet, PortMapping, Run
     from inference.runs.lifecycle import submit
     from inference.storage.evaluating import evaluate
     from inference.storage.instruction_sets import new_isa
     from inference.storage.rows import store_mapping, store_measurements
+    from inference.storage.run_archive_writing import write_archive
 
     isa = new_isa("toy", ["add R, R", "mul R, R"], "by hand")
     value = Mapping(("0", "1"), {"add R, R": ((3, 1),), "mul R, R": ((1, 1),)})

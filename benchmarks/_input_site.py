@@ -13,10 +13,11 @@ from benchmarks import _input_seeds as seeds
 def furnished() -> tuple[Client, str]:
     """(a browser of the administrator, an API token of hers) of a site that had no rows before."""
     from inference.core.resources import ResourceMapping as Resources
-    from inference.formats.block_sets import BlockSetOptions, store
+    from inference.formats.block_sets import BlockSetOptions
     from inference.isa.targets import X86
     from inference.models import ISA, ResourceMapping
     from inference.runs.machines.tokens import add_machine
+    from inference.storage.block_sets import store
     from inference.storage.instruction_sets import load_supplied
     from inference.storage.resource_mappings import store_resource_mapping
     from pmweb.accounts.api_tokens import issue

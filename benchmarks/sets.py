@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 from benchmarks import Result
 from benchmarks._in_process_worker import done
 from benchmarks._temporary_database import temporary_database
-from inference.formats.importing import preview
 from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, Upload
+from inference.storage.importing import preview
 from inference.storage.instruction_sets import load_supplied
 
 ROWS, SCHEMES = 100_000, 2000

@@ -1,1 +1,1 @@
-"""Files in and out: campaign directories, basic-block sets, archives."""
+"""From campaign directories and archives to values and back, without a database."""

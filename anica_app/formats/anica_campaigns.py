@@ -1,4 +1,4 @@
-"""Campaigns and generalisations of the published AnICA, from their files into the database.
+"""Campaigns and generalisations of the published AnICA, from their files into values.
 
 Everything that a directory holds arrives: each discovery and decision, each sampled block with every tool's
 answer, and all documents as they were, byte for byte. Decisions and abstract blocks are put in our words as
@@ -21,17 +21,22 @@ from anica_app.formats.anica_documents import (
 )
 from anica_app.formats.anica_measurements import DATABASE_LIMIT, opened
 from anica_app.formats.anica_rows import Gathering, Told
-from anica_app.formats.campaign_rows import CampaignRows
+from anica_app.formats.campaign_values import (
+    ANICA,
+    NAME_LIMIT,
+    SOURCE_LIMIT,
+    CampaignValue,
+    FileValue,
+    PredictorValue,
+)
 from anica_app.formats.file_trees import FILE_LIMIT, FileTree
-from anica_app.models import Campaign, CampaignFile
+from anica_app.formats.spooled_campaigns import SpooledCampaign
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
 from inference.isa.blocks import BlockError, block_of_text
 from inference.isa.targets import X86
-from inference.models import IMPORTED, Predictor
-from inference.predictors.protocol import Failure
-from inference.storage.errors import ExchangeError
-from inference.storage.names import NAME_LIMIT
+from inference.predictors.protocol import IMPORTED, Failure
 
 TITLE = "AnICA campaign"
 ONE_TITLE = "AnICA generalisation"
@@ -39,7 +44,7 @@ _HIGHEST = 1e300
 """Of a threshold: what no number of ours can hold is none."""
 
 
-def read_campaign(tree: FileTree, told: Told | None = None) -> CampaignRows:
+def read_campaign(tree: FileTree, told: Told | None = None) -> SpooledCampaign:
     """Read a directory of the published AnICA; a campaign is called like its directory.
 
     Raises `ExchangeError` that says which file is not as it should be, and where.
@@ -51,7 +56,7 @@ def read_campaign(tree: FileTree, told: Told | None = None) -> CampaignRows:
         predictors = published.predictors or tuple(measurements.predictors())
         if not predictors:
             raise ExchangeError(f"{tree.name} names no tool")
-        rows = CampaignRows(_campaign(published, tree), X86, [_predictor(name) for name in predictors])
+        rows = SpooledCampaign(_campaign(published, tree), X86, [_predictor(name) for name in predictors])
         _keep_files(rows, tree)
         Gathering(rows, published, judge_of(published.config), told).gather(measurements, predictors)
     if not published.is_campaign:
@@ -59,14 +64,14 @@ def read_campaign(tree: FileTree, told: Told | None = None) -> CampaignRows:
     return rows
 
 
-def _campaign(published: Published, tree: FileTree) -> Campaign:
+def _campaign(published: Published, tree: FileTree) -> CampaignValue:
     report = published.report
-    return Campaign(
+    return CampaignValue(
         name=tree.name[:NAME_LIMIT],
-        kind=Campaign.Kind.CAMPAIGN if published.is_campaign else Campaign.Kind.GENERALISATION,
-        origin=Campaign.Origin.IMPORT,
-        format=Campaign.Format.ANICA,
-        source=f"{tree.name}, {TITLE if published.is_campaign else ONE_TITLE}"[:300],
+        kind="campaign" if published.is_campaign else "generalisation",
+        origin="import",
+        format=ANICA,
+        source=f"{tree.name}, {TITLE if published.is_campaign else ONE_TITLE}"[:SOURCE_LIMIT],
         config=published.config,
         rounds=len(report.batches),
         sampled=report.total("num_sampled"),
@@ -77,12 +82,12 @@ def _campaign(published: Published, tree: FileTree) -> Campaign:
     )
 
 
-def _predictor(name: str) -> Predictor:
+def _predictor(name: str) -> PredictorValue:
     """A tool of which nothing is known but what the files call it."""
-    return Predictor(name=name, kind=IMPORTED, identity={"kind": IMPORTED, "name": name})
+    return PredictorValue(name=name, kind=IMPORTED, identity={"kind": IMPORTED, "name": name})
 
 
-def _keep_files(rows: CampaignRows, tree: FileTree) -> None:
+def _keep_files(rows: SpooledCampaign, tree: FileTree) -> None:
     """All files but the measurements, which are stored in our own way. Of too large logs, only the names."""
     for path in tree.names():
         if path == DATABASE:
@@ -94,8 +99,8 @@ def _keep_files(rows: CampaignRows, tree: FileTree) -> None:
                 raise
             rows.campaign.facts.setdefault("left_out", []).append(path)
             continue
-        row = CampaignFile(path=path, size=len(content))
-        rows.files.append(rows.spool.keep(row, zlib.compress(content)))
+        value = FileValue(path=path, size=len(content))
+        rows.files.append(rows.spool.keep(value, zlib.compress(content)))
 
 
 def judge_of(config: Json) -> InterestJudge | None:
@@ -120,7 +125,7 @@ def judge_of(config: Json) -> InterestJudge | None:
     return Disagreement(settings)
 
 
-def _add_block(rows: CampaignRows, tree: FileTree) -> None:
+def _add_block(rows: SpooledCampaign, tree: FileTree) -> None:
     """The block that was generalised, from its assembly files."""
     codes = {}
     for path in (START_BLOCK, MINIMISED_BLOCK):

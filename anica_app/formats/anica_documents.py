@@ -22,8 +22,8 @@ from typing import Any
 
 from anica_app.formats.file_trees import FileTree, read_json
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
 from inference.formats.problems import excerpt
-from inference.storage.errors import ExchangeError
 
 CONFIG, REPORT, METRICS, DATABASE = (
     "campaign_config.json",

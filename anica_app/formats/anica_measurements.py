@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from inference.formats.errors import ExchangeError
 from inference.formats.json_fields import StrictJsonError, load
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import LONGEST_CODE, Sample
-from inference.storage.errors import ExchangeError
 
 MAGIC = b"SQLite format 3\0"
 DATABASE_LIMIT = 2 << 30  # bytes

@@ -1,4 +1,4 @@
-"""The rows of a published campaign: discoveries, generalisations with their decisions, and sampled blocks."""
+"""What a published campaign says as values: discoveries, generalisations, decisions, sampled blocks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,15 @@ from anica_app.core.search.judging import InterestJudge
 from anica_app.formats.anica_abstract import Unsayable, abstract_document, expansion_document
 from anica_app.formats.anica_documents import Published, PublishedStep, PublishedTrace
 from anica_app.formats.anica_measurements import Measurements, Series
-from anica_app.formats.campaign_rows import Bulk, CampaignRows
-from anica_app.models import Discovery, Generalisation, GeneralisationStep, SampleBatch
+from anica_app.formats.campaign_values import (
+    BatchValue,
+    Became,
+    DiscoveryValue,
+    GeneralisationValue,
+    Purpose,
+    StepValue,
+)
+from anica_app.formats.spooled_campaigns import Bulk, SpooledCampaign
 from inference.core.protocols import Json
 from inference.predictors.samples import Sample, pack
 
@@ -40,15 +47,15 @@ class _Found:
 
 @dataclass
 class Gathering:
-    """Fills the rows of one campaign; `steps_of`: {series: the steps that rest on it}."""
+    """Fills the values of one campaign; `steps_of`: {series: the steps that rest on it}."""
 
-    rows: CampaignRows
+    rows: SpooledCampaign
     published: Published
     judge: InterestJudge | None
     told: Told | None
-    steps_of: dict[int, list[GeneralisationStep]] = field(default_factory=lambda: defaultdict(list))
+    steps_of: dict[int, list[StepValue]] = field(default_factory=lambda: defaultdict(list))
     unsayable: dict[str, str] = field(default_factory=dict)
-    packed: dict[int, Bulk[GeneralisationStep]] = field(default_factory=dict)
+    packed: dict[int, Bulk[StepValue]] = field(default_factory=dict)
     means: dict[int, float] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
 
@@ -83,7 +90,7 @@ class Gathering:
             rating = self.published.ratings.get(label)
             abstract = self._abstract(label, one.abstract)
             self.rows.discoveries.append(
-                Discovery(
+                DiscoveryValue(
                     number=number,
                     label=label,
                     abstract=abstract,
@@ -115,7 +122,7 @@ class Gathering:
             absorbed = self.published.report.absorbed.get(label, "")
             order = _ORDER.fullmatch(label)
             self.rows.generalisations.append(
-                Generalisation(
+                GeneralisationValue(
                     number=number,
                     label=label,
                     order=int(order[1]) if order else 0,
@@ -149,23 +156,21 @@ class Gathering:
                 found[label] = before
         return found
 
-    def _steps(self, starts: Mapping[str, int]) -> dict[int, list[GeneralisationStep]]:
+    def _steps(self, starts: Mapping[str, int]) -> dict[int, list[StepValue]]:
         """{generalisation: its steps}."""
         found = {}
         for row in self.rows.generalisations:
             trace = self.published.traces.get(row.label)
             if trace is None:
                 continue
-            first = GeneralisationStep(
-                number=0, kind=GeneralisationStep.Kind.START, taken=True, batch=starts.get(row.label)
-            )
+            first = StepValue(number=0, kind="start", taken=True, batch=starts.get(row.label))
             found[row.number] = [first, *self._trace(row, trace)]
             for step in found[row.number]:
                 if step.batch is not None:
                     self.steps_of[step.batch].append(step)
         return found
 
-    def _trace(self, row: Generalisation, trace: PublishedTrace) -> list[GeneralisationStep]:
+    def _trace(self, row: GeneralisationValue, trace: PublishedTrace) -> list[StepValue]:
         now: Json | None = row.start
         rows = []
         for number, step in enumerate(trace.steps, start=1):
@@ -173,11 +178,9 @@ class Gathering:
             if now is not None and step.taken and step.expansion is not None:
                 now = None if ours is None else expanded(now, ours)
             rows.append(
-                GeneralisationStep(
+                StepValue(
                     number=number,
-                    kind=GeneralisationStep.Kind.END
-                    if step.expansion is None
-                    else GeneralisationStep.Kind.EXPANSION,
+                    kind="end" if step.expansion is None else "expansion",
                     expansion=ours,
                     foreign=step.expansion,
                     taken=step.taken,
@@ -196,27 +199,26 @@ class Gathering:
             self.unsayable.setdefault(trace.label, str(error)[:200])
             return None
 
-    def _purposes(self, sizes: Mapping[int, int]) -> dict[int, tuple[str, Json]]:
+    def _purposes(self, sizes: Mapping[int, int]) -> dict[int, tuple[Purpose, Json]]:
         """What the series are that no step refers to, as far as their sizes and the report tell."""
         free = [number for number in sizes if number not in self.steps_of]
         size = _setting(self.published.config, "discovery", "discovery_batch_size")
         batches = self.published.report.batches
-        found: dict[int, tuple[str, Json]] = {
-            number: (SampleBatch.Purpose.MINIMISATION.value, {}) for number in free if sizes[number] == 1
+        found: dict[int, tuple[Purpose, Json]] = {
+            number: ("minimisation", {}) for number in free if sizes[number] == 1
         }
         rounds = [number for number in free if sizes[number] == size]
         if len(rounds) == len(batches) and all(
             batch.get("num_sampled") == sizes[number] for number, batch in zip(rounds, batches, strict=True)
         ):
-            found |= {
-                number: (SampleBatch.Purpose.ROUND.value, _times(batch))
-                for number, batch in zip(rounds, batches, strict=True)
-            }
+            found |= {number: ("round", _times(batch)) for number, batch in zip(rounds, batches, strict=True)}
         return found
 
-    def _batch(self, series: Series, found: _Found, purposes: Mapping[int, tuple[str, Json]]) -> SampleBatch:
-        purpose, facts = purposes.get(series.number, (SampleBatch.Purpose.OTHER.value, {}))
-        return SampleBatch(
+    def _batch(
+        self, series: Series, found: _Found, purposes: Mapping[int, tuple[Purpose, Json]]
+    ) -> BatchValue:
+        purpose, facts = purposes.get(series.number, ("other", {}))
+        return BatchValue(
             number=series.number,
             purpose=purpose,
             n=found.n,
@@ -238,7 +240,7 @@ class Gathering:
 
     def _finish(
         self,
-        steps: Mapping[int, Sequence[GeneralisationStep]],
+        steps: Mapping[int, Sequence[StepValue]],
         measurements: Measurements,
         sizes: Mapping[int, int],
     ) -> None:
@@ -260,30 +262,30 @@ class Gathering:
             **({"missing_series": missing} if missing else {}),
         }
 
-    def _bulk(self, step: GeneralisationStep) -> Bulk[GeneralisationStep]:
+    def _bulk(self, step: StepValue) -> Bulk[StepValue]:
         """The step with its place in the spool; several can rest on one series."""
         packed = None if step.batch is None else self.packed.get(step.batch)
         return Bulk(step, 0, 0) if packed is None else Bulk(step, packed.start, packed.size)
 
 
-def _fill(step: GeneralisationStep, found: _Found) -> None:
+def _fill(step: StepValue, found: _Found) -> None:
     step.n, step.interesting, step.mean = found.n, found.interesting, found.mean
     if not step.reason and step.interesting is not None:
         step.reason = _reason(step)
 
 
-def _reason(step: GeneralisationStep) -> str:
+def _reason(step: StepValue) -> str:
     if step.interesting == step.n:
         return f"all {step.n} blocks are interesting"
     return f"{step.n - (step.interesting or 0)} of {step.n} blocks are not interesting"
 
 
-def _became(discovered: bool, absorbed: str, repeats: bool) -> str:
+def _became(discovered: bool, absorbed: str, repeats: bool) -> Became:
     if discovered:
-        return Generalisation.Became.DISCOVERY
+        return "discovery"
     if absorbed:
-        return Generalisation.Became.SUBSUMED
-    return Generalisation.Became.DUPLICATE if repeats else Generalisation.Became.UNFINISHED
+        return "subsumed"
+    return "duplicate" if repeats else "unfinished"
 
 
 def _times(batch: Json) -> Json:

@@ -6,7 +6,7 @@ is the name alone. What pages rely on is checked before it is stored.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import (
@@ -20,32 +20,25 @@ from pydantic import (
 )
 
 from anica_app.core.families.evidence import DifferingBound
-from anica_app.formats.row_documents import read_row, row_document
-from anica_app.models import Campaign, Discovery, Family
+from anica_app.formats.campaign_values import FamilyValue, Mark
+from anica_app.formats.value_documents import document_of, read_value
 from inference.core.event_fields import Amount, Count, one_of
 from inference.core.protocols import Json
 from inference.formats.archived_parts import first_flaw
+from inference.formats.errors import ExchangeError
 from inference.isa.block_changes import ChangeKind
 from inference.isa.blocks import BlockError
 from inference.isa.blocks.listing import intel_of_bytes
 from inference.predictors.protocol import Failure
-from inference.storage.errors import ExchangeError
 
-_ROW = (
-    *("number", "name", "bound", "kind", "slower", "identity", "code", "predictions"),
-    *("covered", "own", "share", "low", "high", "mark", "note", "status", "facts"),
-)
 _MEMBERS = "discoveries"
 _HERE_ALONE = {"against": ("campaign", ("gone", "unseen"), "family"), "judge": ("predictor", (), "")}
 """Of the facts' objects: an id, and the lists of objects with another id."""
 
 
-def family_documents(campaign: Campaign) -> list[Json]:
-    """All families of a campaign, each with the numbers of its discoveries (two queries)."""
-    return [
-        {**row_document(row, _ROW), _MEMBERS: sorted(one.number for one in row.discoveries.all())}
-        for row in campaign.families.order_by("number").prefetch_related("discoveries")
-    ]
+def family_document(family: FamilyValue, discoveries: Sequence[int]) -> Json:
+    """A family with the numbers of its discoveries."""
+    return {**document_of(family), _MEMBERS: list(discoveries)}
 
 
 def facts_to_be_told(facts: Json) -> Json:
@@ -66,16 +59,19 @@ def check_families_told(facts: Json, tools: int, where: str) -> None:
         _checked(_FactsTold, facts["families"], tools, f"{where}, families")
 
 
-def read_family(given: Any, tools: int, discoveries: Collection[int], where: str) -> tuple[Family, list[int]]:
-    """A row and the numbers of its discoveries. Raises `ExchangeError` with the place of what is wrong."""
+def read_family(
+    given: Any, tools: int, discoveries: Collection[int], where: str
+) -> tuple[FamilyValue, list[int]]:
+    """A family and the numbers of its discoveries. Raises `ExchangeError` with the place of a flaw."""
     if not isinstance(given, dict) or _MEMBERS not in given:
         raise ExchangeError(f"{where}: an object with {_MEMBERS} is expected")
-    row = read_row({key: one for key, one in given.items() if key != _MEMBERS}, Family(), _ROW, where)
+    own = {key: one for key, one in given.items() if key != _MEMBERS}
+    family = read_value(own, FamilyValue, where)
     told = _checked(_FamilyTold, given, tools, where)
     for number in told.discoveries:
         if number not in discoveries:
             raise ExchangeError(f"{where}, {_MEMBERS}: there is no discovery with the number {number}")
-    return row, told.discoveries
+    return family, told.discoveries
 
 
 def _checked(shape: type[_Shape], given: Any, tools: int, where: str) -> _Shape:
@@ -116,7 +112,6 @@ def _tool(value: int, info: ValidationInfo) -> int:
 
 _Block = Annotated[str, AfterValidator(_block)]
 _Text = Annotated[str, Field(max_length=300)]
-_Mark = Annotated[str, one_of(Discovery.Mark.values)]
 _Share = Annotated[float, Field(ge=0, le=1)] | None
 _OfEach = AfterValidator(_one_of_each)
 _Cycles = Annotated[list[Amount | None], _OfEach]
@@ -131,7 +126,7 @@ class _EarlierTold(_Told):
     family: None
     name: _Text
     witness: _Block
-    mark: _Mark
+    mark: Mark
 
 
 class _AgainstTold(_Told):
@@ -218,7 +213,7 @@ class _FamilyFactsTold(_Told):
 
 
 class _FamilyTold(_Told):
-    """Beside what the row's own fields check."""
+    """Beside what the value's own fields check."""
 
     model_config = ConfigDict(extra="ignore")
     bound: Annotated[str, one_of([one.value for one in DifferingBound])]

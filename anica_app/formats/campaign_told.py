@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from anica_app.models import Campaign
+from anica_app.formats.campaign_values import OURS, CampaignValue
 from inference.core.protocols import Json
-from inference.storage.errors import ExchangeError
+from inference.formats.errors import ExchangeError
 
 _WORDS = {str: "a text", dict: "an object", list: "a list", int: "a whole number", float: "a number"}
 _GROUPS = ("interest", "search", "domain", "space", "end")
@@ -30,12 +30,10 @@ _EXPLAINED: dict[str, type] = {
 _LARGEST = 2**63
 
 
-def check_told(campaign: Campaign, where: str) -> None:
+def check_told(campaign: CampaignValue, where: str) -> None:
     """Raise `ExchangeError` that names the field where something is of another sort than ours is."""
     config, facts = campaign.config, campaign.facts
-    if not isinstance(config, dict) or not isinstance(facts, dict):
-        raise ExchangeError(f"{where}: config and facts are objects")
-    if campaign.format == Campaign.Format.OURS:
+    if campaign.format == OURS:
         _check(config, _CONFIG, f"{where}, config")
         _check_id(config.get("uops"), f"{where}, config, uops")
         for at, one in enumerate(config.get("excluded", [])):

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from anica_app.core.domain import documents
@@ -25,30 +26,30 @@ from anica_app.core.errors import AnicaError
 from anica_app.formats.campaign_families import (
     check_families_told,
     facts_to_be_told,
-    family_documents,
+    family_document,
     read_family,
 )
-from anica_app.formats.campaign_rows import Bulk, CampaignRows
 from anica_app.formats.campaign_told import check_told
-from anica_app.formats.file_trees import FileTree, read_json
-from anica_app.formats.row_documents import read_row, row_document
-from anica_app.models import (
-    Campaign,
-    CampaignFile,
-    Discovery,
-    Generalisation,
-    GeneralisationStep,
-    SampleBatch,
+from anica_app.formats.campaign_values import (
+    BatchValue,
+    CampaignValue,
+    DiscoveryValue,
+    FamilyValue,
+    FileValue,
+    GeneralisationValue,
+    PredictorValue,
+    StepValue,
 )
+from anica_app.formats.file_trees import FileTree, read_json
+from anica_app.formats.spooled_campaigns import Bulk, SpooledCampaign
+from anica_app.formats.value_documents import document_of, read_value
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
 from inference.formats.foreign_texts import clean_texts
 from inference.formats.quoting import json_text
 from inference.formats.sample_document import read_samples, sample_document
 from inference.isa.targets import target_of
-from inference.models import Predictor
 from inference.predictors.samples import pack, unpack
-from inference.storage.errors import ExchangeError
-from inference.storage.instruction_sets import code_isa
 
 FORMAT, VERSION = "pmweb-campaign", 2
 WITHOUT_FAMILIES = 1
@@ -60,102 +61,79 @@ GENERALISATIONS, BATCHES, FILES = "generalisations/", "batches/", "files/"
 Told = Callable[[int, int], None]
 """Hears how many files of how many are written or read; may raise in order to stop."""
 
-_CAMPAIGN = (
-    *("name", "note", "created", "kind", "origin", "format", "source", "config"),
-    *("rounds", "sampled", "interesting", "subsumed", "seconds", "facts"),
-)
-_PREDICTOR = ("name", "note", "kind", "options", "identity", "origin")
-_DISCOVERY = (
-    *("number", "label", "abstract", "foreign", "code", "start_code", "kind", "concrete", "length"),
-    *("interestingness", "generality", "remarks", "facts", "mark", "note", "created"),
-)
-_GENERALISATION = (
-    *("number", "order", "label", "became", "code", "start", "result", "foreign"),
-    *("steps_count", "taken_count", "samples_count", "seconds", "facts"),
-)
-_STEP = (
-    *("number", "kind", "expansion", "foreign", "taken", "reason"),
-    *("n", "interesting", "failed", "mean", "batch"),
-)
-_BATCH = ("number", "purpose", "n", "interesting", "failed", "facts")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the archive says nothing of when it was written
-_ROWS = 500
 
 
-def write_campaign(campaign: Campaign, file: BinaryIO, told: Told | None = None) -> None:
-    """Write a campaign as an archive; rows are read one generalisation at a time."""
-    numbers = dict(campaign.discoveries.values_list("pk", "number"))
-    members = _members(campaign, numbers)
-    total = 3 + campaign.generalisations.count() + campaign.batches.count() + campaign.files.count()
+@dataclass(frozen=True)
+class CampaignContent:
+    """A campaign to be written, its parts in the order of their numbers: each is looked at once.
+
+    Beside values stand the numbers of what they are about, and samples as `pack` makes them. `parts`: how
+    many generalisations, batches and files there are. `isa`: the instruction set, "" where none is loaded;
+    `code_isa`: that of its blocks.
+    """
+
+    campaign: CampaignValue
+    isa: str
+    code_isa: str
+    predictors: Sequence[PredictorValue]
+    discoveries: Iterable[tuple[DiscoveryValue, int | None]]
+    families: Iterable[tuple[FamilyValue, Sequence[int]]]
+    generalisations: Iterable[tuple[GeneralisationValue, int | None, Iterable[tuple[StepValue, bytes]]]]
+    batches: Iterable[tuple[BatchValue, int | None, bytes]]
+    files: Iterable[tuple[str, bytes]]
+    parts: int
+
+
+def write_archive(content: CampaignContent, file: BinaryIO, told: Told | None = None) -> None:
+    """Write a campaign, one part after another."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for count, (path, content) in enumerate(members, start=1):
+        for count, (path, member) in enumerate(_members(content), start=1):
             info = zipfile.ZipInfo(path, _EPOCH)
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16
-            archive.writestr(info, content)
+            archive.writestr(info, member)
             if told is not None:
-                told(count, total)
+                told(count, 3 + content.parts)
 
 
-def _members(campaign: Campaign, numbers: Mapping[int, int]) -> Iterable[tuple[str, bytes]]:
-    predictors = [seat.predictor for seat in campaign.seats.select_related("predictor")]
-    isa = code_isa(campaign.isa)
-    document = row_document(campaign, _CAMPAIGN)
-    if "predictors" in document["config"] and campaign.format == Campaign.Format.OURS:
-        # They are row ids there, which say nothing elsewhere; the list below has the same order.
-        document["config"] = {key: value for key, value in document["config"].items() if key != "predictors"}
-    document["facts"] = facts_to_be_told(document["facts"])
-    yield (
-        MAIN,
-        _json(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "campaign": document,
-                "isa": campaign.isa.name if campaign.isa else "",
-                "predictors": [row_document(row, _PREDICTOR) for row in predictors],
-            }
-        ),
-    )
-    rows = campaign.discoveries.order_by("number")
-    yield (
-        ALL_DISCOVERIES,
-        _json(
-            [
-                {**row_document(row, _DISCOVERY), "subsumed_by": numbers.get(row.subsumed_by_id or 0)}
-                for row in rows
-            ]
-        ),
-    )
-    yield ALL_FAMILIES, _json(family_documents(campaign))
-    for one in campaign.generalisations.order_by("number").iterator(_ROWS):
-        yield f"{GENERALISATIONS}{one.number:05}.json", _json(_generalisation(one, isa, numbers))
-    for batch in campaign.batches.order_by("number").iterator(_ROWS):
-        found = {
-            **row_document(batch, _BATCH),
-            "discovery": numbers.get(batch.discovery_id or 0),
-            "samples": _samples(batch, isa),
-        }
-        yield f"{BATCHES}{batch.number:05}.json", _json(found)
-    for kept in campaign.files.order_by("path").iterator(_ROWS):
-        yield FILES + kept.path, zlib.decompress(kept.content)
-
-
-def _generalisation(row: Generalisation, isa: str, numbers: Mapping[int, int]) -> Json:
-    steps = [
-        {**row_document(step, _STEP), "samples": _samples(step, isa)} for step in row.steps.order_by("number")
-    ]
-    return {
-        **row_document(row, _GENERALISATION),
-        "discovery": numbers.get(row.discovery_id or 0),
-        "steps": steps,
+def _members(content: CampaignContent) -> Iterable[tuple[str, bytes]]:
+    campaign = document_of(content.campaign)
+    main = {
+        "format": FORMAT,
+        "version": VERSION,
+        "campaign": {**campaign, "facts": facts_to_be_told(campaign["facts"])},
+        "isa": content.isa,
+        "predictors": [document_of(predictor) for predictor in content.predictors],
     }
+    yield MAIN, _json(main)
+    discoveries = [{**document_of(value), "subsumed_by": above} for value, above in content.discoveries]
+    yield ALL_DISCOVERIES, _json(discoveries)
+    yield ALL_FAMILIES, _json([family_document(family, members) for family, members in content.families])
+    for value, about, steps in content.generalisations:
+        document = {
+            **document_of(value),
+            "discovery": about,
+            "steps": [
+                {**document_of(step), "samples": _samples(step, packed, content.code_isa)}
+                for step, packed in steps
+            ],
+        }
+        yield f"{GENERALISATIONS}{value.number:05}.json", _json(document)
+    for batch, about, packed in content.batches:
+        document = {
+            **document_of(batch),
+            "discovery": about,
+            "samples": _samples(batch, packed, content.code_isa),
+        }
+        yield f"{BATCHES}{batch.number:05}.json", _json(document)
+    for path, member in content.files:
+        yield FILES + path, member
 
 
-def _samples(row: GeneralisationStep | SampleBatch, isa: str) -> Json | None:
+def _samples(value: StepValue | BatchValue, packed: bytes, isa: str) -> Json | None:
     """The blocks; None where only their numbers were kept."""
-    packed = bytes(row.samples)
-    return None if row.n and not packed else sample_document(unpack(packed), isa)
+    return None if value.n and not packed else sample_document(unpack(packed), isa)
 
 
 def _json(value: Any) -> bytes:
@@ -168,13 +146,13 @@ def is_campaign_archive(names: Iterable[str]) -> bool:
     return {MAIN, ALL_DISCOVERIES} <= set(names)
 
 
-def read_archive(tree: FileTree, told: Told | None = None) -> CampaignRows:
+def read_archive(tree: FileTree, told: Told | None = None) -> SpooledCampaign:
     """Read an archive. Raises `ExchangeError` that says which file is not as it should be, and where."""
     return _Reading(tree, told).read()
 
 
 class _Reading:
-    """An archive on its way to rows."""
+    """An archive on its way to values."""
 
     def __init__(self, tree: FileTree, told: Told | None) -> None:
         self._tree = tree
@@ -189,22 +167,25 @@ class _Reading:
             raise ExchangeError(
                 f"{MAIN}: version {wrong} cannot be read, only {WITHOUT_FAMILIES} and {VERSION}"
             )
-        campaign = read_row(main.get("campaign"), Campaign(), _CAMPAIGN, f"{MAIN}, campaign")
+        campaign = read_value(main.get("campaign"), CampaignValue, f"{MAIN}, campaign")
         check_told(campaign, f"{MAIN}, campaign")
         predictors = _list(main.get("predictors"), f"{MAIN}, predictors")
         isa = str(main.get("isa"))
-        self._rows = CampaignRows(
+        self._rows = SpooledCampaign(
             campaign,
             isa if target_of(isa).blocks is not None else "",
-            [_predictor(given, f"{MAIN}, predictors[{at}]") for at, given in enumerate(predictors)],
+            [
+                read_value(given, PredictorValue, f"{MAIN}, predictors[{at}]")
+                for at, given in enumerate(predictors)
+            ],
         )
         self._numbers: dict[str, set[int]] = {}
         if self._version == WITHOUT_FAMILIES:
             campaign.facts.pop("families", None)
         check_families_told(campaign.facts, len(predictors), f"{MAIN}, campaign, facts")
 
-    def read(self) -> CampaignRows:
-        """All rows."""
+    def read(self) -> SpooledCampaign:
+        """All of it."""
         self._discoveries()
         apart = {MAIN, ALL_DISCOVERIES}
         if self._version != WITHOUT_FAMILIES:
@@ -218,7 +199,7 @@ class _Reading:
                 self._batch(path)
             elif path.startswith(FILES):
                 content = self._tree.read(path)
-                kept = CampaignFile(path=path[len(FILES) :], size=len(content))
+                kept = FileValue(path=path[len(FILES) :], size=len(content))
                 self._rows.files.append(self._rows.spool.keep(kept, zlib.compress(content)))
             else:
                 raise ExchangeError(f"{path}: no file of this name belongs into the archive of a campaign")
@@ -231,7 +212,7 @@ class _Reading:
         for at, given in enumerate(_list(self._json(ALL_DISCOVERIES), ALL_DISCOVERIES)):
             where = f"{ALL_DISCOVERIES}[{at}]"
             own, apart = _parted(given, ("subsumed_by",), where)
-            row = read_row(own, Discovery(), _DISCOVERY, where)
+            row = read_value(own, DiscoveryValue, where)
             _check_abstract(row.abstract, f"{where}, abstract")
             self._new(ALL_DISCOVERIES, row.number, where)
             self._rows.discoveries.append(row)
@@ -260,7 +241,7 @@ class _Reading:
 
     def _generalisation(self, path: str) -> None:
         own, apart = _parted(self._json(path), ("discovery", "steps"), path)
-        row = read_row(own, Generalisation(), _GENERALISATION, path)
+        row = read_value(own, GeneralisationValue, path)
         for name in ("start", "result"):
             _check_abstract(getattr(row, name), f"{path}, {name}")
         self._new(GENERALISATIONS, row.number, path)
@@ -272,9 +253,9 @@ class _Reading:
             self._step(given, at, f"{path}, steps[{at}]") for at, given in enumerate(steps)
         ]
 
-    def _step(self, given: Any, at: int, where: str) -> Bulk[GeneralisationStep]:
+    def _step(self, given: Any, at: int, where: str) -> Bulk[StepValue]:
         own, inner = _parted(given, ("samples",), where)
-        step = read_row(own, GeneralisationStep(), _STEP, where)
+        step = read_value(own, StepValue, where)
         if step.number != at:
             raise ExchangeError(f"{where}: the number is {step.number}; steps are numbered from 0")
         if step.expansion is not None:
@@ -283,7 +264,7 @@ class _Reading:
 
     def _batch(self, path: str) -> None:
         own, apart = _parted(self._json(path), ("discovery", "samples"), path)
-        row = read_row(own, SampleBatch(), _BATCH, path)
+        row = read_value(own, BatchValue, path)
         self._new(BATCHES, row.number, path)
         if apart["discovery"] is not None:
             self._rows.batch_of[row.number] = self._discovery(apart["discovery"], path)
@@ -316,13 +297,6 @@ class _Reading:
         if path not in self._names:
             raise ExchangeError(f"{self._tree.name} has no {path}: it belongs to the archive of a campaign")
         return read_json(self._tree, path)
-
-
-def _predictor(given: Any, where: str) -> Predictor:
-    row = read_row(given, Predictor(), _PREDICTOR, where)
-    if not isinstance(row.identity, dict) or not isinstance(row.options, dict):
-        raise ExchangeError(f"{where}: identity and options are objects")
-    return row
 
 
 def _check_abstract(given: Any, where: str) -> None:

@@ -14,11 +14,11 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol
 
+from inference.formats.errors import ExchangeError
 from inference.formats.foreign_texts import check_texts
 from inference.formats.json_fields import DEEPEST
 from inference.formats.problems import Problems, excerpt
 from inference.formats.source import listed_files, read_source
-from inference.storage.errors import ExchangeError
 
 
 def read_json(tree: FileTree, path: str, *, finite: bool = True) -> Any:

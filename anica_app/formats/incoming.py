@@ -1,4 +1,4 @@
-"""Rows of AnICA as files, by their names: what `manage.py export` writes."""
+"""Which of AnICA's formats a file, a directory or an upload is in, and how to read it."""
 
 from __future__ import annotations
 
@@ -11,27 +11,16 @@ from typing import BinaryIO
 
 from anica_app.formats import anica_campaigns, campaign_zip
 from anica_app.formats.anica_documents import CONFIG, DATABASE, DISCOVERY, WITNESS, is_published
-from anica_app.formats.campaign_rows import CampaignRows
-from anica_app.formats.campaign_zip import is_campaign_archive, read_archive, write_campaign
+from anica_app.formats.campaign_zip import is_campaign_archive, read_archive
 from anica_app.formats.file_trees import Directory, FileTree, PartOfTree, ZipTree
-from anica_app.models import Campaign
+from anica_app.formats.spooled_campaigns import SpooledCampaign
 from inference.formats import block_sets
 from inference.formats.blocks_csv import is_block_csv
+from inference.formats.errors import ExchangeError
 from inference.formats.listed_loops import is_listing
 from inference.formats.other_formats import BEGINNING
 from inference.formats.perf_texts import is_script
 from inference.isa.blocks.programs import is_binary
-from inference.storage.errors import ExchangeError
-from inference.storage.names import by_name
-
-
-def write_campaign_archive(name: str, file: BinaryIO) -> None:
-    """The campaign of this name as a zip archive. Raises `UnknownNameError`."""
-    write_campaign(by_name(Campaign, name), file)
-
-
-# Which of AnICA's formats a file, a directory or an upload is in, and how to read it.
-
 
 _ZIP = b"PK\x03\x04"
 _MARKS = (CONFIG, DISCOVERY, WITNESS, campaign_zip.MAIN)
@@ -118,7 +107,7 @@ def sort_of_content(content: bytes) -> Sort | None:
     return sort_of_file(io.BytesIO(content))
 
 
-def read_all(tree: FileTree, told: Told | None = None) -> list[CampaignRows]:
+def read_all(tree: FileTree, told: Told | None = None) -> list[SpooledCampaign]:
     """All campaigns and generalisations of a tree, each called like its directory.
 
     Raises `ExchangeError` with what is wrong with which of them.
@@ -133,7 +122,7 @@ def read_all(tree: FileTree, told: Told | None = None) -> list[CampaignRows]:
     rows, wrong = [], []
     for part in parts:
         try:
-            rows.append(read_rows(part, told))
+            rows.append(read_part(part, told))
         except ExchangeError as error:
             wrong.append(str(error) if part is tree else f"{part.name}: {error}")
     if wrong:
@@ -142,7 +131,7 @@ def read_all(tree: FileTree, told: Told | None = None) -> list[CampaignRows]:
     return rows
 
 
-def read_rows(tree: FileTree, told: Told | None = None) -> CampaignRows:
+def read_part(tree: FileTree, told: Told | None = None) -> SpooledCampaign:
     """A campaign in either of the formats. Raises `ExchangeError`."""
     check_part(tree)
     if is_campaign_archive(tree.names()):

@@ -1,1 +1,1 @@
-"""What several features of AnICA read of stored campaigns and of descriptions of runs."""
+"""Campaigns between database and files; what several features read of them and of descriptions of runs."""

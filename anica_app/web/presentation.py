@@ -8,13 +8,13 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from anica_app.formats.operand_values import (
+from anica_app.models import Discovery, Family
+from anica_app.storage.operand_values import (
     RepeatedFinding,
     condition_of,
     condition_of_family,
     repeated_findings,
 )
-from anica_app.models import Discovery, Family
 from inference.isa.blocks import BlockError
 from inference.isa.blocks.listing import intel_of_bytes
 from inference.models import ISA

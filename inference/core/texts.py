@@ -15,6 +15,8 @@ surrogates, and the code points that XML and YAML forbid."""
 _IN_PARAGRAPHS = frozenset("\t\n\r")
 _NOT_IN_XML = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 REPLACEMENT = "�"
+ORIGIN_LIMIT = 300
+"""Characters of the line that says where a block is from."""
 
 
 def is_line(text: str) -> bool:

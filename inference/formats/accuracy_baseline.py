@@ -12,11 +12,11 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from inference.core.texts import one_line
+from inference.formats.errors import ExchangeError
 from inference.formats.foreign_texts import check_texts, clean_texts
 from inference.formats.json_fields import StrictJsonError, load_object
 from inference.formats.quoting import json_text
 from inference.isa.targets import DEFAULT
-from inference.storage.errors import ExchangeError
 
 FORMAT: Final = "pmweb-accuracy-baseline"
 LIMIT_BYTES = 1 << 20

@@ -13,7 +13,7 @@ from inference.core.metrics import Scores
 from inference.core.protocols import Json
 from inference.core.texts import one_line
 from inference.figures.heatmap import HeatMap
-from inference.storage.errors import ExchangeError
+from inference.formats.errors import ExchangeError
 
 
 class ArchivedPart(BaseModel):

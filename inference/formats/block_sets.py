@@ -1,35 +1,25 @@
-"""Basic-block sets between files and the database: looked at first, then stored all or not at all.
+"""Basic-block sets as files: what is in one, a chunk of rows at a time, and the CSV of a set.
 
-A file is read a chunk of rows at a time, once for looking and once for storing, so that its length does not
-show in the memory taken. Rows that are broken are left out where the user wants that, and are reported.
+A file is read once for looking and once for storing, so that its length does not show in the memory taken.
+Rows that are broken are left out where the user wants that, and are reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-from django.db import transaction
+from typing import Any, BinaryIO
 
 from inference.core.protocols import Json
-from inference.formats.block_rows import BlockToStore, insert_answers, insert_blocks
 from inference.formats.block_scales import AnswersBelowBounds, Bounds, first_rows, scales_of
 from inference.formats.blocks_csv import ORIGIN, WEIGHT, BlockFile, BlockRow, Broken, Scale, answer_of
 from inference.formats.csv_cells import cell, rows_text
+from inference.formats.errors import ExchangeError
 from inference.formats.problems import Problems
 from inference.formats.provenance import head_of
 from inference.isa.blocks import BlockName
-from inference.models import ISA, BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.predictors.protocol import Answer
-from inference.storage.errors import ExchangeError, RefusedError
-from inference.storage.instruction_sets import code_isa
-from inference.storage.names import by_name, free_or_refuse
-
-if TYPE_CHECKING:
-    from inference.models import Run
 
 CHUNK = 2000  # rows held at a time
 SHOWN = 12  # rows that a preview repeats
@@ -157,7 +147,9 @@ class Look:
 
 
 @dataclass(frozen=True)
-class _Chunk:
+class BlockChunk:
+    """Some rows of a file, in its order."""
+
     rows: Sequence[BlockRow]
     answers: Sequence[tuple[Answer | None, ...]]
     """Per row, one for each column that holds answers."""
@@ -166,65 +158,16 @@ class _Chunk:
 
 def look(file: BinaryIO, file_name: str, reading: BlockSetOptions, told: Told | None = None) -> Look:
     """Read a file to its end, or to its first broken row; stores nothing, never raises for what it says."""
-    found, chunks = _start(file, file_name, reading)
+    found, chunks = read_chunks(file, file_name, reading)
     for _ in chunks:
         if told is not None:
             told(found.rows + found.left_out)
     return found
 
 
-@transaction.atomic
-def store(
-    file: BinaryIO,
-    file_name: str,
-    name: str,
-    reading: BlockSetOptions,
-    *,
-    note: str = "",
-    run: Run | None = None,
-    told: Told | None = None,
-) -> tuple[BasicBlockSet, Look]:
-    """Store a file as a set of this name, all of it or nothing.
-
-    Raises `NameTakenError`, and `RefusedError` for a file with a broken row unless such rows are skipped.
-    """
-    free_or_refuse(BasicBlockSet, name)
-    found, chunks = _start(file, file_name, reading)
-    block_set = BasicBlockSet.objects.create(
-        name=name,
-        note=note,
-        isa=_row_of(found.isa),
-        run=run,
-        source=f"{PurePath(file_name).name}, {TITLE}"[:300],
-    )
-    named = [column.name for column in found.columns if column.scale is not Scale.WEIGHT]
-    columns = [
-        BlockColumn.objects.create(block_set=block_set, position=position, name=column)
-        for position, column in enumerate(named)
-    ]
-    position = 0
-    for chunk in chunks:
-        _insert(block_set, columns, position, chunk)
-        position += len(chunk.rows)
-        if told is not None:
-            told(found.rows + found.left_out)
-    if not found.acceptable:
-        raise RefusedError("\n".join(["nothing was imported", *(found.lines() or ["the file has no row"])]))
-    block_set.size = found.rows
-    block_set.report = found.report()
-    block_set.save(update_fields=["size", "report"])
-    return block_set, found
-
-
-def _row_of(isa: str) -> ISA | None:
-    """Its row. Raises `RefusedError` where there is none and it is not `DEFAULT`."""
-    row = ISA.objects.filter(name=isa).first()
-    if row is None and code_isa(row) != isa:
-        raise RefusedError(f"the instruction set {isa} is not loaded: run `manage.py load-isa`")
-    return row
-
-
-def _start(file: BinaryIO, file_name: str, reading: BlockSetOptions) -> tuple[Look, Iterator[_Chunk]]:
+def read_chunks(
+    file: BinaryIO, file_name: str, reading: BlockSetOptions
+) -> tuple[Look, Iterator[BlockChunk]]:
     """What will be known at the end, and the chunks to be gone through till then."""
     blocks = BlockFile(file, reading.broken)
     first = first_rows(blocks)
@@ -247,7 +190,7 @@ def _start(file: BinaryIO, file_name: str, reading: BlockSetOptions) -> tuple[Lo
     return found, _chunks(blocks, first, found)
 
 
-def _chunks(blocks: BlockFile, first: Sequence[BlockRow], found: Look) -> Iterator[_Chunk]:
+def _chunks(blocks: BlockFile, first: Sequence[BlockRow], found: Look) -> Iterator[BlockChunk]:
     """The file's rows; `found` knows all of it when they are through."""
     seen: set[int] = set()
     waiting = iter(first)
@@ -264,7 +207,7 @@ def _chunks(blocks: BlockFile, first: Sequence[BlockRow], found: Look) -> Iterat
         yield chunk
 
 
-def _chunk(rows: Sequence[BlockRow], columns: Sequence[ColumnFacts]) -> _Chunk:
+def _chunk(rows: Sequence[BlockRow], columns: Sequence[ColumnFacts]) -> BlockChunk:
     answers: list[list[Answer | None]] = []
     weights: list[float | None] = [None] * len(rows)
     for place, column in enumerate(columns):
@@ -275,10 +218,10 @@ def _chunk(rows: Sequence[BlockRow], columns: Sequence[ColumnFacts]) -> _Chunk:
             continue
         answers.append([answer_of(value, column.scale) for value in values])
         column.count(answers[-1])
-    return _Chunk(rows, list(zip(*answers, strict=True)) if answers else [()] * len(rows), weights)
+    return BlockChunk(rows, list(zip(*answers, strict=True)) if answers else [()] * len(rows), weights)
 
 
-def _note(chunk: _Chunk, found: Look, seen: set[int]) -> None:
+def _note(chunk: BlockChunk, found: Look, seen: set[int]) -> None:
     found.first += chunk.rows[: SHOWN - len(found.first)]
     found.rows += len(chunk.rows)
     for row in chunk.rows:
@@ -297,70 +240,49 @@ def _note(chunk: _Chunk, found: Look, seen: set[int]) -> None:
     found.doubts.look(chunk.rows, per_column)
 
 
-def _insert(block_set: BasicBlockSet, columns: Sequence[BlockColumn], position: int, chunk: _Chunk) -> None:
-    """Rows for a chunk of blocks and their answers."""
-    insert_blocks(
-        block_set,
-        (
-            BlockToStore(row.code, row.mnemonics, row.text, weight, row.origin)
-            for row, weight in zip(chunk.rows, chunk.weights, strict=True)
-        ),
-        position,
-    )
-    if not columns:
-        return
-    places = (position, position + len(chunk.rows) - 1)
-    ids = block_set.blocks.filter(position__range=places).order_by("position").values_list("pk", flat=True)
-    insert_answers(
-        (column.pk, pk, one)
-        for pk, answers in zip(ids, chunk.answers, strict=True)
-        for column, one in zip(columns, answers, strict=True)
-        if one is not None
-    )
+@dataclass(frozen=True, slots=True)
+class BlockLine:
+    """A block to be written, with the cycles that tools say: {place of the column: None where it failed}."""
+
+    code: bytes
+    weight: float | None
+    origin: str
+    answers: Mapping[int, float | None]
 
 
-def export(block_set: BasicBlockSet) -> Iterator[str]:
-    """The set as CSV text, a piece at a time: `bb`, `weight` and `origin` where blocks have one, then tools.
+def write_block_set_csv(
+    facts: Mapping[str, str],
+    columns: Sequence[str],
+    parts: Iterable[Iterable[BlockLine]],
+    *,
+    weights: bool,
+    origins: bool,
+) -> Iterator[str]:
+    """A set as CSV text, a piece per part: `bb`, `weight` and `origin` where blocks have one, then tools.
 
-    Ahead of the table comes, as comments, where it is from.
+    Ahead of the table come, as comments, those `facts` of where it is from that are known.
     """
-    columns = list(block_set.columns.order_by("position").values_list("pk", "name"))
-    extra = [
-        *([WEIGHT] if block_set.blocks.filter(weight__isnull=False).exists() else []),
-        *([ORIGIN] if block_set.blocks.exclude(origin="").exists() else []),
-    ]
-    facts = {
-        "basic-block set": block_set.name,
-        "instruction set": code_isa(block_set.isa),
-        "source": block_set.source,
-        "note": block_set.note,
-    }
     yield head_of(**{label: text for label, text in facts.items() if text})
-    yield rows_text([["bb", *extra, *(cell(name) for _, name in columns)]])
-    place = {pk: at for at, (pk, _) in enumerate(columns)}
-    for start in range(0, block_set.size, CHUNK):
-        rows = block_set.blocks.filter(position__range=(start, start + CHUNK - 1)).order_by("position")
-        found = {
-            row.pk: [bytes(row.code).hex(), *(_extra(row, title) for title in extra), *[""] * len(columns)]
-            for row in rows.only("code", "weight", "origin")
-        }
-        answers = Prediction.objects.filter(
-            block__block_set=block_set, block__position__range=(start, start + CHUNK - 1)
+    extra = [*([WEIGHT] if weights else []), *([ORIGIN] if origins else [])]
+    yield rows_text([["bb", *extra, *(cell(name) for name in columns)]])
+    for part in parts:
+        yield rows_text(
+            [
+                block.code.hex(),
+                *([_cell(block.weight)] if weights else []),
+                *([cell(block.origin)] if origins else []),
+                *(_answer(block, place) for place in range(len(columns))),
+            ]
+            for block in part
         )
-        for pk, column, cycles in answers.values_list("block_id", "column_id", "cycles"):
-            found[pk][1 + len(extra) + place[column]] = FAILED if cycles is None else _cell(cycles)
-        yield rows_text(found.values())
 
 
-def _extra(row: BasicBlock, title: str) -> str:
-    return _cell(row.weight) if title == WEIGHT else cell(row.origin)
+def _answer(block: BlockLine, place: int) -> str:
+    if place not in block.answers:
+        return ""
+    cycles = block.answers[place]
+    return FAILED if cycles is None else _cell(cycles)
 
 
 def _cell(value: float | None) -> str:
     return "" if value is None else repr(value)
-
-
-def write_block_set(name: str, file: BinaryIO) -> None:
-    """The basic-block set of this name as CSV. Raises `UnknownNameError`."""
-    for piece in export(by_name(BasicBlockSet, name)):
-        file.write(piece.encode())

@@ -24,6 +24,7 @@ from enum import StrEnum
 from itertools import chain
 from typing import BinaryIO
 
+from inference.core.texts import ORIGIN_LIMIT
 from inference.formats.block_cells import block_of_cell, code_of, is_first_cell, separator_of
 from inference.formats.csv_cells import plain_text
 from inference.formats.experiment_csv import COLUMN_LIMIT
@@ -31,7 +32,6 @@ from inference.formats.problems import Problems, excerpt
 from inference.isa.blocks import TITLES, BlockError, isa_beside, mnemonics_of
 from inference.isa.targets import names_with_blocks
 from inference.isa.targets.recognising import NOT_SUPPORTED, looks_like_aarch64
-from inference.models.block_set import ORIGIN_LIMIT
 from inference.predictors.protocol import Answer, Failure
 
 ROW_LIMIT = 400_000  # rows are not held, but stored in one transaction

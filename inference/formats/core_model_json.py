@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -26,13 +25,11 @@ from inference.formats.core_latencies_json import (
     latencies_json,
 )
 from inference.formats.core_memory_json import DocumentPart, MemoryTold, memory_json
+from inference.formats.errors import ExchangeError
 from inference.formats.foreign_texts import check_texts
 from inference.formats.json_fields import StrictJsonError, load_object
 from inference.formats.quoting import json_text
-from inference.formats.scheduler_json import SchedulerPart, SchedulerRecord, scheduler_json
-from inference.models import StoredCoreModel
-from inference.storage.core_models import core_model_of_parts
-from inference.storage.errors import ExchangeError
+from inference.formats.scheduler_json import SchedulerPart, scheduler_json
 
 FORMAT_NAME = "pmweb-core-model"
 VERSION = 1
@@ -191,27 +188,6 @@ def read_core_model(content: bytes | str) -> CoreModelDocument:
     except ValueError as error:
         raise ExchangeError(f"this core model cannot be read: {error}") from error
     return document
-
-
-def core_model_of(row: StoredCoreModel, texts: Collection[str] | None = None) -> CoreModel:
-    """The value of a row, of all schemes or of those with these texts (a bounded number of queries)."""
-    if row.document is None:
-        model = core_model_of_parts(row, texts)
-    else:
-        model = CoreModelDocument.model_validate(row.document).model()
-    return _with_scheduler(model, row)
-
-
-def _with_scheduler(model: CoreModel, row: StoredCoreModel) -> CoreModel:
-    """With what was found out of the scheduler, as long as the ports are there that it rests on."""
-    if row.scheduler is None or model.mapping is None:
-        return model
-    record = SchedulerRecord.model_validate(row.scheduler)
-    if record.scheduler is None:
-        return model
-    scheduler = record.scheduler.scheduler(model.mapping.ports)
-    sources = {**model.sources, "scheduler": record.source} if record.source else model.sources
-    return replace(model, scheduler=scheduler, sources=sources)
 
 
 def _port_mapping(told: PortsTold) -> PortMapping:

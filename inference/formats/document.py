@@ -10,6 +10,7 @@ from typing import Any, overload
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import Uops
+from inference.core.protocols import Json
 from inference.core.resources import Loads
 from inference.formats.problems import Problems, excerpt
 from inference.isa.scheme import Features
@@ -172,6 +173,21 @@ class PairEntry:
     at_most: float | None = None
     why: str = ""
     breaks: bool = False
+
+    def as_json(self) -> Json:
+        """As `PairLatency.as_json` has it, without chains."""
+        return {
+            "source": self.source,
+            "destination": self.destination,
+            "least": self.least,
+            "most": self.most,
+            "at_most": self.at_most,
+            "why": self.why,
+            "throughput_limited": False,
+            "breaks": self.breaks,
+            "values": [],
+            "chains": [],
+        }
 
 
 @dataclass(frozen=True, slots=True)

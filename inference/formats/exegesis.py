@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from inference.agent.protocol import Frame
 from inference.core.experiment import Experiment
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import assembly_comment
 from inference.isa.block_facets import SnippetRegisters
@@ -22,7 +23,6 @@ from inference.isa.start_values import StartValues
 from inference.isa.targets import DEFAULT, X86, target_of
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.used_register import UsedRegister
-from inference.storage.errors import ExchangeError
 
 # What a text of code was read to, as one JSON object: `manage.py decode --json` and `POST /api/decode`.
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from inference.formats.errors import ExchangeError
 from inference.formats.exported import ExportedScheme
 from inference.formats.exported_core import ExportedCore
 from inference.formats.llvm_td import plainest_first
 from inference.formats.quoting import comment, yaml_line
 from inference.isa.targets import target_of
-from inference.storage.errors import ExchangeError
 
 LATENCY, THROUGHPUT, UOPS = "latency", "inverse_throughput", "uops"
 MODES = (LATENCY, THROUGHPUT, UOPS)

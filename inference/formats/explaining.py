@@ -22,7 +22,7 @@ from inference.core.explain import (
     VerdictFact,
     Witness,
 )
-from inference.core.explain.events import class_json
+from inference.core.explain.events import class_json, funnel_of
 from inference.core.explain.settings import COUNTER, CYCLES
 from inference.core.explain.surplus import LEAST_COPIES, divided, flooded, surplus_by_time
 from inference.core.mapping import PortMapping, Uops
@@ -31,7 +31,6 @@ from inference.formats.document import VerdictEntry
 from inference.formats.explained_json import Flood, Rejection, Rejects, rejection_of
 from inference.isa.reading import read
 from inference.isa.targets import preferred_schemes
-from inference.storage.characterisations import funnel_of
 
 EPSILON = 0.02  # cycles per instruction, with which the published runs compared times
 WHOLE_EPSILON = 0.15  # cycles by which their floods might be off a whole number of µops

@@ -14,12 +14,12 @@ from inference.core.experiment import Experiment
 from inference.core.hidden_uops import hidden_in, hidden_kinds
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
+from inference.formats.errors import ExchangeError
 from inference.formats.exported import NOTHING, ExportedMapping, ExportedScheme, SchemeEvidence
 from inference.formats.provenance import Provenance
 from inference.isa.scheme import Scheme
 from inference.isa.targets import code_target
 from inference.isa.tool_names import NO_NAMES, ToolNames
-from inference.storage.errors import ExchangeError
 
 
 @dataclass(frozen=True)

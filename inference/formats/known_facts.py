@@ -5,10 +5,7 @@ Empty lines and lines that begin with # say nothing. Nothing here raises for wha
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator
-
-from inference.models import ISA
+from collections.abc import Iterator
 
 _ACCESS = ("R", "W", "RW")  # the end of a scheme without ports
 _RIGHT_PORTS = "write the scheme, a colon and its ports, e.g. add GPR[64]:RW, GPR[64]:R: 6 7 8 9"
@@ -61,17 +58,6 @@ def read_ports(text: str) -> tuple[dict[str, list[str]], list[str]]:
     return found, problems
 
 
-def unknown_schemes(schemes: Iterable[str], isa: ISA) -> list[str]:
-    """A complaint for every scheme that the instruction set does not have, with the nearest one."""
-    wanted = list(schemes)
-    known = set(isa.schemes.filter(text__in=wanted).values_list("text", flat=True))
-    strangers = [scheme for scheme in wanted if scheme not in known]
-    if not strangers:
-        return []
-    texts = list(isa.schemes.values_list("text", flat=True))
-    return [f"{isa.name} has no scheme {scheme!r}{_nearest(scheme, texts)}" for scheme in strangers]
-
-
 def counts_text(counts: dict[str, int]) -> str:
     """What `read_counts` reads."""
     return "\n".join(f"{scheme}: {number}" for scheme, number in counts.items())
@@ -80,13 +66,6 @@ def counts_text(counts: dict[str, int]) -> str:
 def ports_text(documented: dict[str, list[str]]) -> str:
     """What `read_ports` reads."""
     return "\n".join(f"{scheme}: {' '.join(ports)}" for scheme, ports in documented.items())
-
-
-def _nearest(scheme: str, texts: list[str]) -> str:
-    mnemonic = scheme.partition(" ")[0]
-    alike = [text for text in texts if text.partition(" ")[0] == mnemonic] or texts
-    near = difflib.get_close_matches(scheme, alike, n=1, cutoff=0.4)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

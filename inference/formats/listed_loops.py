@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from inference.formats.blocks_csv import ROW_LIMIT
+from inference.formats.errors import ExchangeError
 from inference.formats.perf_texts import is_annotate
 from inference.formats.program_loops import FoundLoop, LoopFilter, ProgramLoops
 from inference.isa.blocks import BlockError, DroppedLine, Piece, read
-from inference.storage.errors import ExchangeError
 
 _HEAD = re.compile(r"(?m)^\S.{,500}:[ \t]+file format \S+|^Disassembly of section \S{,500}:[ \t]*$")
 

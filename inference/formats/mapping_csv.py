@@ -13,9 +13,6 @@ from collections.abc import Iterator
 from inference.core.mapping import described
 from inference.formats.csv_cells import written
 from inference.formats.exported import ExportedMapping
-from inference.formats.provenance import head_of
-from inference.models import InstructionScheme, Measurement
-from inference.storage.rows import measurements_of
 
 HEADER = (
     "scheme",
@@ -56,29 +53,3 @@ def _rows(mapping: ExportedMapping) -> Iterator[list[object]]:
             "; ".join((*known.doubts, *known.conflicts)),
             "" if scheme.hidden is None else str(scheme.hidden),
         ]
-
-
-# The measurements that contain a scheme as CSV, the shortest experiments first, in the format of uploads.
-#
-#     experiment,cycles,note
-#
-# The note says in which set and state a measurement is; failed ones have no cycles and are left out.
-
-
-SCHEME_HEADER = ("experiment", "cycles", "note")
-MOST_ROWS = 20_000
-
-
-def write_scheme_csv(scheme: InstructionScheme) -> str:
-    """Up to `MOST_ROWS` of them."""
-    rows = Measurement.objects.filter(experiment__terms__scheme=scheme, cycles__isnull=False)
-    total = rows.count()
-    shown = "all" if total <= MOST_ROWS else f"the {MOST_ROWS:,} shortest"
-    told = f"# measured experiments with {scheme.text} ({scheme.isa.name}): {total:,}, here {shown} of them\n"
-    rows = rows.order_by("experiment__length", "experiment_id", "id")[:MOST_ROWS]
-    sets = dict(rows.values_list("id", "experiment_set__name"))
-    cells = (
-        (str(each.value.experiment), each.value.cycles, f"{sets.get(each.id, '')}, {each.value.state.value}")
-        for each in measurements_of(rows)
-    )
-    return written(SCHEME_HEADER, cells, head_of() + told)

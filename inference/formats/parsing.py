@@ -31,7 +31,7 @@ from inference.formats.known_entries import NO_SCHEME, known_latencies, known_ve
 from inference.formats.palmed_json import NameList, translated
 from inference.formats.problems import FileProblem, Problems, excerpt
 from inference.formats.source import read_source
-from inference.formats.typed import UnknownName, unknown_names
+from inference.formats.unknown_names import UnknownName, unknown_names
 from inference.isa.scheme import Features
 
 SCHEME_LIMIT = 50_000  # several times what x86-64 has; looking up more would keep a page waiting

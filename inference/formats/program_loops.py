@@ -1,20 +1,17 @@
-"""Loops of a compiled program with weights: which are wanted, how they are found, how they become a set."""
+"""Loops of a compiled program with weights: which are wanted, and how they are found."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
-from typing import Any
 
-from django.db import transaction
-
-from inference.formats.block_rows import BlockToStore, insert_blocks
+from inference.core.texts import ORIGIN_LIMIT
 from inference.formats.blocks_csv import ROW_LIMIT
+from inference.formats.errors import ExchangeError
 from inference.formats.perf_texts import Placed, placed, read_samples
-from inference.isa.blocks import mnemonics_of
 from inference.isa.blocks.programs import (
     BinaryFileError,
     CompiledProgram,
@@ -25,10 +22,6 @@ from inference.isa.blocks.programs import (
     read_program,
     weighed,
 )
-from inference.models import ISA, BasicBlockSet, Run
-from inference.models.block_set import ORIGIN_LIMIT
-from inference.storage.errors import ExchangeError, RefusedError
-from inference.storage.names import free_or_refuse
 
 _PULSE = 5000  # functions between two words
 
@@ -237,58 +230,3 @@ def _counted(count: int, noun: str) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) or value >= 100 else f"{value:.4g}"
-
-
-@transaction.atomic
-def store_loops(
-    found: ProgramLoops,
-    file_name: str,
-    name: str,
-    *,
-    note: str = "",
-    isa: ISA | None = None,
-    run: Run | None = None,
-) -> BasicBlockSet:
-    """Store loops as a set of this name. Raises `NameTakenError`, and `RefusedError` where there is none."""
-    rows = (
-        BlockToStore(one.code, mnemonics_of(one.code), weight=one.weight, origin=one.origin(file_name))
-        for one in found.loops
-    )
-    source = f"{PurePath(file_name).name}, {found.kind}"
-    return store_blocks(rows, {"loops": found.lines()}, source, name, note=note, isa=isa, run=run)
-
-
-@transaction.atomic
-def store_blocks(
-    rows: Iterable[BlockToStore],
-    report: dict[str, Any],
-    source: str,
-    name: str,
-    *,
-    note: str = "",
-    isa: ISA | None = None,
-    run: Run | None = None,
-) -> BasicBlockSet:
-    """A set of weighted blocks. Raises `NameTakenError`, and `RefusedError` where there is none."""
-    free_or_refuse(BasicBlockSet, name)
-    held = list(rows)
-    if not held:
-        raise RefusedError("\n".join(["nothing was imported: there is no loop", *report.get("loops", ())]))
-    made = BasicBlockSet.objects.create(
-        name=name, note=note, isa=isa, run=run, source=source[:300], size=len(held)
-    )
-    insert_blocks(made, held)
-    made.report = {
-        "left_out": 0,
-        "problems": [],
-        "problem_count": 0,
-        "duplicates": len(held) - len({row.code for row in held}),
-        "duplicate_lines": [],
-        "instructions": sum(len(row.mnemonics) for row in held),
-        "scales": {"weight": "weight"},
-        "doubts": [],
-        "doubt_counts": {},
-        **report,
-    }
-    made.save(update_fields=["report"])
-    return made

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from inference.core.texts import REPLACEMENT, UNSAFE, one_line, paragraphs
@@ -59,6 +60,18 @@ def _escaped(match: re.Match[str]) -> str:
     if match[0] == "\n":  # between values, where `indent` puts it
         return match[0]
     return REPLACEMENT if "\ud800" <= match[0] <= "\udfff" else f"\\u{ord(match[0]):04x}"
+
+
+def one_line_each(document: Mapping[str, Any], long: str) -> str:
+    """A JSON object with one line per key, and one per key inside the long one: good to read and compare."""
+    lines = []
+    for key, value in document.items():
+        if key == long:
+            inner = ",\n".join(f"  {json_text(name)}: {json_text(entry)}" for name, entry in value.items())
+            lines.append(f" {json_text(key)}: {{\n{inner}\n }}")
+        else:
+            lines.append(f" {json_text(key)}: {json_text(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def yaml_line(text: str) -> str:

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import LONGEST_CODE, Sample
-from inference.storage.errors import ExchangeError
 
 _FAILURES = {failure.value: failure for failure in Failure}
 _DETAIL_LENGTH = 20_000

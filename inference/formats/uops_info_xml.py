@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from io import BytesIO
-from typing import Any, BinaryIO, Protocol
+from typing import IO, Any, BinaryIO, Protocol, cast
 from xml.sax import SAXException
 from xml.sax.handler import ContentHandler
 
@@ -23,11 +26,13 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import create_parser
 
 from inference.formats.document import ENTRY_LIMIT
+from inference.formats.errors import ExchangeError
 from inference.formats.source import SIZE_LIMIT
 from inference.formats.uops_info_digest import DIGEST
 from inference.isa.uops_info import XmlInstruction, XmlOperand, scheme_name
-from inference.storage.errors import ExchangeError
 
+XML_PEEK = 64
+"""Bytes that show whether a file is XML."""
 XML_LIMIT = 4 << 30
 """Bytes of XML, whether they come compressed or not: several times what uops.info has."""
 
@@ -56,6 +61,31 @@ class _Attributes(Protocol):
 def is_xml(beginning: bytes) -> bool:
     """Whether a file that begins like this is XML, or something compressed by gzip."""
     return beginning.startswith(_GZIP) or beginning.lstrip(_BLANKS).startswith(b"<")
+
+
+def taken_in(file: IO[bytes], file_name: str, limit: int = SIZE_LIMIT) -> bytes:
+    """The bytes to store and to read: of XML a digest, of all else the file.
+
+    Raises `ExchangeError` for XML that is not understood, and for other files of more than `limit` bytes.
+    """
+    with ExitStack() as spools:
+        kept = to_be_kept(file, file_name, limit, spools)
+        kept.seek(0)
+        return kept.read()
+
+
+def to_be_kept(file: IO[bytes], file_name: str, limit: int, spools: ExitStack) -> IO[bytes]:
+    """The same as a file: the one that came, or one on the disk, which the stack closes. Raises the same."""
+    beginning = file.read(XML_PEEK)
+    file.seek(0)
+    if is_xml(beginning):
+        digest = tempfile.TemporaryFile()  # noqa: SIM115  the stack closes it
+        spools.callback(digest.close)
+        digest.write(condensed(cast("BinaryIO", file), file_name))
+        return digest
+    if file.seek(0, os.SEEK_END) > limit:
+        raise ExchangeError(f"{file_name} is larger than {limit >> 20} MiB, the most that can be read")
+    return file
 
 
 def condensed(file: BinaryIO, file_name: str) -> bytes:

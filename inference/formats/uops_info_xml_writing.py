@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from inference.core.mapping import Uops, ports_in
+from inference.formats.errors import ExchangeError
 from inference.formats.exported import ExportedMapping, ExportedScheme
 from inference.formats.json_fields import COUNT_LIMIT
 from inference.formats.provenance import Provenance
 from inference.formats.xml_lines import XmlLines
 from inference.isa.uops_info import XmlInstruction
 from inference.isa.uops_info_writing import element
-from inference.storage.errors import ExchangeError
 
 ARCHITECTURE_LENGTH = 20
 """Characters that the reader takes for the name of a microarchitecture."""

@@ -10,13 +10,12 @@ from inference.models.isa import ISA, InstructionScheme
 from inference.models.latency import LatencySet, SchemeLatencies
 from inference.models.machine import AgentToken, Batch, Machine, MachineReading
 from inference.models.mapping import Evaluation, FrontPoint, PortMapping, PortUsage, SchemeConflict
-from inference.models.predictor import IMPORTED, AnswerCache, Predictor, identity_key
+from inference.models.predictor import AnswerCache, Predictor, identity_key
 from inference.models.resource import ResourceLoad, ResourceMapping
 from inference.models.run import Run, RunCheckpoint, RunEvent, Webhook
 from inference.models.upload import Upload
 
 __all__ = [
-    "IMPORTED",
     "ISA",
     "AgentToken",
     "AnswerCache",

@@ -8,10 +8,9 @@ from typing import Any
 from django.db import connection, models, transaction
 from django.db.models import Q
 
+from inference.core.texts import ORIGIN_LIMIT
 from inference.models.named import Named
 from inference.models.predictor import FAILURES, NO_FAILURE, Predictor, one_answer
-
-ORIGIN_LIMIT = 300
 
 
 def searchable(mnemonics: Iterable[str]) -> str:

@@ -11,13 +11,10 @@ from django.db.models import Q
 from inference.core.protocols import Json
 from inference.isa.targets import DEFAULT
 from inference.models.named import Named
-from inference.predictors.protocol import Failure
+from inference.predictors.protocol import IMPORTED, Failure
 
 FAILURES = [(failure.value, failure.value) for failure in Failure]
 NO_FAILURE = ""
-
-IMPORTED = "imported"
-"""The kind of a predictor that only a file knows of."""
 
 
 def one_answer(name: str) -> models.CheckConstraint:

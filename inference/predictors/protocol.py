@@ -10,6 +10,9 @@ from typing import Protocol
 
 from inference.core.protocols import Json
 
+IMPORTED = "imported"
+"""The kind of a predictor that only a file knows of."""
+
 
 class PredictorError(Exception):
     """A predictor cannot work: the message says what to install or to configure."""

@@ -12,13 +12,13 @@ from django.db import OperationalError
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import CoreError, InterruptedRunError
 from inference.core.protocols import Checkpoint
+from inference.formats.errors import ExchangeError
 from inference.models import Run, RunCheckpoint
 from inference.runs import leases
 from inference.runs.errors import LeaseLostError, RunsError
 from inference.runs.journal import Lease
 from inference.runs.kinds import Task, job
 from inference.runs.reporter import JournalReporter
-from inference.storage.errors import ExchangeError
 
 logger = logging.getLogger(__name__)
 

@@ -23,8 +23,8 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
 from inference.formats.archived_parts import read_strictly
+from inference.formats.errors import ExchangeError
 from inference.runs.errors import ConfigError
-from inference.storage.errors import ExchangeError
 
 _ENTRIES: dict[Any, str] = {int: "ids", str: "texts"}
 _SHAPES: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}

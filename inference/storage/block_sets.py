@@ -1,11 +1,33 @@
-"""Sets of basic blocks."""
+"""Sets of basic blocks: files and loops of programs stored as one, all or nothing, and a set as a file."""
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePath
+from typing import Any, BinaryIO
 
-from inference.isa.blocks import BlockError, block_of_bytes
-from inference.models import BasicBlockSet
+from django.db import transaction
+
+from inference.formats.block_sets import (
+    CHUNK,
+    TITLE,
+    BlockChunk,
+    BlockLine,
+    BlockSetOptions,
+    Look,
+    Told,
+    read_chunks,
+    write_block_set_csv,
+)
+from inference.formats.blocks_csv import Scale
+from inference.formats.program_loops import ProgramLoops
+from inference.isa.blocks import BlockError, block_of_bytes, mnemonics_of
+from inference.models import ISA, BasicBlockSet, BlockColumn, Prediction, Run
+from inference.storage.block_rows import BlockToStore, insert_answers, insert_blocks
+from inference.storage.errors import RefusedError
+from inference.storage.instruction_sets import code_isa
+from inference.storage.names import by_name, free_or_refuse
 
 
 def scheme_texts(name: str) -> list[str]:
@@ -18,3 +40,172 @@ def scheme_texts(name: str) -> list[str]:
         with contextlib.suppress(BlockError):
             found |= dict.fromkeys(text for text, _ in block_of_bytes(bytes(code)).terms)
     return sorted(found)
+
+
+@transaction.atomic
+def store(
+    file: BinaryIO,
+    file_name: str,
+    name: str,
+    reading: BlockSetOptions,
+    *,
+    note: str = "",
+    run: Run | None = None,
+    told: Told | None = None,
+) -> tuple[BasicBlockSet, Look]:
+    """Store a file as a set of this name, all of it or nothing.
+
+    Raises `NameTakenError`, and `RefusedError` for a file with a broken row unless such rows are skipped.
+    """
+    free_or_refuse(BasicBlockSet, name)
+    found, chunks = read_chunks(file, file_name, reading)
+    block_set = BasicBlockSet.objects.create(
+        name=name,
+        note=note,
+        isa=_row_of(found.isa),
+        run=run,
+        source=f"{PurePath(file_name).name}, {TITLE}"[:300],
+    )
+    named = [column.name for column in found.columns if column.scale is not Scale.WEIGHT]
+    columns = [
+        BlockColumn.objects.create(block_set=block_set, position=position, name=column)
+        for position, column in enumerate(named)
+    ]
+    position = 0
+    for chunk in chunks:
+        _insert(block_set, columns, position, chunk)
+        position += len(chunk.rows)
+        if told is not None:
+            told(found.rows + found.left_out)
+    if not found.acceptable:
+        raise RefusedError("\n".join(["nothing was imported", *(found.lines() or ["the file has no row"])]))
+    block_set.size = found.rows
+    block_set.report = found.report()
+    block_set.save(update_fields=["size", "report"])
+    return block_set, found
+
+
+def _row_of(isa: str) -> ISA | None:
+    """Its row. Raises `RefusedError` where there is none and it is not `DEFAULT`."""
+    row = ISA.objects.filter(name=isa).first()
+    if row is None and code_isa(row) != isa:
+        raise RefusedError(f"the instruction set {isa} is not loaded: run `manage.py load-isa`")
+    return row
+
+
+def _insert(
+    block_set: BasicBlockSet, columns: Sequence[BlockColumn], position: int, chunk: BlockChunk
+) -> None:
+    """Rows for a chunk of blocks and their answers."""
+    insert_blocks(
+        block_set,
+        (
+            BlockToStore(row.code, row.mnemonics, row.text, weight, row.origin)
+            for row, weight in zip(chunk.rows, chunk.weights, strict=True)
+        ),
+        position,
+    )
+    if not columns:
+        return
+    places = (position, position + len(chunk.rows) - 1)
+    ids = block_set.blocks.filter(position__range=places).order_by("position").values_list("pk", flat=True)
+    insert_answers(
+        (column.pk, pk, one)
+        for pk, answers in zip(ids, chunk.answers, strict=True)
+        for column, one in zip(columns, answers, strict=True)
+        if one is not None
+    )
+
+
+@transaction.atomic
+def store_loops(
+    found: ProgramLoops,
+    file_name: str,
+    name: str,
+    *,
+    note: str = "",
+    isa: ISA | None = None,
+    run: Run | None = None,
+) -> BasicBlockSet:
+    """Store loops as a set of this name. Raises `NameTakenError`, and `RefusedError` where there is none."""
+    rows = (
+        BlockToStore(one.code, mnemonics_of(one.code), weight=one.weight, origin=one.origin(file_name))
+        for one in found.loops
+    )
+    source = f"{PurePath(file_name).name}, {found.kind}"
+    return store_blocks(rows, {"loops": found.lines()}, source, name, note=note, isa=isa, run=run)
+
+
+@transaction.atomic
+def store_blocks(
+    rows: Iterable[BlockToStore],
+    report: dict[str, Any],
+    source: str,
+    name: str,
+    *,
+    note: str = "",
+    isa: ISA | None = None,
+    run: Run | None = None,
+) -> BasicBlockSet:
+    """A set of weighted blocks. Raises `NameTakenError`, and `RefusedError` where there is none."""
+    free_or_refuse(BasicBlockSet, name)
+    held = list(rows)
+    if not held:
+        raise RefusedError("\n".join(["nothing was imported: there is no loop", *report.get("loops", ())]))
+    made = BasicBlockSet.objects.create(
+        name=name, note=note, isa=isa, run=run, source=source[:300], size=len(held)
+    )
+    insert_blocks(made, held)
+    made.report = {
+        "left_out": 0,
+        "problems": [],
+        "problem_count": 0,
+        "duplicates": len(held) - len({row.code for row in held}),
+        "duplicate_lines": [],
+        "instructions": sum(len(row.mnemonics) for row in held),
+        "scales": {"weight": "weight"},
+        "doubts": [],
+        "doubt_counts": {},
+        **report,
+    }
+    made.save(update_fields=["report"])
+    return made
+
+
+def export(block_set: BasicBlockSet) -> Iterator[str]:
+    """The set as CSV text, a piece at a time; see `write_block_set_csv`."""
+    columns = list(block_set.columns.order_by("position").values_list("pk", "name"))
+    return write_block_set_csv(
+        {
+            "basic-block set": block_set.name,
+            "instruction set": code_isa(block_set.isa),
+            "source": block_set.source,
+            "note": block_set.note,
+        },
+        [name for _, name in columns],
+        _parts(block_set, [pk for pk, _ in columns]),
+        weights=block_set.blocks.filter(weight__isnull=False).exists(),
+        origins=block_set.blocks.exclude(origin="").exists(),
+    )
+
+
+def _parts(block_set: BasicBlockSet, columns: Sequence[int]) -> Iterator[list[BlockLine]]:
+    """The blocks in their order with what the tools of the columns say, a chunk at a time."""
+    place = {pk: at for at, pk in enumerate(columns)}
+    for start in range(0, block_set.size, CHUNK):
+        positions = (start, start + CHUNK - 1)
+        rows = block_set.blocks.filter(position__range=positions).order_by("position")
+        said: dict[int, dict[int, float | None]] = {}
+        answers = Prediction.objects.filter(block__block_set=block_set, block__position__range=positions)
+        for pk, column, cycles in answers.values_list("block_id", "column_id", "cycles"):
+            said.setdefault(pk, {})[place[column]] = cycles
+        yield [
+            BlockLine(bytes(row.code), row.weight, row.origin, said.get(row.pk, {}))
+            for row in rows.only("code", "weight", "origin")
+        ]
+
+
+def write_block_set(name: str, file: BinaryIO) -> None:
+    """The basic-block set of this name as CSV. Raises `UnknownNameError`."""
+    for piece in export(by_name(BasicBlockSet, name)):
+        file.write(piece.encode())

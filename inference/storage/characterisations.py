@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
 from inference.core.explain import (
-    STAGES,
     BlockingClass,
     ExplainResult,
     NotCharacterised,
@@ -20,7 +19,7 @@ from inference.core.explain import (
     Witness,
 )
 from inference.core.explain import Characterisation as Value
-from inference.core.explain.events import class_json
+from inference.core.explain.events import class_json, funnel_of
 from inference.core.explain.surplus import flooded
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
@@ -97,18 +96,6 @@ def report_of(result: ExplainResult, epsilon: float, evidence: str) -> Json:
         "epsilon": epsilon,
         "evidence": evidence,
     }
-
-
-def funnel_of(characterisations: Sequence[Value]) -> dict[str, int]:
-    """How many schemes were left after each stage; after the last, those that are characterised."""
-    left = len(characterisations)
-    funnel = {"asked": left}
-    for stage in STAGES:
-        left -= sum(
-            each.stage == stage and each.outcome is not SchemeFate.CHARACTERISED for each in characterisations
-        )
-        funnel[stage] = left
-    return funnel
 
 
 def store_characterisations(row: PortMapping, values: Sequence[Value]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from django.db import transaction
 from django.db.models import Q
@@ -16,6 +17,8 @@ from inference.core.front_end import FrontEnd, read_front_end
 from inference.core.latency import IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
+from inference.formats.core_model_json import CoreModelDocument
+from inference.formats.scheduler_json import SchedulerRecord
 from inference.isa.exclusions import LEGACY_SSE
 from inference.isa.targets import code_target
 from inference.models import (
@@ -65,6 +68,27 @@ def filled_in(
     row.selection = selection
     row.save()
     return row
+
+
+def core_model_of(row: StoredCoreModel, texts: Collection[str] | None = None) -> CoreModel:
+    """The value of a row, of all schemes or of those with these texts (a bounded number of queries)."""
+    if row.document is None:
+        model = core_model_of_parts(row, texts)
+    else:
+        model = CoreModelDocument.model_validate(row.document).model()
+    return _with_scheduler(model, row)
+
+
+def _with_scheduler(model: CoreModel, row: StoredCoreModel) -> CoreModel:
+    """With what was found out of the scheduler, as long as the ports are there that it rests on."""
+    if row.scheduler is None or model.mapping is None:
+        return model
+    record = SchedulerRecord.model_validate(row.scheduler)
+    if record.scheduler is None:
+        return model
+    scheduler = record.scheduler.scheduler(model.mapping.ports)
+    sources = {**model.sources, "scheduler": record.source} if record.source else model.sources
+    return replace(model, scheduler=scheduler, sources=sources)
 
 
 def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = None) -> CoreModel:

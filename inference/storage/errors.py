@@ -1,6 +1,6 @@
 """Errors of the exchange, each saying what, where, and what would be right.
 
-ExchangeError
+ExchangeError               (inference.formats.errors)
 ├── UnknownNameError      no row has the name that was asked for
 ├── NameTakenError        the name for something new belongs to something else
 ├── MissingSchemesError   values name schemes that the instruction set lacks
@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-
-class ExchangeError(Exception):
-    """Anything the exchange raises on purpose."""
+from inference.formats.errors import ExchangeError
 
 
 class UnknownNameError(ExchangeError):

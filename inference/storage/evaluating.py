@@ -19,8 +19,8 @@ from inference.core.predicting import ThroughputModel, predicted
 from inference.core.residuals import Residuals
 from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import HeatMap, heat_map
+from inference.formats.errors import ExchangeError
 from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping
-from inference.storage.errors import ExchangeError
 from inference.storage.listing import ToolScores, WorstPredictions, listing_of
 from inference.storage.resource_mappings import load_model
 from inference.storage.streaming import Chunk, set_chunks

@@ -6,20 +6,22 @@ x86-64 and AArch64 come with the software (the ISA room), others from documents 
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 from django.db import connection, transaction
 from django.db.models import Count, Max
 
+from inference.formats.errors import ExchangeError
+from inference.formats.typed import Typed, read_typed
 from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Features, Scheme
 from inference.isa.targets import DEFAULT, code_target, target_of, targets
 from inference.models import ISA, InstructionScheme, Machine
-from inference.storage.errors import ExchangeError
 from inference.storage.names import free_or_refuse
 from inference.storage.rows import BATCH, scheme_ids
 
@@ -175,6 +177,48 @@ def vocabulary(isa: ISA) -> SchemeNames:
     if cached is None or cached[0] != state:
         cached = _vocabularies[isa.pk] = (state, SchemeNames(scheme_ids(isa)))
     return cached[1]
+
+
+class _WrittenNames:
+    """The schemes of an instruction set for a few names, most of which are written as schemes are.
+
+    The vocabulary is only made for names that are written otherwise: that takes a moment.
+    """
+
+    def __init__(self, isa: ISA, written: Collection[str]) -> None:
+        self._isa = isa
+        self._exact = set(isa.schemes.filter(text__in=written).values_list("text", flat=True))
+
+    def resolve(self, name: str) -> str | None:
+        """The scheme's text, None for an unknown name."""
+        return name if name in self._exact else vocabulary(self._isa).resolve(name)
+
+    def nearest(self, name: str, n: int = 1) -> list[str]:
+        """Up to n known texts that resemble the name."""
+        return vocabulary(self._isa).nearest(name, n)
+
+
+def read_experiment(text: str, isa: ISA) -> Typed:
+    """An experiment that a user types, of schemes of an instruction set; see `read_typed`."""
+    return read_typed(text, isa.name, partial(_WrittenNames, isa))
+
+
+def unknown_schemes(schemes: Iterable[str], isa: ISA) -> list[str]:
+    """A complaint for every scheme that the instruction set does not have, with the nearest one."""
+    wanted = list(schemes)
+    known = set(isa.schemes.filter(text__in=wanted).values_list("text", flat=True))
+    strangers = [scheme for scheme in wanted if scheme not in known]
+    if not strangers:
+        return []
+    texts = list(isa.schemes.values_list("text", flat=True))
+    return [f"{isa.name} has no scheme {scheme!r}{_nearest(scheme, texts)}" for scheme in strangers]
+
+
+def _nearest(scheme: str, texts: list[str]) -> str:
+    mnemonic = scheme.partition(" ")[0]
+    alike = [text for text in texts if text.partition(" ")[0] == mnemonic] or texts
+    near = difflib.get_close_matches(scheme, alike, n=1, cutoff=0.4)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def likely_isa(names: Iterable[str], said: Mapping[str, object]) -> ISA | None:

@@ -12,8 +12,9 @@ from django.db import transaction
 
 from inference.core.latency import ChainReading, LatencyResult
 from inference.core.protocols import Json
-from inference.models import LatencySet, Machine, Run, SchemeLatencies
-from inference.storage.names import free_or_refuse
+from inference.formats.parsing import Parsed
+from inference.models import ISA, LatencySet, Machine, Run, SchemeLatencies
+from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
 
 
 @transaction.atomic
@@ -53,6 +54,39 @@ def store_latencies(
     ]
     SchemeLatencies.objects.bulk_create(rows, batch_size=200)
     return row
+
+
+def store_parsed_latencies(
+    parsed: Parsed,
+    isa: ISA,
+    name: str,
+    *,
+    source: str,
+    note: str = "",
+    machine: Machine | None = None,
+    run: Run | None = None,
+) -> LatencySet:
+    """A new set of what a file says. Raises `NameTakenError`."""
+    where = _published(parsed, isa, name, source) if machine is None else machine
+    pairs = {text: [pair.as_json() for pair in entry.pairs] for text, entry in parsed.latencies.items()}
+    return store_told_latencies(name, where, pairs, run=run, note=note or f"From {source}.")
+
+
+def _published(parsed: Parsed, isa: ISA, name: str, source: str) -> Machine:
+    """What the file says it is about; the same for the parts of one file."""
+    said = parsed.facts.get("arch")
+    cpu = said if isinstance(said, str) else ""
+    known = Machine.objects.filter(kind=Machine.Kind.PUBLISHED, isa=isa, cpu=cpu[:200], facts={})
+    there = known.filter(name__startswith=(cpu or name)[:150]).order_by("id").first()
+    if there is not None:
+        return there
+    return Machine.objects.create(
+        name=free_name(Machine, (cpu or name)[:NAME_LIMIT]),
+        kind=Machine.Kind.PUBLISHED,
+        isa=isa,
+        cpu=cpu[:200],
+        note=f"Told of by {source}.",
+    )
 
 
 @transaction.atomic

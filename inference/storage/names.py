@@ -8,8 +8,9 @@ from typing import TypeVar
 from django.db import connection, transaction
 
 from inference.core.texts import check_line, is_line, one_line
+from inference.formats.errors import ExchangeError
 from inference.models.named import Named
-from inference.storage.errors import ExchangeError, NameTakenError, UnknownNameError
+from inference.storage.errors import NameTakenError, UnknownNameError
 
 Row = TypeVar("Row", bound=Named)
 

@@ -24,8 +24,8 @@ from typing import Any, NoReturn
 from django.utils.module_loading import import_string
 
 from inference.formats import other_formats
+from inference.formats.errors import ExchangeError
 from inference.runs.child import limit_memory
-from inference.storage.errors import ExchangeError
 
 LONGEST_REQUEST = 1 << 16
 DONE, REFUSED = b"+", b"-"

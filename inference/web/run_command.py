@@ -19,6 +19,7 @@ from django.db.models import Count, QuerySet
 
 from inference.core.protocols import Json
 from inference.formats import journal_events
+from inference.formats.errors import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import ISA, InstructionScheme, Run
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, select_schemes
@@ -28,7 +29,6 @@ from inference.runs.errors import RunsError, RunStateError
 from inference.runs.journal import Lease, events_since
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.worker import worker_name
-from inference.storage.errors import ExchangeError
 from inference.storage.rows import scheme_ids
 from inference.web.data_command import DataCommand
 

@@ -21,13 +21,15 @@ _PREPARE = """
 import io
 from pathlib import Path
 from inference.features.asking.predictors.query import row_for
-from inference.formats.block_sets import BlockSetOptions, store
-from anica_app.formats.incoming import read_rows, tree_of_path
+from inference.formats.block_sets import BlockSetOptions
+from inference.storage.block_sets import store
+from anica_app.storage.campaigns import store_campaign
+from anica_app.formats.incoming import read_part, tree_of_path
 from inference.models import BlockColumn
 for cycles in (2, 7):
     words = ["/bin/echo", str(cycles)]
     row_for("command", {{"command": words, "title": f"says {{cycles}}"}}, may_choose=True)
-campaign = read_rows(tree_of_path(Path({path!r}))).store("a campaign for blocks")
+campaign = store_campaign(read_part(tree_of_path(Path({path!r}))), "a campaign for blocks")
 numbered = enumerate({codes!r}, start=1)
 rows = "".join(f"{{code}},{{at}},{{at * 1.25}},{{-1 if at == 3 else 3}}\\n" for at, code in numbered)
 file = io.BytesIO(f"bb,measured,close,far\\n{{rows}}".encode())

@@ -20,13 +20,16 @@ _PREPARE = """
 import io
 from pathlib import Path
 from inference.features.asking.predictors.query import row_for
-from inference.formats.block_sets import BlockSetOptions, store
-from anica_app.formats.incoming import read_rows, tree_of_path
+from inference.formats.block_sets import BlockSetOptions
+from inference.storage.block_sets import store
+from anica_app.storage.campaigns import store_campaign
+from anica_app.formats.incoming import read_part, tree_of_path
 from inference.models import Run
 for cycles in (1, 4):
     words = ["/bin/echo", str(cycles)]
     row_for("command", {{"command": words, "title": f"always {{cycles}}"}}, may_choose=True)
-made = [read_rows(tree_of_path(Path({path!r}))).store(name) for name in ("first campaign", "second campaign")]
+tree = tree_of_path(Path({path!r}))
+made = [store_campaign(read_part(tree), name) for name in ("first campaign", "second campaign")]
 blocks = b"bb,measured\\n4801d8,1.0\\n480fafc3,3.0\\n480fbcc3,3.5\\n"
 store(io.BytesIO(blocks), "b.csv", "three blocks", BlockSetOptions())
 found = [one.discoveries.get().pk for one in made]

@@ -18,12 +18,12 @@ from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig, KnownFacts
 from inference.features.library.uploads.job import ImportConfig
 from inference.features.machines.measure.job import MeasureConfig
+from inference.formats.errors import ExchangeError
 from inference.measuring.blocks import BlockOptions
 from inference.measuring.simulated import NOISE
 from inference.models import ExperimentSet, Machine, PortMapping, Upload
 from inference.runs.errors import RunsError
 from inference.runs.kinds import job
-from inference.storage.errors import ExchangeError
 from tests.rows.lab import machine
 from tests.rows.library import ADD, experiment_set, isa, mapping
 

@@ -8,11 +8,13 @@ import pytest
 from django.conf import settings
 
 from inference.formats.block_scales import Bounds
-from inference.formats.block_sets import BlockSetOptions, Look, export, look, store
+from inference.formats.block_sets import BlockSetOptions, Look, look
 from inference.formats.blocks_csv import Broken, Scale, is_block_csv
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Prediction
 from inference.predictors.protocol import Answer, Failure
-from inference.storage.errors import ExchangeError, NameTakenError, RefusedError
+from inference.storage.block_sets import export, store
+from inference.storage.errors import NameTakenError, RefusedError
 from tests.heads import behind_head
 
 SKIP = BlockSetOptions(Broken.SKIP)

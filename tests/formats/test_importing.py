@@ -6,10 +6,11 @@ import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
-from inference.formats.importing import commit, preview
+from inference.formats.errors import ExchangeError
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.models import Experiment as ExperimentRow
-from inference.storage.errors import ExchangeError, NameTakenError, RefusedError
+from inference.storage.errors import NameTakenError, RefusedError
+from inference.storage.importing import commit, preview
 from inference.storage.rows import load_mapping, load_measurements
 
 GOLDEN = Path(__file__).parent / "golden"

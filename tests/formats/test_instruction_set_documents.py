@@ -12,11 +12,11 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.formats.errors import ExchangeError
 from inference.isa import aarch64
 from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.isa.targets import AARCH64
 from inference.models import ISA
-from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import load_document, load_supplied
 
 ROOT = Path(__file__).parents[2]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from inference.formats.block_cells import block_of_cell
+from inference.formats.errors import ExchangeError
 from inference.formats.listed_loops import find_listed_loops
 from inference.formats.program_loops import LoopFilter, ProgramLoops, find_loops
 from inference.isa.blocks import BlockError
-from inference.storage.errors import ExchangeError
 from tests.compiled import compiled, tool
 
 ANNOTATED = """\

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from inference.formats.errors import ExchangeError
 from inference.formats.llvm_patch.differing import model_difference
 from inference.formats.llvm_patch.shipped import Override, ShippedModel, WriteCosts, shipped_model
 from inference.formats.llvm_patch.text import places_of_overrides
@@ -17,7 +18,6 @@ from inference.formats.llvm_td import Opcodes
 from inference.formats.provenance import PRODUCT
 from inference.isa.llvm_tblgen import records_of, sources_in
 from inference.isa.tool_names import NO_NAMES
-from inference.storage.errors import ExchangeError
 from tests.formats.exports import (
     ADD,
     ADD_BYTE,

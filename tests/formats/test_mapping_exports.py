@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Unit
+from inference.formats.errors import ExchangeError
 from inference.formats.exegesis_yaml import MODES, LlvmInstances, write_exegesis_yaml
 from inference.formats.exported import ExportedMapping
 from inference.formats.exported_core import ExportedCore
@@ -31,7 +32,6 @@ from inference.isa import aarch64, x86
 from inference.isa.names import SchemeNames
 from inference.isa.uops_info import scheme_name
 from inference.isa.uops_info_writing import element
-from inference.storage.errors import ExchangeError
 from tests.drawn import examples
 from tests.formats.exports import (
     ADD,

@@ -9,7 +9,6 @@ import pytest
 from django.core.management import call_command
 
 from inference.formats.exegesis_yaml import LATENCY, THROUGHPUT, LlvmInstances, write_exegesis_yaml
-from inference.formats.importing import commit, preview
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.formats.parsing import AnyNames, Parsed, read, resolve
 from inference.isa import llvm_mc
@@ -17,6 +16,7 @@ from inference.isa.llvm_opcodes import llvm_instructions
 from inference.isa.llvm_schemes import LlvmScheme, llvm_schemes
 from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, StoredCoreModel
 from inference.storage.core_models import core_model_of_parts
+from inference.storage.importing import commit, preview
 from tests.formats.exports import (
     ADD,
     ADD_BYTE,

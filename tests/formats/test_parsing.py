@@ -12,10 +12,10 @@ from inference.core.metrics import Unit
 from inference.formats import experiment_csv, parsing
 from inference.formats.file_units import FileUnit
 from inference.formats.formats import FORMATS, FileContent, Format
-from inference.formats.importing import taken_in
 from inference.formats.packing import pack, unpack
 from inference.formats.parsing import AnyNames, Parsed, parse, read, resolve
 from inference.formats.problems import SHOWN
+from inference.formats.uops_info_xml import taken_in
 from inference.isa import llvm_mc
 from tests.zips import packed
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from anica_app.formats.incoming import Sort, sort_of_content
+from inference.formats.errors import ExchangeError
 from inference.formats.perf_texts import PerfSamples, Placed, placed, read_samples
 from inference.isa.blocks.listing import object_file
 from inference.isa.blocks.programs import CompiledProgram, read_program
-from inference.storage.errors import ExchangeError
 from tests.compiled import compiled
 
 ONE_LINE = """\

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from inference.formats.importing import commit, preview
 from inference.formats.parsing import AnyNames, Parsed, read, resolve
 from inference.formats.uops_info_json import SEVERAL
 from inference.isa.targets import X86
+from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import load_supplied, new_isa
 
 GOLDEN = Path(__file__).parent / "golden" / "uops-info.json"

@@ -13,15 +13,15 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.formats import uops_info_xml
-from inference.formats.importing import Preview, commit, preview, taken_in
+from inference.formats.errors import ExchangeError
 from inference.formats.parsing import NO_SCHEME, AnyNames, parse, read, resolve
 from inference.formats.uops_info_digest import NO_PORTS
 from inference.formats.uops_info_json import SEVERAL
-from inference.formats.uops_info_xml import condensed
+from inference.formats.uops_info_xml import condensed, taken_in
 from inference.isa import x86
 from inference.isa.names import SchemeNames
 from inference.models import ISA, ExperimentSet, PortMapping
-from inference.storage.errors import ExchangeError
+from inference.storage.importing import Preview, commit, preview
 
 GOLDEN = Path(__file__).parent / "golden" / "uops-info-xml.xml"
 ADD = "add GPR[64]:RW, GPR[64]:R"

@@ -7,7 +7,8 @@ import io
 import pytest
 
 from anica_app.formats.anica_campaigns import MINIMISED_BLOCK, START_BLOCK
-from anica_app.formats.incoming import read_rows, tree_of_path
+from anica_app.formats.incoming import read_part, tree_of_path
+from anica_app.storage.campaigns import store_campaign
 from inference.formats.block_sets import BlockSetOptions, look
 from inference.formats.blocks_csv import Broken
 from tests.anica.formats.published import DOCUMENTS, LABEL, write_directory
@@ -39,7 +40,7 @@ def test_a_campaign_s_block_with_a_directive_is_left_out_with_the_reason(tmp_pat
             text = written(spelling, watch.file)
             files = {**ONE, START_BLOCK: text, MINIMISED_BLOCK: f"nop\n{text}"}
             top = write_directory(tmp_path / str(number), files)
-            stored = read_rows(tree_of_path(top)).store(f"campaign {number}")
+            stored = store_campaign(read_part(tree_of_path(top)), f"campaign {number}")
             assert stored.facts[START_BLOCK], spelling
             assert stored.facts[MINIMISED_BLOCK], spelling
             watch.expect_silence(str(stored.facts))

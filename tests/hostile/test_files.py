@@ -21,11 +21,11 @@ from benchmarks._input_importers import IMPORTERS, Importer
 from benchmarks.hostile import failure_of, input_of
 from inference.agent.protocol import Beat, Result
 from inference.agent.reading import ProtocolError
-from inference.formats.importing import taken_in
+from inference.formats.errors import ExchangeError
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.run_archive.reading import read_archive
+from inference.formats.uops_info_xml import taken_in
 from inference.isa.blocks import BlockError, block_of_text
-from inference.storage.errors import ExchangeError
 from pmweb.backup import archive, sqlite
 from pmweb.backup.archive import BackupError
 from tests.anica.formats.published import write_measurements

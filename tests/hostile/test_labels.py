@@ -26,19 +26,12 @@ from inference.figures.core_diagram import core_drawing
 from inference.figures.svg import graph_drawing, port_usage_drawing
 from inference.formats.core_model_json import core_model_json, core_model_text, read_core_model
 from inference.formats.csv_cells import written
+from inference.formats.errors import ExchangeError
 from inference.formats.exegesis import write_block_exegesis, write_exegesis
 from inference.formats.exegesis_yaml import LlvmInstances, write_exegesis_yaml
 from inference.formats.experiment_csv import read_experiment_csv, write_experiment_csv
 from inference.formats.exported import ExportedMapping, ExportedScheme, SchemeEvidence
 from inference.formats.exported_core import ExportedCore
-from inference.formats.exporting import (
-    CORE_MODEL_EXPORTS,
-    EXEGESIS_MODES,
-    MAPPING_EXPORTS,
-    RESOURCE_EXPORTS,
-    SET_EXPORTS,
-    one_line_each,
-)
 from inference.formats.file_units import FileUnit
 from inference.formats.latencies_xml import write_core_xml
 from inference.formats.llvm_patch.shipped import ShippedModel
@@ -50,12 +43,19 @@ from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.formats.pmevo_json import write_experiment_list, write_mapping3
 from inference.formats.problems import Problems
 from inference.formats.provenance import Provenance, head_of
+from inference.formats.quoting import one_line_each
 from inference.formats.source import Source
 from inference.formats.uops_info_xml_writing import write_uops_info_xml
 from inference.isa.llvm_tblgen import sources_in
 from inference.isa.unit_classes import STORES, UNIT_CLASSES
 from inference.measuring.blocks import BlockOptions
-from inference.storage.errors import ExchangeError
+from inference.storage.exporting import (
+    CORE_MODEL_EXPORTS,
+    EXEGESIS_MODES,
+    MAPPING_EXPORTS,
+    RESOURCE_EXPORTS,
+    SET_EXPORTS,
+)
 from tests.drawn import examples
 from tests.formats.exports import ADD, CORE, LATENCIES, USAGE, exported_mapping, exported_toy_core
 from tests.formats.real_tools import llvm

@@ -22,7 +22,7 @@ from inference.features.asking.predictors.answers import DatabaseAnswers
 from inference.features.asking.predictors.query import opened
 from inference.features.asking.questions.job import AskJob
 from inference.features.asking.questions.query import memory_run
-from inference.formats.block_sets import BlockSetOptions, export, store
+from inference.formats.block_sets import BlockSetOptions
 from inference.isa import targets
 from inference.isa.blocks import BlockName, block_of_bytes, isa_beside
 from inference.isa.targets import X86
@@ -31,6 +31,7 @@ from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import RUN_KINDS
 from inference.runs.request import RunRequest
+from inference.storage.block_sets import export, store
 from inference.storage.errors import RefusedError
 from inference.storage.instruction_sets import store_isa
 from inference.web.api.site import api

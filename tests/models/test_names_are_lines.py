@@ -6,11 +6,11 @@ import pytest
 from django.apps import apps
 
 from inference.core.texts import is_line
+from inference.formats.errors import ExchangeError
 from inference.models import Run
 from inference.models.named import Named
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.storage.errors import ExchangeError
 from inference.storage.names import free_name, free_or_refuse
 from inference.web.naming import NameAndNoteForm
 from tests.hostile_texts import WORST

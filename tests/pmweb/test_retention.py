@@ -17,10 +17,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from anica_app.features.discoveries.query import DiscoveryParts
-from anica_app.formats.campaign_zip import read_archive, write_campaign
+from anica_app.formats.campaign_zip import read_archive
 from anica_app.formats.file_trees import ZipTree
-from anica_app.formats.incoming import read_rows, tree_of_path
+from anica_app.formats.incoming import read_part, tree_of_path
 from anica_app.models import Campaign, GeneralisationStep, SampleBatch
+from anica_app.storage.campaigns import store_campaign, write_campaign
 from inference.features.asking.predictors.answers import DatabaseAnswers
 from inference.features.learning.inferring.evolution import CLOUD_FRAMES
 from inference.features.running.runs.record import fold, thinned
@@ -111,7 +112,7 @@ def test_a_pruned_journal_keeps_its_numbers_and_shows_the_same():
 @pytest.fixture
 def campaign(tmp_path: Path) -> Campaign:
     """One discovery of four decisions, the second rejected; imported long ago."""
-    made = read_rows(tree_of_path(write_directory(tmp_path / "small"))).store("small")
+    made = store_campaign(read_part(tree_of_path(write_directory(tmp_path / "small"))), "small")
     Campaign.objects.filter(pk=made.pk).update(created=LONG_AGO)
     made.refresh_from_db()
     return made
@@ -148,7 +149,7 @@ def test_a_pruned_campaign_is_shown_and_goes_out_and_comes_back(campaign: Campai
     assert "no longer stored" in client.get(where).content.decode()
     file = io.BytesIO()
     write_campaign(campaign, file)
-    again = read_archive(ZipTree(file, "c.zip")).store("again")
+    again = store_campaign(read_archive(ZipTree(file, "c.zip")), "again")
     back = GeneralisationStep.objects.get(generalisation__campaign=again, number=step.number)
     assert (back.n, back.interesting, bytes(back.samples)) == (step.n, step.interesting, b"")
     last = GeneralisationStep.objects.filter(generalisation__campaign=again).exclude(samples=b"").last()

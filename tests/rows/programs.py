@@ -14,8 +14,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from anica_app.formats.incoming import read_rows, tree_of_path
+from anica_app.formats.incoming import read_part, tree_of_path
 from anica_app.models import Campaign, Discovery, Family
+from anica_app.storage.campaigns import store_campaign
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.metrics import Unit, score
 from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSummary
@@ -23,7 +24,7 @@ from inference.core.resources import ResourceMapping as Resources
 from inference.features.judging.llvm_difference.report import Differing, LlvmDifference
 from inference.features.learning.core_model.storing import store_parts
 from inference.figures.heatmap import heat_map
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
 from inference.isa.front_end import FrontEndCode
 from inference.isa.timed_code import CodeReading
 from inference.isa.x86.chains import links_of, pair_chains
@@ -47,6 +48,7 @@ from inference.models import (
 )
 from inference.runs import lifecycle
 from inference.runs.journal import write
+from inference.storage.block_sets import store
 from inference.storage.evaluating import evaluate
 from inference.storage.front_ends import store_front_end
 from inference.storage.latencies import store_latencies
@@ -218,7 +220,7 @@ def discovery(isa: ISA, tmp_path: Path) -> Discovery:
     A run has looked at two blocks, of which it includes one.
     """
     top = write_directory(tmp_path / "small")
-    made = read_rows(tree_of_path(top)).store("small").discoveries.get()
+    made = store_campaign(read_part(tree_of_path(top)), "small").discoveries.get()
     result = {
         "blocks": 2,
         "covered": 1,

@@ -12,7 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from inference.formats import importing
+from inference.formats import uops_info_xml
 from inference.formats.uops_info_xml import condensed
 from inference.models import ExperimentSet, Run, Upload
 from inference.runs import lifecycle
@@ -98,7 +98,7 @@ def test_nobody_waits_while_a_file_is_read(visitor: Client, address: str, monkey
         seen.append(connection.in_atomic_block)
         return condensed(file, file_name)
 
-    monkeypatch.setattr(importing, "condensed", slowly)
+    monkeypatch.setattr(uops_info_xml, "condensed", slowly)
     measured = '<architecture name="X"><measurement ports="1*p0"/></architecture>'
     table = f'<root><instruction asm="NOP" string="NOP">{measured}</instruction></root>'.encode()
     files = [SimpleUploadedFile("a.xml", table), SimpleUploadedFile("b.csv", b"c")]

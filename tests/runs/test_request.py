@@ -8,9 +8,9 @@ import pytest
 from pydantic import Field
 
 from inference.formats import journal_events
+from inference.formats.errors import ExchangeError
 from inference.runs.errors import ConfigError
 from inference.runs.request import OneOf, RunRequest
-from inference.storage.errors import ExchangeError
 
 
 class Errand(RunRequest):

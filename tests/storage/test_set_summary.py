@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.features.library.sets import query as experiment_sets
-from inference.formats.importing import commit, preview
 from inference.models import ExperimentSet, Run
+from inference.storage.importing import commit, preview
 from inference.storage.rows import store_measurements
 from inference.storage.set_summary import SetSummary, keep_summary, kept_summary, summarise
 

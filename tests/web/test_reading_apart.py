@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 
 from inference.containment import metered
-from inference.storage.errors import ExchangeError
+from inference.formats.errors import ExchangeError
 from inference.web.reading_process import (
     AT_ONCE,
     MEMORY_BYTES,
@@ -30,7 +30,7 @@ START = 30.0
 READERS = {
     *("read_source", "format_of", "importer_of_content", "reads_content", "read_upload", "look"),
     *("is_archive", "glimpse_of", "read_archive", "sort_of_content", "sort_of_file", "read_core_model"),
-    *("find_listed_loops", "read_samples", "is_listing", "is_block_csv", "read_rows", "read_all"),
+    *("find_listed_loops", "read_samples", "is_listing", "is_block_csv", "read_part", "read_all"),
 }
 """Functions that read what users send, however long it is."""
 APART = {("inference/features/library/uploads/api.py", "read_upload")}

@@ -81,7 +81,7 @@ DEPENDENTS = {"anica_app.Campaign": _dependents}
 
 
 def _write(name: str, file: BinaryIO) -> None:
-    from anica_app.formats.incoming import write_campaign_archive  # noqa: PLC0415  exports load it
+    from anica_app.storage.campaigns import write_campaign_archive  # noqa: PLC0415  exports load it
 
     write_campaign_archive(name, file)
 

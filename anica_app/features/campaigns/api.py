@@ -20,8 +20,8 @@ from anica_app.features.campaigns.query import CAMPAIGN_ORDERS, campaigns, liste
 from anica_app.features.campaigns.standing import failures_in_words, lacking_of, standing_of
 from anica_app.features.campaigns.starting_api import router
 from anica_app.features.discoveries.query import discoveries_csv
-from anica_app.formats.campaign_zip import write_campaign
 from anica_app.models import Campaign, CampaignFile
+from anica_app.storage.campaigns import write_campaign
 from inference.models import Run
 from inference.runs.request import OneOf
 from inference.web.api import access

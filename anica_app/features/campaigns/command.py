@@ -26,11 +26,11 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.gate_options import exit_as_error
 from inference.features.asking.predictors.choosing import check_processor, chosen_on
 from inference.features.asking.predictors.modes import add_mode_option
+from inference.formats.errors import ExchangeError
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.runs.request import DEFAULT_SEED
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand, add_set_option, named_values
 

@@ -34,8 +34,8 @@ from anica_app.features.discoveries.generalisations import BY_BLOCK, BY_LENGTH, 
 from anica_app.features.discoveries.query import discoveries_csv
 from anica_app.features.families.query import answer_of, grouping_runs, growing_families, treemap_of
 from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
-from anica_app.formats.campaign_zip import write_campaign
 from anica_app.models import Campaign, CampaignFile, SampleBatch
+from anica_app.storage.campaigns import write_campaign
 from anica_app.storage.judging import judge_of
 from inference.features.asking.predictors.processors import different_processors
 from inference.models import Predictor, Run

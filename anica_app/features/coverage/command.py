@@ -14,11 +14,11 @@ from anica_app.features.coverage.query import KIND
 from anica_app.models import Campaign
 from inference.core.events import Progress
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
 from inference.isa.blocks import isa_beside
 from inference.isa.blocks.listing import intel_of_bytes
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
 

@@ -12,9 +12,9 @@ from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import everything_domain, without_uops
 from anica_app.core.search.judging import InterestJudge
 from anica_app.models import Campaign, Discovery
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn, Prediction
 from inference.predictors.protocol import Answer, Failure
-from inference.storage.errors import ExchangeError
 
 _CHUNK = 2000
 

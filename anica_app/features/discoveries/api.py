@@ -33,8 +33,8 @@ from anica_app.features.discoveries.shapes import (
     judged_json,
 )
 from anica_app.features.discoveries.trees_api import router as trees_router
-from anica_app.formats.operand_values import repeated_findings
 from anica_app.models import Discovery
+from anica_app.storage.operand_values import repeated_findings
 from inference.isa.blocks import BlockError, BlockName
 from inference.models import InstructionScheme
 from inference.runs.request import OneOf

@@ -16,8 +16,8 @@ from anica_app.features.discoveries.report_parts import (
     title_of,
 )
 from anica_app.features.discoveries.tool_commands import Command
-from anica_app.formats.operand_values import RepeatedFinding, condition_of, joined_conditions, lost_on
 from anica_app.models import Discovery
+from anica_app.storage.operand_values import RepeatedFinding, condition_of, joined_conditions, lost_on
 from inference.features.asking.predictors.modes import titled
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line

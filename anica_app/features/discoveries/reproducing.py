@@ -17,7 +17,7 @@ from anica_app.features.discoveries.tool_commands import (
     core_of,
     tool_and_core,
 )
-from anica_app.formats.operand_values import findings_of_block, repeated_findings
+from anica_app.storage.operand_values import findings_of_block, repeated_findings
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import titled
 from inference.isa.blocks import BlockName, block_of_hex

@@ -12,8 +12,8 @@ from anica_app.core.domain.wording import Words
 from anica_app.features.discoveries.query import JudgedBlock
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.tree_document import finite
-from anica_app.formats.operand_values import condition_of
 from anica_app.models import Discovery
+from anica_app.storage.operand_values import condition_of
 from inference.isa.blocks import BlockName
 from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import NamedAnswerOut, NamedBlock, assembly

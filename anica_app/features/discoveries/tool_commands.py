@@ -19,9 +19,10 @@ from inference.core.tunables import values_of
 from inference.formats.quoting import shell_option
 from inference.isa.blocks.listing import att_of_bytes
 from inference.isa.tool_names import TOOL_NAMES
-from inference.models import IMPORTED, Predictor
+from inference.models import Predictor
 from inference.predictors.llvm.mca_settings import TOTAL, McaSettings
 from inference.predictors.processor_names import UICA_NAMES
+from inference.predictors.protocol import IMPORTED
 
 LLVM_MCA, OSACA, UICA = "llvm-mca", "osaca", "uica"
 _FOREIGN = re.compile(r"(?P<tool>[A-Za-z-]+)\.(?:(?P<release>\d+)\.)?(?P<core>[\w+-]+)")

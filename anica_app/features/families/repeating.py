@@ -44,7 +44,7 @@ def repeated_with_values(
     """What machines among the tools, or one that judges, measure of the witnesses with other values.
 
     Returns:
-        By the numbers of discoveries, an object for each machine (`anica_app.formats.operand_values`).
+        By the numbers of discoveries, an object for each machine (`anica_app.storage.operand_values`).
     """
     members = list(_in_order(families))
     repeated: dict[int, list[Json]] = defaultdict(list)

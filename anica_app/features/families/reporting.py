@@ -21,8 +21,8 @@ from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.tool_commands import Command, commands_for
 from anica_app.features.families.earlier import NOT_KEPT
 from anica_app.features.families.query import tools_of
-from anica_app.formats.operand_values import findings_of_block
 from anica_app.models import Discovery, Family
+from anica_app.storage.operand_values import findings_of_block
 from inference.core.protocols import Json
 from inference.isa.blocks import BlockName
 from inference.models import Predictor

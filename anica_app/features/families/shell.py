@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from anica_app.features.families.query import cycles_of, families_in_order, in_one_sentence
 from anica_app.features.families.regression import regression_cases
 from anica_app.features.families.request import FamilyJudgement
-from anica_app.formats.operand_values import condition_of_family
 from anica_app.models import Campaign, Family
+from anica_app.storage.operand_values import condition_of_family
 from inference.core.protocols import Json
 from inference.formats.junit import write_junit
 from inference.isa.blocks.listing import intel_of_bytes

@@ -10,9 +10,9 @@ from anica_app.features.importing.import_job import FOUND_OUT, WIDEST, ImportAni
 from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.formats.blocks_csv import WORDS, Broken, Scale
+from inference.formats.errors import ExchangeError
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping
-from inference.storage.errors import ExchangeError
 from inference.storage.names import NAME_LIMIT, free_or_refuse
 from inference.web.request_fields import RequestField, RequestForm, note_field
 

@@ -16,7 +16,6 @@ from anica_app.features.importing.importing_loops import SORTS as LOOP_SORTS
 from anica_app.features.importing.importing_loops import add_loop_arguments, import_loops, import_loops_of
 from anica_app.features.importing.loops_job import MOST_KEYS, LoopsConfig, check_loops, telling
 from anica_app.formats.anica_documents import CONFIG, DISCOVERIES, WITNESSES
-from anica_app.formats.campaign_rows import CampaignRows
 from anica_app.formats.campaign_zip import GENERALISATIONS, MAIN
 from anica_app.formats.file_trees import ZipTree
 from anica_app.formats.incoming import (
@@ -28,21 +27,24 @@ from anica_app.formats.incoming import (
     sort_of_path,
     tree_of_path,
 )
+from anica_app.formats.spooled_campaigns import SpooledCampaign
 from anica_app.models import Campaign
+from anica_app.storage.campaigns import store_campaign
 from inference.core.event import Event
 from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import predictor_of
 from inference.features.library.uploads.query import claim_upload, discard_upload, free_upload
 from inference.formats.block_scales import Bounds
-from inference.formats.block_sets import BlockSetOptions, Look, look, store
+from inference.formats.block_sets import BlockSetOptions, Look, look
 from inference.formats.blocks_csv import Broken, Scale
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run, Upload
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import OneOf
-from inference.storage.errors import ExchangeError
+from inference.storage.block_sets import store
 from inference.storage.names import NAME_LIMIT, free_name
 
 FOUND_OUT = ""
@@ -166,7 +168,7 @@ def _store_blocks(
 
 
 def _store_campaigns(
-    task: Task, upload: Upload, campaigns: Sequence[CampaignRows]
+    task: Task, upload: Upload, campaigns: Sequence[SpooledCampaign]
 ) -> tuple[Json, Sequence[Event]]:
     discard_upload(upload)
     config = task.run.config
@@ -174,7 +176,7 @@ def _store_campaigns(
     result: Json = {
         "campaign": made[0].pk,
         "name": made[0].name,
-        "rows": sum(len(rows.discoveries) for rows in campaigns),
+        "rows": sum(len(content.discoveries) for content in campaigns),
     }
     if len(made) > 1:
         result["campaigns"] = [one.pk for one in made]
@@ -182,22 +184,23 @@ def _store_campaigns(
 
 
 def store_campaigns(
-    campaigns: Sequence[CampaignRows], name: str, note: str, run: Run | None = None
+    campaigns: Sequence[SpooledCampaign], name: str, note: str, run: Run | None = None
 ) -> list[Campaign]:
     """Store one under the name, or several, each with its own name behind it; "": under their own names.
 
     All of them or none. Raises `NameTakenError` for one campaign with a name in use.
     """
     if len(campaigns) == 1:
-        (rows,) = campaigns
-        own = rows.campaign.name if run is None else free_name(Campaign, rows.campaign.name)
-        return [rows.store(name or own, note=note, run=run)]
+        (content,) = campaigns
+        own = content.campaign.name if run is None else free_name(Campaign, content.campaign.name)
+        return [store_campaign(content, name or own, note=note, run=run)]
     made: list[Campaign] = []
     with transaction.atomic():
-        for rows in campaigns:
-            wanted = f"{name}, {rows.campaign.name}" if name else rows.campaign.name
+        for content in campaigns:
+            own = content.campaign.name
+            wanted = free_name(Campaign, (f"{name}, {own}" if name else own)[:NAME_LIMIT])
             own_run = None if made else run  # of a run there is one campaign
-            made.append(rows.store(free_name(Campaign, wanted[:NAME_LIMIT]), note=note, run=own_run))
+            made.append(store_campaign(content, wanted, note=note, run=own_run))
     return made
 
 

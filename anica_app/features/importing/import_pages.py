@@ -14,10 +14,10 @@ from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.library.uploads.read_job import start_reading
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.errors import ExchangeError
 from inference.storage.names import free_name
 
 KIND = "import-anica"

@@ -14,13 +14,14 @@ from inference.core.event import Event
 from inference.core.events import Log, ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import discard_upload
-from inference.formats.importing import taken_in
+from inference.formats.errors import ExchangeError
 from inference.formats.listed_loops import find_listed_loops
-from inference.formats.program_loops import ProgramLoops, Weighing, find_loops, store_loops
+from inference.formats.program_loops import ProgramLoops, Weighing, find_loops
+from inference.formats.uops_info_xml import taken_in
 from inference.isa.targets import X86
 from inference.models import ISA, BasicBlockSet, Upload
 from inference.runs.kinds import Store, Task
-from inference.storage.errors import ExchangeError
+from inference.storage.block_sets import store_loops
 from inference.storage.names import NAME_LIMIT, free_name
 
 SORTS = (Sort.PROGRAM, Sort.LISTING, Sort.SAMPLES)

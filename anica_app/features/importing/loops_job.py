@@ -14,6 +14,7 @@ from inference.core.event import Event
 from inference.core.events import Log, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import free_upload
+from inference.formats.errors import ExchangeError
 from inference.formats.program_loops import LoopFilter, ProgramLoops, Weighing, find_loops
 from inference.isa.targets import DEFAULT
 from inference.models import Run, Upload
@@ -21,7 +22,6 @@ from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import OneOf, RunRequest
-from inference.storage.errors import ExchangeError
 
 _EVERY = 0.3  # seconds between two words about progress
 

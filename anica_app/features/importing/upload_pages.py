@@ -11,8 +11,8 @@ from django.views.decorators.http import require_POST
 
 from anica_app.features.importing.recognition import sort_apart
 from inference.features.library.uploads.read_job import receive
+from inference.formats.errors import ExchangeError
 from inference.runs.errors import LimitError
-from inference.storage.errors import ExchangeError
 
 
 def block_set_upload(request: HttpRequest) -> HttpResponse:

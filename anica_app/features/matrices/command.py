@@ -14,10 +14,10 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.accuracy import column_named
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
 

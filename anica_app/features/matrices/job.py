@@ -22,7 +22,6 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import add_columns, answers_of, codes_of, read_set
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.asking.predictors.panel import opened_panel
-from inference.formats.block_rows import BlockToStore, cycles_of, insert_blocks
 from inference.isa.blocks import mnemonics_of
 from inference.isa.targets import X86
 from inference.models import ISA, BasicBlockSet, BlockColumn, Predictor, Run
@@ -31,6 +30,7 @@ from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
+from inference.storage.block_rows import BlockToStore, cycles_of, insert_blocks
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import free_name
 

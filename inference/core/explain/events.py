@@ -13,7 +13,13 @@ from pydantic import model_validator
 
 from inference.core.event import Event
 from inference.core.event_fields import Count, Mask, RMax, Uop, one_of, stored_as
-from inference.core.explain.problem import STAGES, BlockingClass, NotCharacterised, SchemeFate
+from inference.core.explain.problem import (
+    STAGES,
+    BlockingClass,
+    Characterisation,
+    NotCharacterised,
+    SchemeFate,
+)
 from inference.core.protocols import Json
 
 Stage = Annotated[str, one_of(tuple(STAGES))]
@@ -105,3 +111,15 @@ class Verdicts(Event):
     run: Count
     schemes: Sequence[tuple[str, Verdict, str]]
     number: int = 0
+
+
+def funnel_of(characterisations: Sequence[Characterisation]) -> dict[str, int]:
+    """How many schemes were left after each stage; after the last, those that are characterised."""
+    left = len(characterisations)
+    funnel = {"asked": left}
+    for stage in STAGES:
+        left -= sum(
+            each.stage == stage and each.outcome is not SchemeFate.CHARACTERISED for each in characterisations
+        )
+        funnel[stage] = left
+    return funnel

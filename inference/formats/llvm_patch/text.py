@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from inference.formats.errors import ExchangeError
 from inference.formats.llvm_patch.shipped import Override
-from inference.storage.errors import ExchangeError
 
 _DEFINITION = re.compile(  # bounded: a file of LLVM itself, in which definitions end
     r"^[ \t]*def\s*+\w*\s*+:\s*InstRW<\s*\[([^\]]*)\]\s*,\s*\((instregex|instrs)\s+(.*?)\)\s*>\s*;[^\n]*\n",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from inference.core.texts import one_line
+from inference.formats.errors import ExchangeError
 from inference.formats.exported_core import ExportedCore
 from inference.formats.llvm_patch.differing import ModelDifference, OpcodeChange, model_difference
 from inference.formats.llvm_patch.shipped import OpcodeClass, ShippedModel, WriteCosts, shipped_model
@@ -23,7 +24,6 @@ from inference.formats.quoting import comment, patch_remark
 from inference.isa.llvm_opcodes import tool_side
 from inference.isa.llvm_tblgen import LlvmSources, TableGeneratorError, records_of, sources_in
 from inference.isa.targets import target_of
-from inference.storage.errors import ExchangeError
 
 _TESTS = "test/tools/llvm-mca/X86"
 

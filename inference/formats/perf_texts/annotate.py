@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from inference.formats.errors import ExchangeError
 from inference.formats.perf_texts.samples import PerfSamples, SampledPoint
 from inference.formats.perf_texts.script import is_script, read_script
-from inference.storage.errors import ExchangeError
 
 BEGINNING = 1 << 16
 """Bytes of a file by which it is recognised."""

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from inference.formats.errors import ExchangeError
 from inference.formats.perf_texts.samples import Mapped, PerfSamples, SampledPoint
 from inference.isa.blocks.programs import CompiledProgram
-from inference.storage.errors import ExchangeError
 
 _ENOUGH = 0.5
 """Of the symbols of another file's samples that the program knows, to take them for its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from inference.storage.errors import ExchangeError
+from inference.formats.errors import ExchangeError
 
 MOST_POINTS = 1_000_000
 MOST_MAPPED = 100_000

@@ -4,10 +4,10 @@
 |---|---|
 | `documents` | what the JSON documents inside have, as types that are checked |
 | `references` | where descriptions and results name rows by their numbers, which differ elsewhere |
-| `writing` | from rows to the zip |
+| `writing` | from these documents to the zip |
 | `reading` | from a zip that may hold anything to values |
-| `storing` | from values to rows, the run itself excepted |
 
-The run is stored by `inference.features.running.runs.archive`, which knows what a run of each kind has to
-describe.
+`inference.storage.run_archive_writing` makes the documents of rows, `run_archive_storing` there makes rows of
+the values. The run itself is stored by `inference.features.running.runs.archive`, which knows what a run of
+each kind has to describe.
 """

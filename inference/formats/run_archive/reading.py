@@ -22,6 +22,7 @@ from inference.core.mapping import PortMapping
 from inference.core.resources import ResourceMapping
 from inference.formats import journal_events
 from inference.formats.archived_parts import first_flaw
+from inference.formats.errors import ExchangeError
 from inference.formats.foreign_texts import check_texts
 from inference.formats.json_fields import load
 from inference.formats.parsing import AnyNames, Parsed, parse
@@ -40,7 +41,6 @@ from inference.formats.run_archive.documents import (
 )
 from inference.formats.run_archive.reports import ReportTold
 from inference.formats.source import SIZE_LIMIT, listed_files
-from inference.storage.errors import ExchangeError
 
 UNPACKED_LIMIT = 8 * SIZE_LIMIT
 """Bytes that the files together may have: a small zip can hold endlessly many."""

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import Field
 
-from inference.formats.exporting import Export
 from inference.models.named import Named
+from inference.storage.exporting import Export
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, kind_of, rename
 from inference.web.api import access
 from inference.web.api.access import Deed

@@ -10,9 +10,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from inference.formats.errors import ExchangeError
 from inference.models import Machine
 from inference.runs.machines.tokens import add_machine, agent_line, issue
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 from pmweb.launcher.instance import running_site

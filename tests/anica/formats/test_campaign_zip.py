@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from anica_app.formats.anica_campaigns import read_campaign
-from anica_app.formats.campaign_zip import read_archive, write_campaign
+from anica_app.formats.campaign_zip import read_archive
 from anica_app.formats.file_trees import Directory, ZipTree
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.models import (
@@ -26,10 +26,11 @@ from anica_app.models import (
     GeneralisationStep,
     SampleBatch,
 )
+from anica_app.storage.campaigns import store_campaign, write_campaign
+from inference.formats.errors import ExchangeError
 from inference.models import Predictor, identity_key
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack, unpack
-from inference.storage.errors import ExchangeError
 from tests.anica.formats.published import write_directory
 from tests.zips import packed, unpacked
 
@@ -92,7 +93,7 @@ def campaign() -> Campaign:
     )
     SampleBatch.objects.create(campaign=row, number=0, discovery=special, n=2, samples=pack(SAMPLES))
     _with_families(row, general)
-    return row
+    return Campaign.objects.get(pk=row.pk)
 
 
 def _with_families(row: Campaign, member: Discovery) -> None:
@@ -152,7 +153,7 @@ def archive_of(campaign: Campaign) -> bytes:
 
 
 def brought_back(content: bytes, name: str = "") -> Campaign:
-    return read_archive(ZipTree(io.BytesIO(content), "mine.zip")).store(name)
+    return store_campaign(read_archive(ZipTree(io.BytesIO(content), "mine.zip")), name)
 
 
 def test_what_goes_out_comes_back_to_the_byte(campaign: Campaign) -> None:
@@ -229,7 +230,7 @@ def test_tools_that_are_known_are_found_again_and_others_are_made(campaign: Camp
 
 
 def test_an_imported_campaign_goes_round_as_well(tmp_path: Path) -> None:
-    first = read_campaign(Directory(write_directory(tmp_path))).store("published")
+    first = store_campaign(read_campaign(Directory(write_directory(tmp_path))), "published")
     content = archive_of(first)
     files = {each.path: bytes(each.content) for each in first.files.all()}
     first.delete()
@@ -270,7 +271,7 @@ ONE = "generalisations/00000.json"
         ("campaign.json", _set(-1, "campaign", "sampled"), "campaign, sampled"),
         ("campaign.json", _set("7", "campaign", "sampled"), "campaign, sampled"),
         ("campaign.json", _set("noon", "campaign", "created"), "campaign, created.*no time"),
-        ("campaign.json", _set([], "campaign", "config"), "config and facts are objects"),
+        ("campaign.json", _set([], "campaign", "config"), "campaign, config: "),
         *(
             ("campaign.json", _set(value, "campaign", field, name), f"campaign, {field}, {name}")
             for field, name, value in (

@@ -12,7 +12,7 @@ import pytest
 
 from anica_app.formats import file_trees
 from anica_app.formats.file_trees import Directory, ZipTree
-from inference.storage.errors import ExchangeError
+from inference.formats.errors import ExchangeError
 
 
 def zipped(files: dict[str, bytes], **options: int) -> io.BytesIO:

@@ -16,6 +16,7 @@ from anica_app.core.domain.documents import expanded
 from anica_app.formats.anica_campaigns import read_campaign
 from anica_app.formats.file_trees import Directory
 from anica_app.models import Campaign, GeneralisationStep
+from anica_app.storage.campaigns import store_campaign
 from inference.predictors.samples import unpack
 
 pytestmark = [pytest.mark.django_db, pytest.mark.shared]
@@ -65,7 +66,7 @@ def _stored_answers(campaign: Campaign) -> Counter[tuple[int, str, str, float | 
 
 @pytest.mark.parametrize("path", DIRECTORIES, ids=lambda path: path.name)
 def test_every_discovery_decision_and_answer_arrives(path: Path) -> None:
-    campaign = read_campaign(Directory(path)).store("published")
+    campaign = store_campaign(read_campaign(Directory(path)), "published")
     documents = _documents(path)
     assert campaign.discoveries.count() == len(documents) > 0
     for label, discovery, witness in documents:
@@ -84,7 +85,7 @@ def test_every_discovery_decision_and_answer_arrives(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DIRECTORIES, ids=lambda path: path.name)
 def test_the_decisions_in_our_words_lead_to_the_discovery_in_our_words(path: Path) -> None:
-    campaign = read_campaign(Directory(path)).store("published")
+    campaign = store_campaign(read_campaign(Directory(path)), "published")
     for one in campaign.generalisations.exclude(start__isnull=True).prefetch_related("steps"):
         now = one.start
         for step in one.steps.all():
@@ -99,7 +100,7 @@ def test_the_decisions_in_our_words_lead_to_the_discovery_in_our_words(path: Pat
 
 
 def test_the_figures_of_a_campaign_are_those_of_its_report_and_metrics() -> None:
-    campaign = read_campaign(Directory(CAMPAIGN)).store("published")
+    campaign = store_campaign(read_campaign(Directory(CAMPAIGN)), "published")
     assert (campaign.rounds, campaign.sampled, campaign.interesting) == (76, 380, 6)
     assert campaign.seconds == pytest.approx(332.849714)
     assert campaign.facts["counts"] == {"series": 373, "blocks": 14593, "answers": 29186}
@@ -117,7 +118,7 @@ def test_the_figures_of_a_campaign_are_those_of_its_report_and_metrics() -> None
 
 
 def test_what_the_campaign_took_and_rejected_is_what_its_samples_say() -> None:
-    campaign = read_campaign(Directory(CAMPAIGN)).store("published")
+    campaign = store_campaign(read_campaign(Directory(CAMPAIGN)), "published")
     judged = GeneralisationStep.objects.filter(generalisation__campaign=campaign, n__gt=0)
     assert judged.count() > 150
     assert all(step.taken == (step.interesting == step.n) for step in judged)
@@ -127,7 +128,7 @@ def test_what_the_campaign_took_and_rejected_is_what_its_samples_say() -> None:
 
 
 def test_crashes_are_told_apart_from_other_failures() -> None:
-    campaign = read_campaign(Directory(PUBLISHED / "generalizations" / "fig4_d")).store("published")
+    campaign = store_campaign(read_campaign(Directory(PUBLISHED / "generalizations" / "fig4_d")), "published")
     assert campaign.facts["failures"] == {"crash of 1": 712}
     assert campaign.discoveries.get().interestingness == float("inf")
     assert campaign.discoveries.get().code

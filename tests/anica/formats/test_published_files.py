@@ -14,19 +14,21 @@ import pytest
 from anica_app.formats.anica_abstract import abstract_document
 from anica_app.formats.anica_campaigns import read_campaign
 from anica_app.formats.file_trees import Directory, ZipTree
-from anica_app.formats.incoming import Sort, read_rows, sort_of_content, sort_of_path
+from anica_app.formats.incoming import Sort, read_part, sort_of_content, sort_of_path
 from anica_app.models import Campaign
+from anica_app.storage.campaigns import store_campaign
+from inference.formats.errors import ExchangeError
 from inference.models import Predictor
 from inference.predictors.protocol import Failure
 from inference.predictors.samples import unpack
-from inference.storage.errors import ExchangeError, NameTakenError
+from inference.storage.errors import NameTakenError
 from tests.anica.formats.published import LABEL, RESULT, START, documents, write_directory
 
 pytestmark = pytest.mark.django_db
 
 
 def stored(path: Path, files: dict[str, Any] | None = None) -> Campaign:
-    return read_campaign(Directory(write_directory(path, files))).store("campaign")
+    return store_campaign(read_campaign(Directory(write_directory(path, files))), "campaign")
 
 
 def test_decisions_samples_and_figures_arrive(tmp_path: Path) -> None:
@@ -142,8 +144,8 @@ def test_an_archive_of_a_directory_brings_the_same(tmp_path: Path) -> None:
             archive.write(path, path.relative_to(tmp_path))
     assert sort_of_content(out.getvalue()) is Sort.PUBLISHED
     assert sort_of_path(tmp_path / "run") is Sort.PUBLISHED
-    one = read_rows(Directory(tmp_path / "run")).store("one")
-    other = read_rows(ZipTree(out, "other.zip")).store("other")
+    one = store_campaign(read_part(Directory(tmp_path / "run")), "one")
+    other = store_campaign(read_part(ZipTree(out, "other.zip")), "other")
     fields = ("number", "kind", "expansion", "taken", "reason", "n", "interesting", "mean", "samples")
     rows = [
         list(each.generalisations.values_list(*(f"steps__{name}" for name in fields)))
@@ -156,7 +158,7 @@ def test_an_archive_of_a_directory_brings_the_same(tmp_path: Path) -> None:
 def test_a_name_in_use_is_refused_and_stores_nothing(tmp_path: Path) -> None:
     stored(tmp_path)
     with pytest.raises(NameTakenError):
-        read_campaign(Directory(tmp_path)).store("campaign")
+        store_campaign(read_campaign(Directory(tmp_path)), "campaign")
     assert Campaign.objects.count() == 1
 
 

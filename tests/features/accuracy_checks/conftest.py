@@ -8,11 +8,12 @@ import random
 import pytest
 
 from inference.core.mapping import PortMapping, uops_of
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
 from inference.isa import x86
 from inference.isa.targets import X86
 from inference.models import ISA, BasicBlockSet, Machine
 from inference.models import PortMapping as PortMappingRow
+from inference.storage.block_sets import store
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
 from tests.simulated import simulated_machine

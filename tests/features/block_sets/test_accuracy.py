@@ -16,8 +16,9 @@ from inference.features.asking.block_sets import accuracy
 from inference.features.asking.block_sets.accuracy import Accuracy, accuracy_known, accuracy_of, bin_ends
 from inference.features.asking.block_sets.query import columns_of, compared_in_bin
 from inference.figures.heatmap import BINS, HeatMap, heat_map
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, BlockColumn, Run
+from inference.storage.block_sets import store
 from inference.web.paging import Order
 
 BLOCKS = 120

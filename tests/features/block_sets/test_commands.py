@@ -10,8 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command, get_commands
 
 from anica_app.models import Campaign
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, Predictor, Run
+from inference.storage.block_sets import store
 
 pytestmark = pytest.mark.django_db
 

@@ -20,11 +20,12 @@ from inference.formats.accuracy_baseline import (
     read_baseline,
     write_baseline,
 )
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
+from inference.formats.errors import ExchangeError
 from inference.formats.junit import TestCase, write_junit
 from inference.isa.targets import X86
 from inference.models import BasicBlockSet, Prediction
-from inference.storage.errors import ExchangeError
+from inference.storage.block_sets import store
 
 TEXT = b"bb,measured,good,partial\n4801d8,1.0,1.1,1.0\n480fafc3,2.0,2.1,-1\n4829d8,4.0,4.1,4.0\n"
 

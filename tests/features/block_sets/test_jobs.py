@@ -8,11 +8,12 @@ import pytest
 
 from inference.features.asking.block_sets.accuracy import Accuracy, accuracy_of
 from inference.features.asking.predictors import panel
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, Predictor
 from inference.predictors.protocol import Answer, Failure
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
+from inference.storage.block_sets import store
 from tests.anica.core.search.planted import Decoding
 from tests.anica.features.coverage.test_matrix_and_coverage import TEXT, do
 from tests.work import work_off

@@ -14,9 +14,10 @@ from anica_app.models import Campaign, Discovery
 from inference.features.asking.block_sets import accuracy
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers
 from inference.features.asking.questions import form
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
 from inference.formats.blocks_csv import Broken
 from inference.models import BasicBlockSet, BlockColumn, Prediction, Predictor, Run, Upload
+from inference.storage.block_sets import store
 from tests.heads import behind_head
 from tests.work import read_uploads
 

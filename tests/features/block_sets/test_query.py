@@ -15,10 +15,11 @@ from inference.features.asking.block_sets.query import (
     columns_of,
     numbers_of,
 )
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet
 from inference.predictors.protocol import Answer, Failure
-from inference.storage.errors import ExchangeError
+from inference.storage.block_sets import store
 from inference.web.paging import Order
 
 pytestmark = pytest.mark.django_db

@@ -18,11 +18,11 @@ from inference.core.mapping import PortMapping as Value
 from inference.features.library.search.query import find, pasted
 from inference.formats.block_sets import BlockSetOptions, look
 from inference.formats.blocks_csv import Broken
+from inference.formats.errors import ExchangeError
 from inference.isa.targets import AARCH64
 from inference.models import Machine, PortMapping
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit
-from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping
 

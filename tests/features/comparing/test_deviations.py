@@ -11,10 +11,11 @@ from inference.core.deviating import Sampling
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.resources import ResourceMapping as Resources
 from inference.features.judging.comparing.deviation_query import beside_loads, described_loads, deviation_of
-from inference.formats.importing import commit, name_list_of, preview
+from inference.formats.errors import ExchangeError
+from inference.formats.side_files import name_list_of
 from inference.isa.targets import X86
 from inference.models import PortMapping, ResourceMapping
-from inference.storage.errors import ExchangeError
+from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import load_supplied, new_isa
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import store_mapping

@@ -22,11 +22,11 @@ from inference.features.judging.comparisons.experiment_blocks import block_of, s
 from inference.features.judging.comparisons.query import columns_of, comparison_rows, scores_of
 from inference.features.judging.comparisons.request import read_config
 from inference.features.judging.comparisons.rows import read_answers, read_points
-from inference.formats.importing import commit, preview
 from inference.isa import x86
 from inference.isa.blocks import block_of_bytes
 from inference.isa.targets import X86
 from inference.runs.errors import ConfigError
+from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import store_isa
 from tests.core.published import EVALUATION, published_experiments, published_mapping
 from tests.features.comparisons import compared as small

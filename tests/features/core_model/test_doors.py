@@ -24,15 +24,16 @@ from inference.features.asking.questions.why_section import closest_bound
 from inference.features.learning.core_model.query import contents_of
 from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.features.library.uploads.read_job import receive
-from inference.formats.core_model_exporting import LLVM_SOURCES
-from inference.formats.core_model_json import core_model_of, read_core_model
-from inference.formats.exporting import CORE_MODEL_EXPORTS
+from inference.formats.core_model_json import read_core_model
 from inference.isa import llvm_mc
 from inference.isa.chains import BEHIND_POP, HALVES_IN_TURN, THREE_AND_ONE
 from inference.isa.x86.scheme_set import described
 from inference.models import PortMapping, Run, StoredCoreModel, Upload
 from inference.predictors.core_model import KIND
 from inference.runs import lifecycle
+from inference.storage.core_model_exporting import LLVM_SOURCES
+from inference.storage.core_models import core_model_of
+from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
 from inference.web.deleting import dependents_of

@@ -15,11 +15,12 @@ from inference.core.core_model import CoreModel, CoreScheduler
 from inference.core.simulation.policy import Binding, SchedulerPolicy
 from inference.features.asking.predictors.stored_kinds import STORED_KINDS
 from inference.features.learning.core_model.storing import store_parts
-from inference.formats.core_model_json import core_model_json, core_model_of, core_model_text, read_core_model
+from inference.formats.core_model_json import core_model_json, core_model_text, read_core_model
 from inference.formats.scheduler_json import scheduler_json
 from inference.isa.x86.scheme_set import described
 from inference.models import PortMapping, StoredCoreModel
 from inference.predictors.core_model import KIND
+from inference.storage.core_models import core_model_of
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
 from tests.measuring.test_scheduled_core import MAPPING, POLICY

@@ -13,14 +13,14 @@ from django.core.management import CommandError, call_command
 from inference.core.core_model import CoreModel
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.formats.core_model_exporting import LLVM_SOURCES
 from inference.formats.core_model_json import core_model_json
-from inference.formats.exporting import CORE_MODEL_EXPORTS, MAPPING_EXPORTS
 from inference.formats.provenance import PRODUCT
 from inference.isa import llvm_mc
 from inference.isa.targets import X86
 from inference.isa.unit_classes import unit_class
 from inference.models import ExperimentSet, PortMapping, StoredCoreModel
+from inference.storage.core_model_exporting import LLVM_SOURCES
+from inference.storage.exporting import CORE_MODEL_EXPORTS, MAPPING_EXPORTS
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, load_measurements, store_mapping, store_measurements
 

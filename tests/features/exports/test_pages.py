@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.formats.exporting import MAPPING_EXPORTS
 from inference.formats.provenance import PRODUCT
 from inference.models import ExperimentSet, PortMapping
+from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping
 from tests.rows.library import ADD, IMUL

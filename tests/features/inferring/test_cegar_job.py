@@ -15,15 +15,14 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.random_mixes import random_mixes
 from inference.features.learning.inferring.processor_facts import like_one_uop
 from inference.features.running.runs.archive import store_archive
-from inference.formats.exporting import MAPPING_EXPORTS
 from inference.formats.run_archive.reading import read_archive
-from inference.formats.run_archive.writing import write_archive
 from inference.isa.x86.probes import PROBES
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Measurement, PortMapping, Run
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.storage.evidence import Evidence, verdict_in_words
+from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.instruction_sets import new_isa
 from inference.storage.judging import (
     allowed_report,
@@ -35,6 +34,7 @@ from inference.storage.judging import (
 )
 from inference.storage.results import store_result
 from inference.storage.rows import load_mapping, store_mapping, store_measurements
+from inference.storage.run_archive_writing import write_archive
 from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for
 from tests.simulated import simulated_machine
 from tests.work import work_off

@@ -12,12 +12,13 @@ from django.urls import reverse
 from inference.core.core_model import CodeShape, predict_core
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.core_model.storing import store_document, store_parts
-from inference.formats.core_model_json import core_model_json, core_model_of, read_core_model
+from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
 from inference.isa.blocks import read_blocks
 from inference.isa.blocks.accesses import accesses_of
 from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet
+from inference.storage.core_models import core_model_of
 from inference.storage.instruction_sets import store_isa
 from inference.storage.latencies import store_latencies
 from tests.core.core_model.test_bypasses import CODES, SCHEMES, inferred, plain, zen5

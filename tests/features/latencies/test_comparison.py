@@ -27,11 +27,11 @@ from inference.features.learning.latencies.comparison import (
     comparison_of_latencies,
     standing_of,
 )
+from inference.formats.errors import ExchangeError
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
 from inference.models import ISA, LatencySet, Machine
-from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import new_isa, store_isa
 from inference.storage.latencies import store_latencies
 from tests.drawn import examples

@@ -18,7 +18,6 @@ from benchmarks._chaos.invariants import check_conflicts
 from benchmarks._chaos.outcome import outcome
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.pmevo import FrontPoint
-from inference.formats.exporting import CORE_MODEL_EXPORTS, MAPPING_EXPORTS
 from inference.models import (
     ISA,
     Characterisation,
@@ -29,6 +28,7 @@ from inference.models import (
     SchemeConflict,
     StoredCoreModel,
 )
+from inference.storage.exporting import CORE_MODEL_EXPORTS, MAPPING_EXPORTS
 from inference.storage.fronts import JudgedPoint, pick, store_front
 from inference.storage.judging import grounds_of
 from inference.storage.results import compared_results, store_result

@@ -13,7 +13,7 @@ from inference.core.mapping import PortMapping, uops_of
 from inference.features.asking.predictors.modes import common_mode, different_modes, in_mode, mode_of, titled
 from inference.features.asking.predictors.query import all_kinds, chosen
 from inference.features.asking.questions import command
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
 from inference.isa import x86
 from inference.isa.targets import X86
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
@@ -23,6 +23,7 @@ from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import RUN_KINDS
 from inference.runs.request import RunRequest
+from inference.storage.block_sets import store
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
 from inference.web.api.site import document

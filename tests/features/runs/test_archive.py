@@ -16,9 +16,9 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
 from inference.features.running.runs.archive import store_archive
+from inference.formats.errors import ExchangeError
 from inference.formats.run_archive import reading
 from inference.formats.run_archive.reading import is_archive, read_archive
-from inference.formats.run_archive.writing import write_archive
 from inference.models import (
     ISA,
     Characterisation,
@@ -35,10 +35,10 @@ from inference.models import Witness as WitnessRow
 from inference.runs import leases
 from inference.runs.journal import append
 from inference.runs.lifecycle import submit
-from inference.storage.errors import ExchangeError
 from inference.storage.evaluating import evaluate
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, load_measurements, store_mapping, store_measurements
+from inference.storage.run_archive_writing import write_archive
 from tests import explained
 from tests.drawn import examples
 from tests.fronts import fronted

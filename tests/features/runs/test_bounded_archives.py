@@ -12,13 +12,13 @@ import pytest
 from anica_app.formats import file_trees
 from inference.agent import reading as json_reading
 from inference.formats import source
+from inference.formats.errors import ExchangeError
 from inference.formats.run_archive import reading
 from inference.formats.run_archive.reading import glimpse_of, is_archive, read_archive
-from inference.formats.run_archive.writing import write_archive
 from inference.formats.source import listed_files
 from inference.models import Run, Upload
 from inference.runs.lifecycle import submit
-from inference.storage.errors import ExchangeError
+from inference.storage.run_archive_writing import write_archive
 from tests.features.runs.test_archive import ROWS, isa, measured
 from tests.work import work_off
 from tests.zips import packed, unpacked

@@ -12,12 +12,13 @@ from django.urls import reverse
 
 from inference.core.core_model.scheduler_experiments import scheduler_experiments
 from inference.features.learning.core_model.storing import store_document
-from inference.formats.core_model_json import core_model_json, core_model_of, read_core_model
+from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Machine, Run, StoredCoreModel
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
+from inference.storage.core_models import core_model_of
 from inference.storage.instruction_sets import new_isa, store_isa
 from inference.storage.rows import store_measurements
 from tests.core.core_model.test_scheduler_inference import CORE, KINDS, MODEL, PORTS

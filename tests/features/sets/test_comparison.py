@@ -17,11 +17,12 @@ from inference.features.library.sets.comparing import (
 )
 from inference.features.library.sets.comparison_query import pairs_of
 from inference.features.library.sets.merging import Conflicts, plan_merging, store_merged
+from inference.formats.errors import ExchangeError
 from inference.formats.experiment_csv import write_experiment_csv
-from inference.formats.exporting import SET_EXPORTS
 from inference.formats.parsing import AnyNames, parse
 from inference.models import ISA, ExperimentSet
-from inference.storage.errors import ExchangeError, NameTakenError
+from inference.storage.errors import NameTakenError
+from inference.storage.exporting import SET_EXPORTS
 from inference.storage.rows import load_measurements, store_measurements
 from tests.rows.library import ADD, IMUL, LOAD, isa, scheme
 

@@ -66,7 +66,7 @@ DEPENDENTS = {"inference.BasicBlockSet": _dependents}
 
 
 def _write(name: str, file: BinaryIO) -> None:
-    from inference.formats.block_sets import write_block_set  # noqa: PLC0415  exports load it
+    from inference.storage.block_sets import write_block_set  # noqa: PLC0415  exports load it
 
     write_block_set(name, file)
 

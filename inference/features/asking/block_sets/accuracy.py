@@ -17,10 +17,10 @@ from inference.core.arrays import Floats
 from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap, heat_map
-from inference.formats.block_rows import cycles_of, weights_of
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors import machine, nanobench
-from inference.storage.errors import ExchangeError
+from inference.storage.block_rows import cycles_of, weights_of
 
 KIND = "accuracy"
 _MEASURING = (machine.KIND, nanobench.KIND)

@@ -30,8 +30,8 @@ from inference.features.asking.block_sets.query import (
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.running.runs.runs_of_kind import NameOfRun, started
-from inference.formats.block_sets import export
 from inference.models import BasicBlockSet, BlockColumn
+from inference.storage.block_sets import export
 from inference.storage.instruction_sets import code_isa
 from inference.web.api import access
 from inference.web.api.access import Deed

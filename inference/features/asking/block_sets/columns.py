@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from inference.core.events import Progress
 from inference.core.protocols import Checkpoint
-from inference.formats.block_rows import ROWS, insert_answers
 from inference.models import BasicBlockSet, BlockColumn, Predictor
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_row
 from inference.runs.kinds import Task
+from inference.storage.block_rows import ROWS, insert_answers
 
 
 def read_set(given: object) -> BasicBlockSet:

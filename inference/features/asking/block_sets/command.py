@@ -27,10 +27,10 @@ from inference.features.asking.block_sets.query import block_sets, columns_of, n
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
 from inference.formats.accuracy_baseline import write_baseline
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import write_file
 from inference.web.run_command import RunCommand

@@ -14,9 +14,9 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.accuracy import Accuracy
 from inference.features.asking.block_sets.columns import codes_of
 from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn, digest_of_blocks
+from inference.formats.errors import ExchangeError
 from inference.formats.junit import TestCase, write_junit
 from inference.models import BasicBlockSet, BlockColumn
-from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import code_isa
 
 DEFAULT_TOLERANCE = 0.5

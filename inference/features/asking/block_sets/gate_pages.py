@@ -20,8 +20,8 @@ from inference.features.asking.block_sets.gate import (
 )
 from inference.features.asking.block_sets.query import columns_of
 from inference.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, read_baseline, write_baseline
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn
-from inference.storage.errors import ExchangeError
 from inference.web.file_answers import file_answer
 
 

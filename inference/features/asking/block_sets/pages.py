@@ -32,12 +32,12 @@ from inference.features.asking.block_sets.query import (
 )
 from inference.features.asking.predictors.modes import mode_field, mode_of_measurements
 from inference.features.asking.questions.form import ChoosingForm
-from inference.formats.block_sets import export
+from inference.formats.errors import ExchangeError
 from inference.measuring.blocks import LOOP
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.predictors.odd_answers import odd_answers
 from inference.predictors.protocol import Answer
-from inference.storage.errors import ExchangeError
+from inference.storage.block_sets import export
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
 from inference.web.panels import PanelPlace, panels_of

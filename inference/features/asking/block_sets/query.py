@@ -29,10 +29,10 @@ from django.db.models import (
 )
 from django.db.models.functions import Abs, Coalesce
 
+from inference.formats.errors import ExchangeError
 from inference.isa.targets import DEFAULT, target_of
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors.protocol import Answer, Failure
-from inference.storage.errors import ExchangeError
 from inference.web.deleting import ENDED, GONE, NEEDED, counted
 from inference.web.dependents import Dependent
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of

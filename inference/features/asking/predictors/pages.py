@@ -15,13 +15,13 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from inference.features.asking.predictors.query import QUESTION, kinds, listed, row_for
+from inference.formats.errors import ExchangeError
 from inference.models import Predictor
 from inference.predictors import machine, mapping
 from inference.predictors.kinds import PredictorKind, UnconfiguredError
 from inference.predictors.permission import are_commands_allowed
 from inference.predictors.protocol import PredictorError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.errors import ExchangeError
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.web.api import access
 from inference.web.api.access import Deed

@@ -17,7 +17,6 @@ from inference.core.pacing import PacedReporter
 from inference.core.predicting import ThroughputModel
 from inference.core.tables import ExperimentTable
 from inference.features.learning.core_model.query import usable_core_models
-from inference.formats.core_model_json import core_model_of
 from inference.isa.blocks import Block
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.start_values import StartValues
@@ -36,7 +35,7 @@ from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.machines.measurer import identity_of
 from inference.runs.machines.simulated import simulated_machine
-from inference.storage.core_models import fused_pairs
+from inference.storage.core_models import core_model_of, fused_pairs
 from inference.storage.resource_mappings import load_model
 from inference.storage.rows import digest_of
 

@@ -29,6 +29,7 @@ from inference.features.learning.core_model.query import usable_core_models
 from inference.features.learning.core_model.reasons import reasons_of
 from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.csv_cells import written
+from inference.formats.errors import ExchangeError
 from inference.isa.blocks import Block, block_of_bytes, isa_beside
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import LOOP
@@ -38,7 +39,6 @@ from inference.predictors.loops import asked_as
 from inference.predictors.memory_variants import Memory, variants
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError
-from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name
 from inference.web.code_files import add_piece_option, blocks_of_file

@@ -14,12 +14,12 @@ from inference.features.asking.predictors.query import chosen
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
 from inference.features.judging.accuracy_checks.result import AccuracyCheck, CheckedPredictor, WorstBlock
+from inference.formats.errors import ExchangeError
 from inference.isa.blocks.listing import intel_or_digits
 from inference.measuring.blocks import MODES
 from inference.models import BasicBlockSet, Machine, Run
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
 

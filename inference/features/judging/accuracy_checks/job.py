@@ -23,12 +23,12 @@ from inference.features.judging.accuracy_checks.result import (
     medians,
 )
 from inference.features.judging.accuracy_checks.traits import traits_of
-from inference.formats.block_rows import insert_answers
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Machine, Predictor, Run
 from inference.predictors import machine as measuring
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
+from inference.storage.block_rows import insert_answers
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import NAME_LIMIT, free_name
 

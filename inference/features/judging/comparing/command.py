@@ -32,8 +32,8 @@ from inference.features.learning.explained.reference_contradictions import (
     contradictions,
 )
 from inference.features.library.mappings.compared import comparison_of, summary
+from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
 

@@ -18,8 +18,8 @@ from inference.core.resources import Conversion, TooManyResourcesError, from_por
 from inference.core.resources import ResourceMapping as Resources
 from inference.core.resources.mapping import MAX_RESOURCES
 from inference.core.throughput import inverse_throughput
+from inference.formats.errors import ExchangeError
 from inference.models import PortMapping, ResourceMapping
-from inference.storage.errors import ExchangeError
 from inference.storage.resource_mappings import load_resource_mapping
 from inference.storage.rows import load_mapping
 

@@ -16,8 +16,8 @@ from inference.core.mapping import Uops, described
 from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.query import measured_row, settled_cycles
 from inference.formats.csv_cells import written
-from inference.formats.provenance import provenance_of
 from inference.models import ExperimentSet, Measurement, PortMapping
+from inference.storage.provenance import provenance_of
 from inference.storage.rows import load_mapping, measurements_of
 
 SHORT = 3  # instructions of the measured experiments among which one that distinguishes is looked for

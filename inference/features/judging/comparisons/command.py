@@ -21,10 +21,10 @@ from inference.features.judging.comparisons.query import (
     scores_of,
 )
 from inference.features.judging.comparisons.request import KIND
+from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.predictors.protocol import PredictorError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
 

@@ -12,10 +12,10 @@ from inference.core.pair_conflicts import CONFLICT
 from inference.features.judging.conflicts.api import conflicts_json
 from inference.features.judging.conflicts.query import SetConflicts, conflicts_in, write_pairs_csv
 from inference.features.judging.conflicts.request import ConflictsBy, ConflictsRequest
+from inference.formats.errors import ExchangeError
 from inference.formats.provenance import head_of
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 

@@ -11,8 +11,8 @@ from django.core.management.base import CommandError
 from inference.features.judging.congruence.api import congruence_json
 from inference.features.judging.congruence.query import congruence_of
 from inference.features.learning.inferring.classes_section import FEW_COMPARED
+from inference.formats.errors import ExchangeError
 from inference.models import PortMapping
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 

@@ -15,9 +15,9 @@ from inference.core.mapping import described
 from inference.features.judging.doubts.evidence import DoubtDecision
 from inference.features.judging.doubts.query import DoubtsOf, ask
 from inference.features.judging.doubts.request import NONE, DoubtsRequest
+from inference.formats.errors import ExchangeError
 from inference.formats.quoting import shell_option
 from inference.models import Evaluation, ExperimentSet, PortMapping
-from inference.storage.errors import ExchangeError
 from inference.storage.evaluations import evaluations_of
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file

@@ -21,12 +21,12 @@ from inference.features.learning.inferring.reference import named_after
 from inference.features.library.mappings.compared import comparison_of
 from inference.features.library.mappings.query import comparable, measured_slots_of
 from inference.formats.csv_cells import written
-from inference.formats.provenance import provenance_of
 from inference.models import Evaluation, PortMapping
 from inference.models.scheme_search import texts_found
 from inference.storage.evaluations import evaluations_of, residuals_in
 from inference.storage.evidence import Evidence
 from inference.storage.judging import conflicts_of
+from inference.storage.provenance import provenance_of
 from inference.storage.rows import load_mapping
 from inference.web.validation import RequestError
 

@@ -13,8 +13,8 @@ from django.core.management.base import CommandError
 
 from inference.core.metrics import Scores, Unit
 from inference.features.judging.evaluations.query import tool_scores
+from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
-from inference.storage.errors import ExchangeError
 from inference.storage.evaluating import evaluate
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand

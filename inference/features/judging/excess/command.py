@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.features.judging.excess.query import excess_in
+from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, PortMapping
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.storage.rows import load_mapping
 from inference.web.data_command import DataCommand

@@ -11,12 +11,12 @@ from django.core.management.base import CommandError
 from inference.core.errors import InvalidInputError
 from inference.features.judging.llvm_difference.job import TOLERANCE, DifferenceConfig, difference
 from inference.features.judging.llvm_difference.report import markdown
-from inference.formats.exported import exported
+from inference.formats.errors import ExchangeError
 from inference.isa.targets import X86, target_of
 from inference.models import PortMapping
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
-from inference.storage.errors import ExchangeError
+from inference.storage.exported import exported
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 

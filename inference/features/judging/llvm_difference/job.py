@@ -20,7 +20,7 @@ from inference.features.judging.llvm_difference.report import (
     worst_first,
 )
 from inference.features.learning.explained.proofs import proof_of
-from inference.formats.exported import ExportedMapping, ExportedScheme, exported
+from inference.formats.exported import ExportedMapping, ExportedScheme
 from inference.isa.llvm_opcodes import tool_side
 from inference.isa.targets import X86, target_of
 from inference.models import PortMapping, Run
@@ -31,6 +31,7 @@ from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
+from inference.storage.exported import exported
 
 KIND = "llvm-difference"
 TOLERANCE = 0.2

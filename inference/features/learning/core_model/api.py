@@ -23,12 +23,12 @@ from inference.features.learning.core_model.query import (
 from inference.features.learning.core_model.reasons import reasons_of
 from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.formats.core_model_json import CoreModelDocument, PortNamesTold
-from inference.formats.exporting import CORE_MODEL_EXPORTS
+from inference.formats.errors import ExchangeError
 from inference.isa.blocks import read_blocks
 from inference.measuring.blocks import LOOP
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.runs.request import OneOf
-from inference.storage.errors import ExchangeError
+from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
 from inference.web.api.answers import MOST_BLOCKS, Code

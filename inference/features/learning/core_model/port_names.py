@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from inference.core.errors import InvalidInputError
 from inference.core.identity import best_renaming
 from inference.core.mapping import PortMapping
-from inference.formats.core_model_json import (
-    PORT_NAME_LIMIT,
-    check_port_names,
-    core_model_of,
-)
+from inference.formats.core_model_json import PORT_NAME_LIMIT, check_port_names
+from inference.formats.errors import ExchangeError
 from inference.models import StoredCoreModel
-from inference.storage.errors import ExchangeError
+from inference.storage.core_models import core_model_of
 
 
 def ports_of(row: StoredCoreModel) -> Sequence[str]:

@@ -14,9 +14,9 @@ from django.urls import reverse
 from inference.core.core_model import CoreOverview
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.formats.core_pictures import overview_of
 from inference.isa.targets import names_with_blocks
 from inference.models import PortUsage, Run, SchemeLatencies, StoredCoreModel
+from inference.storage.core_overviews import overview_of
 from inference.web.paging import having_words
 
 COLUMNS = {"created": "id", "name": "name"}

@@ -9,10 +9,10 @@ from inference.core.core_model import Assumptions, CoreBound, CoreModel, CorePre
 from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.core_model.dependences import ChainStep
 from inference.core.protocols import Json
-from inference.formats.core_model_json import core_model_of
 from inference.isa.blocks import Block
 from inference.isa.blocks.accesses import name_of_location
 from inference.models import StoredCoreModel
+from inference.storage.core_models import core_model_of
 
 _OTHERS = 2
 """Bounds that a sentence names beside the largest."""

@@ -11,8 +11,8 @@ from django.db import transaction
 
 from inference.core.protocols import Json
 from inference.formats.core_model_json import CoreModelDocument, is_core_model_json, read_core_model
+from inference.formats.errors import ExchangeError
 from inference.models import ISA, LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name, free_name, free_or_refuse
 
 _BEGINNING = 8192

@@ -21,10 +21,10 @@ from inference.features.learning.explained.query import (
     usages_in,
     verdicts,
 )
+from inference.formats.errors import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.characterisations import ExplainedMapping
-from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import vocabulary
 from inference.storage.judging import grounds_of
 from inference.storage.names import by_name

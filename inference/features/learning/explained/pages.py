@@ -32,10 +32,10 @@ from inference.features.learning.explained.query import (
     verdicts,
 )
 from inference.features.learning.inferring.explainable import COUNTS, BlockingLine
-from inference.formats.importing import MEASURED_IN
 from inference.isa.search import SearchError
 from inference.models import Characterisation, ExperimentSet, PortMapping
 from inference.storage.characterisations import ExplainedMapping
+from inference.storage.importing import MEASURED_IN
 from inference.storage.judging import MappingGrounds, grounds_of
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, Page, page_of

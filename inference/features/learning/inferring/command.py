@@ -16,14 +16,15 @@ from inference.core.explain import SchemeFate
 from inference.core.mapping import described
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithms import ALGORITHMS
-from inference.formats.importing import commit, preview
-from inference.formats.known_facts import read_counts, read_names, read_ports, unknown_schemes
+from inference.formats.known_facts import read_counts, read_names, read_ports
 from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs import lifecycle
 from inference.runs.request import DEFAULT_SEED
 from inference.storage.evidence import Evidence
+from inference.storage.importing import commit, preview
+from inference.storage.instruction_sets import unknown_schemes
 from inference.storage.judging import allowed_result, grounds_of, search_verdict
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import load_mapping

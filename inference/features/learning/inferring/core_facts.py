@@ -9,11 +9,10 @@ from datetime import datetime
 from inference.core.core_model import CoreModel
 from inference.core.core_model.scheduled_times import ScheduledTimes
 from inference.core.waste import WasteSource
-from inference.formats.core_model_json import core_model_of
 from inference.isa.targets import target_of
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, StoredCoreModel
 from inference.runs.machines.measurer import suited_options
-from inference.storage.core_models import core_model_of_parts
+from inference.storage.core_models import core_model_of, core_model_of_parts
 
 
 def core_facts(machine: Machine | None, schemes: Collection[str], begun: datetime) -> WasteSource | None:

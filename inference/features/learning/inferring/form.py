@@ -14,11 +14,12 @@ from inference.features.learning.inferring.algorithm_texts import OFFERS, Offere
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig, SimulatedSource
 from inference.features.machines.measure.form import SELECTION_WORDS, search_field, selection_field
-from inference.formats.known_facts import read_counts, read_names, read_ports, unknown_schemes
+from inference.formats.known_facts import read_counts, read_names, read_ports
 from inference.measuring.simulated import NOTHING, PORTS, UOPS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.named import Named
 from inference.runs.machines.facts import obstacle_to_measuring
+from inference.storage.instruction_sets import unknown_schemes
 from inference.web.request_fields import RequestField, RunForm, SetsField, describe_fields, name_field
 
 _SELECTIONS = {

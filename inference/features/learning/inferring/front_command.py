@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 
 from inference.core.errors import InvalidInputError
 from inference.features.learning.inferring.query import front_named, point_with
+from inference.formats.errors import ExchangeError
 from inference.models import FrontPoint
-from inference.storage.errors import ExchangeError
 from inference.storage.fronts import pick
 from inference.web.data_command import DataCommand
 

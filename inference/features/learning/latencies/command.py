@@ -15,12 +15,12 @@ from inference.features.learning.latencies.exporting import latencies_xml
 from inference.features.learning.latencies.memory import memory_answer
 from inference.features.learning.latencies.query import instructions_of, scheme_ids_of
 from inference.features.learning.latencies.simulated import simulated_machine_of
+from inference.formats.errors import ExchangeError
 from inference.models import LatencySet, Machine, PortMapping, Run
 from inference.models.scheme_search import latency_schemes
 from inference.runs import lifecycle
 from inference.runs.request import DEFAULT_SEED
 from inference.storage.documented_latencies import NEAR, documented_share
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import write_file
 from inference.web.run_command import (

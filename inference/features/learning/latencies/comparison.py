@@ -18,9 +18,9 @@ from django.db.models.functions import Cast
 
 from inference.core.protocols import Json
 from inference.formats.csv_cells import written
+from inference.formats.errors import ExchangeError
 from inference.models import LatencySet, SchemeLatencies
 from inference.models.scheme_search import texts_found
-from inference.storage.errors import ExchangeError
 from inference.web.paging import Order
 
 ABSOLUTE, RELATIVE = 0.1, 0.02

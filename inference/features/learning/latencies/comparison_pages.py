@@ -21,9 +21,9 @@ from inference.features.learning.latencies.comparison import (
     comparison_of_latencies,
     write_compared_csv,
 )
+from inference.formats.errors import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import LatencySet
-from inference.storage.errors import ExchangeError
 from inference.web.file_answers import table_answer
 from inference.web.paging import Order, page_in_memory
 from inference.web.requests import as_whole_number, one_of, whole_number

@@ -30,7 +30,6 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.learning.scheduler.query import summary
-from inference.formats.core_model_json import core_model_of
 from inference.formats.scheduler_json import scheduler_record
 from inference.isa.blocks.accesses import access_reader
 from inference.isa.bodies import obstacle_to_blocks
@@ -50,6 +49,7 @@ from inference.runs.machines.measurer import opened, suited_options, within_reac
 from inference.runs.measurements import RunMeasurements
 from inference.runs.request import DEFAULT_SEED, RunRequest, Seed
 from inference.runs.stages import ProgressMeasurer
+from inference.storage.core_models import core_model_of
 from inference.storage.rows import ids_of_schemes, load_measurements
 
 SECONDS, LEAST_SECONDS, MOST_SECONDS = 60, 5, 3600

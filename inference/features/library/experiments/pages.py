@@ -26,7 +26,8 @@ from inference.features.library.experiments.query import (
     settled_cycles,
 )
 from inference.features.library.resources.query import resource_predictions
-from inference.formats.typed import Typed, read_experiment
+from inference.formats.errors import ExchangeError
+from inference.formats.typed import Typed
 from inference.isa.bodies import body_maker
 from inference.isa.breakers import COSTS
 from inference.isa.machine_bodies import LoopBody
@@ -34,7 +35,7 @@ from inference.isa.targets import target_of
 from inference.isa.unrolling import CannotMeasureError
 from inference.models import ISA, Machine, Measurement, PortMapping, ResourceMapping
 from inference.models import Experiment as ExperimentRow
-from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import read_experiment
 from inference.storage.judging import grounds_of
 from inference.storage.rows import experiment_of, texts_in
 from inference.web.file_answers import file_answer

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from inference.core.experiment import Experiment as ExperimentValue
 from inference.core.schedule import Schedule
-from inference.formats.typed import read_experiment
 from inference.models import ISA
+from inference.storage.instruction_sets import read_experiment
 from inference.web.api.errors import Flaw, ProblemError
 from inference.web.api.shapes import Cycles
 

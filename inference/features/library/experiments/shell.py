@@ -20,9 +20,9 @@ from inference.features.library.experiments.query import (
 )
 from inference.features.library.resources.query import ResourcePrediction, resource_predictions
 from inference.figures.buckets import buckets
-from inference.formats.typed import read_experiment
+from inference.formats.errors import ExchangeError
 from inference.models import ISA, PortMapping, ResourceMapping
-from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import read_experiment
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 

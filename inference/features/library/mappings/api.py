@@ -18,9 +18,9 @@ from inference.core.schedule import schedule
 from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.shapes import PortPrediction, prediction_json, read
 from inference.features.library.mappings.query import MAPPING_COLUMNS, hidden_kinds_of, port_mappings
-from inference.formats.exporting import MAPPING_EXPORTS
 from inference.models import InstructionScheme, PortMapping
 from inference.runs.request import OneOf
+from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.judging import allowed_report, grounds_of
 from inference.storage.rows import load_mapping, load_part
 from inference.web.api.access import READS, reading

@@ -6,8 +6,8 @@ from datetime import datetime
 from functools import lru_cache
 
 from inference.core.identity import MappingComparison, compare
+from inference.formats.errors import ExchangeError
 from inference.models import PortMapping
-from inference.storage.errors import ExchangeError
 from inference.storage.rows import load_mapping
 
 

@@ -12,10 +12,10 @@ from django.urls import path
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.library.mappings import listing
 from inference.features.library.mappings.query import ShownMapping
-from inference.formats.exporting import MAPPING_EXPORTS
+from inference.formats.errors import ExchangeError
 from inference.models import PortMapping
-from inference.storage.errors import ExchangeError
 from inference.storage.evaluations import evaluations_of
+from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.rows import load_mapping
 from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url, source_label

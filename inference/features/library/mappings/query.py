@@ -28,9 +28,9 @@ from inference.core.experiment import Experiment
 from inference.core.hidden_uops import hidden_kinds
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.measured_slots import MeasuredSlots, read_slots
-from inference.formats.exported import own_sets
 from inference.measuring.padding import padding_of
 from inference.models import Evaluation, Measurement, PortMapping, PortUsage
+from inference.storage.exported import own_sets
 from inference.storage.rows import load_mapping, measurements_of
 from inference.web.paging import having_words
 

@@ -16,9 +16,9 @@ from inference.features.library.resources.query import (
     classes_of,
     resource_mappings,
 )
-from inference.formats.exporting import RESOURCE_EXPORTS
 from inference.models import ResourceMapping
 from inference.runs.request import OneOf
+from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.resource_mappings import load_resource_mapping
 from inference.web.api.document import FILE
 from inference.web.api.mapping_shapes import AnyMappingOut, any_mapping_json, described_schemes

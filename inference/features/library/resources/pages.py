@@ -22,10 +22,10 @@ from inference.features.library.resources.query import (
     ShownResources,
     resource_mappings,
 )
-from inference.formats.exporting import RESOURCE_EXPORTS
+from inference.formats.errors import ExchangeError
 from inference.models import Evaluation, PortMapping, ResourceMapping
-from inference.storage.errors import ExchangeError
 from inference.storage.evaluations import evaluations_of
+from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.storage.resource_mappings import convert, load_resource_mapping
 from inference.web.listed_mappings import ListedMapping, evaluation_url, source_label

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from inference.formats.errors import ExchangeError
 from inference.isa.targets import X86
 from inference.models import ISA
-from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import SUPPLIED, load_document
 from inference.web.data_command import DataCommand
 

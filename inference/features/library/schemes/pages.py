@@ -19,14 +19,15 @@ from inference.features.library.schemes.query import (
     measured_alone,
     page_of_experiments,
     said_of,
+    shortest_measured,
     witnesses_of,
 )
-from inference.formats.mapping_csv import write_scheme_csv
+from inference.formats.errors import ExchangeError
+from inference.formats.scheme_csv import write_scheme_csv
 from inference.isa.search import SearchError, names_avx512, parse_search
 from inference.models import InstructionScheme, PortMapping
 from inference.models.scheme_fit import by_fit
 from inference.models.scheme_search import AVX512, search_schemes, searched_schemes
-from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
 from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url, source_label
@@ -143,7 +144,8 @@ def _row(said: MappingSaid) -> dict[str, Any]:
 def scheme_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The measurements that contain the scheme as a file that can be imported."""
     found = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=pk)
-    return file_answer(write_scheme_csv(found), "text/csv", f"{found.text} experiments", "csv")
+    text = write_scheme_csv(found.text, found.isa.name, *shortest_measured(found))
+    return file_answer(text, "text/csv", f"{found.text} experiments", "csv")
 
 
 class DocumentForm(forms.Form):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.db.models import Count, IntegerField, Model, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import Uops, uops_of
 from inference.core.residuals import SchemeError
 from inference.core.throughput import inverse_throughput
@@ -87,6 +87,7 @@ EXPERIMENT_COLUMNS = {"length": "experiment__length", "set": "experiment_set__na
 
 MOST_ALONE = 50
 MOST_WITNESSES = 50
+MOST_EXPORTED = 20_000
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,15 @@ def experiments_with(scheme: InstructionScheme) -> QuerySet[Measurement]:
     """The measurements that contain the scheme, with their sets."""
     rows = Measurement.objects.filter(experiment__terms__scheme=scheme)
     return rows.select_related("experiment", "experiment_set").defer("experiment_set__summary")
+
+
+def shortest_measured(scheme: InstructionScheme) -> tuple[int, list[tuple[str, Measured]]]:
+    """How many measurements with cycles contain the scheme; of `MOST_EXPORTED` of them, set and value."""
+    rows = Measurement.objects.filter(experiment__terms__scheme=scheme, cycles__isnull=False)
+    total = rows.count()
+    rows = rows.order_by("experiment__length", "experiment_id", "id")[:MOST_EXPORTED]
+    sets = dict(rows.values_list("id", "experiment_set__name"))
+    return total, [(sets.get(each.id, ""), each.value) for each in measurements_of(rows)]
 
 
 @dataclass(frozen=True)

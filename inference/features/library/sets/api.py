@@ -19,9 +19,9 @@ from inference.features.library.sets.query import (
     summary_of,
 )
 from inference.features.library.sets.shapes import MeasurementOut, measurements_json
-from inference.formats.exporting import SET_EXPORTS
 from inference.models import ExperimentSet
 from inference.runs.request import OneOf
+from inference.storage.exporting import SET_EXPORTS
 from inference.web.api.document import FILE
 from inference.web.api.named_rows import (
     DependentOut,

@@ -17,8 +17,8 @@ from inference.features.library.sets.comparing import (
     write_schemes_csv,
 )
 from inference.features.library.sets.comparison_query import made_report, pairs_of
+from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
 

@@ -17,10 +17,10 @@ from inference.core.metrics import Scores, score
 from inference.core.residuals import Residuals, SchemeError
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.formats.csv_cells import written
-from inference.formats.provenance import provenance_of
+from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, Measurement, SetComparison
-from inference.storage.errors import ExchangeError
 from inference.storage.listing import WorstPredictions, listing_of
+from inference.storage.provenance import provenance_of
 from inference.storage.set_summary import rows_of
 from inference.storage.streaming import CHUNK, set_chunks
 

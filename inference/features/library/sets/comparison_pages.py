@@ -31,12 +31,12 @@ from inference.features.library.sets.comparison_query import (
     two_sets,
 )
 from inference.features.running.runs.kind_presentation import RunOutcome
+from inference.formats.errors import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Run
 from inference.models.scheme_search import texts_found
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.errors import ExchangeError
 from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_in_memory

@@ -16,9 +16,9 @@ from inference.features.library.sets.comparing import (
     require_comparable,
 )
 from inference.features.library.sets.query import KEPT_FROM
+from inference.formats.errors import ExchangeError
 from inference.models import Experiment as ExperimentRow
 from inference.models import ExperimentSet, Run
-from inference.storage.errors import ExchangeError
 from inference.storage.recorded import settled_medians
 from inference.storage.rows import experiment_of, texts_in
 

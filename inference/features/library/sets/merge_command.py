@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.features.library.sets.merging import TOLERANCE, Conflicts, plan_merging, said_of, store_merged
+from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name, free_or_refuse
 from inference.web.data_command import DataCommand
 

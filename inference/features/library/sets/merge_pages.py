@@ -9,10 +9,10 @@ from django.urls import path
 
 from inference.features.library.sets.job import MergedSets
 from inference.features.library.sets.merging import SETS, Conflicts
+from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.errors import ExchangeError
 from inference.storage.names import free_or_refuse
 from inference.web.request_fields import RequestField, RequestForm, note_field
 

@@ -18,10 +18,10 @@ from inference.features.library.sets.query import (
     measurements_in,
     summary_of,
 )
-from inference.formats.exporting import SET_EXPORTS
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Measurement
 from inference.storage.evaluations import evaluations_on
+from inference.storage.exporting import SET_EXPORTS
 from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url

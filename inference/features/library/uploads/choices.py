@@ -8,12 +8,13 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from inference.formats.file_units import FileUnit
-from inference.formats.importing import Preview, name_list_of, preview_of, rejects_of
 from inference.formats.packing import unpack
 from inference.formats.parsing import ParsedFile, read
+from inference.formats.side_files import name_list_of, rejects_of
 from inference.models import ISA, ExperimentSet, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.request import OneOf, RunRequest
+from inference.storage.importing import Preview, preview_of
 from inference.storage.names import NAME_LIMIT, by_name
 
 STOP, LEAVE_OUT = "stop", "leave out"

@@ -13,12 +13,12 @@ from inference.features.library.uploads.choices import FileChoices, preview_as, 
 from inference.features.library.uploads.preview import MODELS
 from inference.features.library.uploads.query import claim_upload, discard_upload, free_upload
 from inference.features.running.runs.archive import store_archive
-from inference.formats.importing import Preview, commit
+from inference.formats.errors import ExchangeError
 from inference.formats.run_archive.reading import RunArchive, is_archive, read_archive
 from inference.models import ExperimentSet, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.storage.errors import ExchangeError
+from inference.storage.importing import Preview, commit
 from inference.storage.names import by_name
 from inference.storage.rows import store_ahead
 

@@ -23,13 +23,12 @@ from inference.features.library.uploads.job import ImportConfig
 from inference.features.library.uploads.preview import MODELS
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.library.uploads.read_job import receive, start_reading
+from inference.formats.errors import ExchangeError
 from inference.formats.file_units import FileUnit
-from inference.formats.importing import XML_PEEK
-from inference.formats.uops_info_xml import is_xml
+from inference.formats.uops_info_xml import XML_PEEK, is_xml
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import LimitError, RunsError
-from inference.storage.errors import ExchangeError
 from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
 from inference.web.request_fields import RequestField, RequestForm, SetsField, note_field
 from inference.web.requests import as_whole_number

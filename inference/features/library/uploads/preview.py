@@ -10,12 +10,11 @@ from inference.core.protocols import Json
 from inference.core.resources import ResourceMapping as Resources
 from inference.formats.document import PART, ReadExperiments
 from inference.formats.file_units import FileUnit
-from inference.formats.importing import MadeRow, Preview
-from inference.formats.latency_storing import pairs_json
 from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
 from inference.formats.parsing import Parsed
-from inference.formats.typed import NEAREST
+from inference.formats.unknown_names import NEAREST
 from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping
+from inference.storage.importing import MadeRow, Preview
 from inference.storage.instruction_sets import vocabulary
 
 SAMPLE = 12
@@ -99,7 +98,7 @@ def _sample(parsed: Parsed) -> list[Json]:
         ]
     if parsed.latencies:
         return [
-            {"scheme": text, "pairs": pairs_json(entry.pairs)}
+            {"scheme": text, "pairs": [pair.as_json() for pair in entry.pairs]}
             for text, entry in list(parsed.latencies.items())[:SAMPLE]
         ]
     return [

@@ -19,17 +19,18 @@ from inference.features.library.uploads.choices import LEAVE_OUT, FileChoices, p
 from inference.features.library.uploads.preview import as_json
 from inference.features.library.uploads.query import SIDE_FILE_SIZE, free_upload, keep_all, waiting_uploads
 from inference.features.running.runs.kind_presentation import RunOutcome
+from inference.formats.errors import ExchangeError
 from inference.formats.file_units import FileUnit
-from inference.formats.importing import Preview, name_list_of, rejects_of
 from inference.formats.other_formats import importer_of_content
 from inference.formats.packing import pack
 from inference.formats.parsing import ParsedFile
+from inference.formats.side_files import name_list_of, rejects_of
 from inference.models import PortMapping, Run, Upload
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.lifecycle import submit, unused_name
 from inference.runs.request import OneOf
-from inference.storage.errors import ExchangeError
+from inference.storage.importing import Preview
 from inference.storage.names import NAME_LIMIT, by_name
 from inference.storage.resource_mappings import load_model
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from inference.formats.errors import ExchangeError
 from inference.models import Machine
 from inference.runs.machines.tokens import revoke_all
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 

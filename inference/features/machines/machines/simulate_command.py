@@ -19,11 +19,11 @@ from inference.agent.reading import ProtocolError
 from inference.agent.session import AgentRefusedError, run_agent
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import PortMapping
+from inference.formats.errors import ExchangeError
 from inference.formats.parsing import AnyNames, parse
 from inference.measuring.simulated import COUNTERS, NOTHING
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
 from inference.models import PortMapping as PortMappingRow
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.storage.rows import load_mapping
 from inference.web.data_command import DataCommand

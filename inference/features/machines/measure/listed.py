@@ -9,9 +9,9 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.protocols import Json, Measurer
 from inference.formats.experiment_csv import parse_terms
 from inference.formats.problems import Problems
-from inference.formats.typed import read_experiment
 from inference.models import ISA
 from inference.runs.errors import ConfigError
+from inference.storage.instruction_sets import read_experiment
 from inference.storage.rows import scheme_ids
 
 MOST_LISTED = 1000

@@ -11,18 +11,18 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.features.library.experiments.query import exegesis_snippet
-from inference.formats.core_model_exporting import llvm_patch_of
-from inference.formats.exporting import (
+from inference.formats.errors import ExchangeError
+from inference.formats.other_formats import writer_of, written_kinds
+from inference.isa.targets import X86
+from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
+from inference.storage.core_model_exporting import llvm_patch_of
+from inference.storage.exporting import (
     CORE_MODEL_EXPORTS,
     MAPPING_EXPORTS,
     RESOURCE_EXPORTS,
     SET_EXPORTS,
 )
-from inference.formats.other_formats import writer_of, written_kinds
-from inference.formats.typed import read_experiment
-from inference.isa.targets import X86
-from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
-from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import read_experiment
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
 

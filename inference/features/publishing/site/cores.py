@@ -17,14 +17,16 @@ from inference.features.learning.front_end.query import HEADLINES
 from inference.figures.core_diagram import core_drawing
 from inference.figures.heatmap import HeatMap
 from inference.figures.svg import SvgDrawing, graph_drawing, heat_map_drawing, port_usage_drawing
-from inference.formats.core_model_json import core_model_json, core_model_of, core_model_text
-from inference.formats.core_pictures import overview_of
-from inference.formats.exported import ExportedScheme, exported
-from inference.formats.exporting import one_line_each
+from inference.formats.core_model_json import core_model_json, core_model_text
+from inference.formats.exported import ExportedScheme
 from inference.formats.mapping_json import write_mapping_json
 from inference.formats.provenance import CITATION
+from inference.formats.quoting import one_line_each
 from inference.models import Evaluation, MeasuredFrontEnd, PortMapping, StoredCoreModel
+from inference.storage.core_models import core_model_of
+from inference.storage.core_overviews import overview_of
 from inference.storage.evaluations import evaluations_of
+from inference.storage.exported import exported
 from inference.storage.front_ends import settled_readings
 from inference.web.published_page import (
     CellKind,

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
 
+from inference.formats.errors import ExchangeError
 from inference.models import PortMapping, StoredCoreModel
-from inference.storage.errors import ExchangeError
 from inference.web.publishable import Publishable, publishable
 from inference.web.published_page import PrivateWords, PublishedKind, PublishedPage, cleaned
 

@@ -14,7 +14,7 @@ from django.utils.text import slugify
 from inference.features.publishing.site.kinds import PublishedItem, publishable_kinds, rows_of
 from inference.features.publishing.site.request import MOST_ITEMS, PublishRequest
 from inference.features.publishing.site.static_site import pages_of, site_of, zipped
-from inference.storage.errors import ExchangeError
+from inference.formats.errors import ExchangeError
 from inference.web.validation import RequestError, read
 
 _LISTED = 200

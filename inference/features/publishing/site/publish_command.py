@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from inference.features.publishing.site.kinds import item_named
 from inference.features.publishing.site.request import PublishRequest
 from inference.features.publishing.site.static_site import pages_of, site_of, write_folder, zipped
-from inference.storage.errors import ExchangeError
+from inference.formats.errors import ExchangeError
 from inference.web.data_command import DataCommand, write_file
 from inference.web.published_page import PublishedKind
 from inference.web.validation import what_is_right, what_is_wrong

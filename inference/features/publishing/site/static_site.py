@@ -27,8 +27,8 @@ from inference.features.publishing.site.rendering import (
     whole_html,
 )
 from inference.figures.card import PictureCard
+from inference.formats.errors import ExchangeError
 from inference.models import Machine
-from inference.storage.errors import ExchangeError
 from inference.web.published_page import (
     CellKind,
     PrivateWords,

@@ -15,7 +15,6 @@ from pydantic import ConfigDict, Field
 from inference.core.protocols import Json
 from inference.features.running.runs.events_api import router as events_router
 from inference.features.running.runs.query import RUN_COLUMNS, runs
-from inference.formats.run_archive.writing import write_archive
 from inference.models import Run
 from inference.runs import lifecycle, webhooks
 from inference.runs.kinds import RUN_KINDS, job
@@ -23,6 +22,7 @@ from inference.runs.queue import ahead_of
 from inference.runs.versions import versions
 from inference.runs.webhook_address import URL_LIMIT
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
+from inference.storage.run_archive_writing import write_archive
 from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
 from inference.web.api.document import FILE

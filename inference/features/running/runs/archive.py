@@ -20,18 +20,18 @@ from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import archived_kinds, presentation_of
 from inference.formats.archived_parts import read_strictly
-from inference.formats.importing import taken_in
+from inference.formats.errors import ExchangeError
 from inference.formats.run_archive.documents import EventTold
 from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_archive, read_archive
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
-from inference.formats.run_archive.storing import Storing
-from inference.formats.run_archive.writing import write_archive
+from inference.formats.uops_info_xml import taken_in
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
 from inference.runs.versions import versions
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import BATCH
+from inference.storage.run_archive_storing import Storing
+from inference.storage.run_archive_writing import write_archive
 
 
 @transaction.atomic

@@ -33,7 +33,7 @@ from inference.features.running.runs.record import (
 from inference.features.running.runs.standing import failure_of, keeping, kept_of, waiting_of
 from inference.figures.error_by_length import length_figure
 from inference.figures.heatmap import HeatMap
-from inference.formats.run_archive.writing import write_archive
+from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, Run, Upload
 from inference.models.upload import UNDECIDED
 from inference.runs import lifecycle
@@ -43,8 +43,8 @@ from inference.runs.kinds import RUN_KINDS, label_of
 from inference.runs.leases import busy_seconds
 from inference.runs.versions import versions
 from inference.runs.webhooks import replace, told_of
-from inference.storage.errors import ExchangeError
 from inference.storage.listing import lengths_from
+from inference.storage.run_archive_writing import write_archive
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of
 from inference.web.presentation import json_script

@@ -14,8 +14,8 @@ from django.urls import reverse
 from anica_app.core.value_dependence import NOT_AGAIN
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.discoveries.reproducing import chosen_block
-from anica_app.formats.operand_values import condition_of, repeated_findings
 from anica_app.models import Campaign
+from anica_app.storage.operand_values import condition_of, repeated_findings
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.asking.predictors.query import chosen
 from inference.isa import x86

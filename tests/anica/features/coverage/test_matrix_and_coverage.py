@@ -11,12 +11,13 @@ from anica_app.core.domain.settings import DomainSettings
 from anica_app.features.matrices import job
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
 from inference.features.asking.predictors import panel
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, Predictor, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
+from inference.storage.block_sets import store
 from tests.anica.core.search.planted import Decoding, few_schemes, slow_scan
 from tests.work import work_off
 

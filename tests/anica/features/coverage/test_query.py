@@ -15,9 +15,10 @@ from anica_app.features.coverage.covering import (
     standing_discoveries,
 )
 from anica_app.models import Campaign, Discovery
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet
-from inference.storage.errors import ExchangeError
+from inference.storage.block_sets import store
 
 pytestmark = pytest.mark.django_db
 

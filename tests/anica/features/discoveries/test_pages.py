@@ -16,8 +16,9 @@ from django.test.utils import CaptureQueriesContext
 
 from anica_app.features.discoveries.generalisations import Node
 from anica_app.features.discoveries.saying import decision, label, table_of
-from anica_app.formats.incoming import read_rows, tree_of_path
+from anica_app.formats.incoming import read_part, tree_of_path
 from anica_app.models import Campaign, Discovery, GeneralisationStep
+from anica_app.storage.campaigns import store_campaign
 from pmweb.accounts.people import ensure_administrator
 from tests.anica.formats.published import LABEL, documents, write_directory
 from tests.heads import behind_head
@@ -38,7 +39,7 @@ def visitor(client: Client) -> Client:
 def discovery(tmp_path: Path) -> Discovery:
     """The one discovery of a small directory of the published tool: four decisions, one of them rejected."""
     top = write_directory(tmp_path / "small")
-    return read_rows(tree_of_path(top)).store("small").discoveries.get()
+    return store_campaign(read_part(tree_of_path(top)), "small").discoveries.get()
 
 
 def model_of(page: str) -> list[dict]:
@@ -198,7 +199,7 @@ def test_what_our_words_do_not_say_is_shown_as_it_was(visitor, tmp_path):
     given = documents()
     given[f"discoveries/{LABEL}.json"]["ab"]["abs_insns"][0]["category"] = "NO_SUCH_CATEGORY"
     top = write_directory(tmp_path / "strange", given)
-    row = read_rows(tree_of_path(top)).store("strange").discoveries.get()
+    row = store_campaign(read_part(tree_of_path(top)), "strange").discoveries.get()
     page = visitor.get(f"/discoveries/{row.pk}/")
     assert page.status_code == 200
     assert "NO_SUCH_CATEGORY" in page.content.decode()
@@ -207,7 +208,9 @@ def test_what_our_words_do_not_say_is_shown_as_it_was(visitor, tmp_path):
 def test_a_discovery_without_its_generalisation_still_has_a_page(visitor, tmp_path):
     given = documents()
     del given[f"witnesses/{LABEL}.json"]
-    row = read_rows(tree_of_path(write_directory(tmp_path / "bare", given))).store("bare").discoveries.get()
+    row = store_campaign(
+        read_part(tree_of_path(write_directory(tmp_path / "bare", given))), "bare"
+    ).discoveries.get()
     page = visitor.get(f"/discoveries/{row.pk}/")
     assert page.status_code == 200
     assert "came without the generalisation" in page.content.decode()
@@ -217,7 +220,7 @@ def test_a_discovery_without_its_generalisation_still_has_a_page(visitor, tmp_pa
 @pytest.mark.shared
 def test_every_discovery_tree_and_answer_of_the_published_campaign_is_shown(visitor):
     top = settings.SHARED / "data" / "anica" / "campaign_mca13_vs_mca22_hsw"
-    campaign: Campaign = read_rows(tree_of_path(top)).store("published")
+    campaign: Campaign = store_campaign(read_part(tree_of_path(top)), "published")
     assert campaign.discoveries.count() == len(list((top / "discoveries").glob("*.json")))
     answers = 0
     for row in campaign.discoveries.all():

@@ -7,7 +7,8 @@ from django.conf import settings
 from django.core.management import call_command
 
 from anica_app.features.families import command
-from anica_app.formats.incoming import read_rows, tree_of_path
+from anica_app.formats.incoming import read_part, tree_of_path
+from anica_app.storage.campaigns import store_campaign
 from inference.runs import leases
 from inference.runs.execute import StopRequests, execute
 
@@ -31,7 +32,7 @@ def at_once(monkeypatch):
 @pytest.mark.django_db
 def test_the_families_of_the_published_campaign_have_names_witnesses_and_cycles(at_once, capsys):
     top = settings.SHARED / "data" / "anica" / "campaign_mca13_vs_mca22_hsw"
-    campaign = read_rows(tree_of_path(top)).store("published")
+    campaign = store_campaign(read_part(tree_of_path(top)), "published")
     call_command("families", "published")
     campaign.refresh_from_db()
     families = {one.name.partition(":")[0]: one for one in campaign.families.all()}

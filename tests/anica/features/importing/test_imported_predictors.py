@@ -16,9 +16,10 @@ from django.urls import reverse
 
 from anica_app.features.discoveries.report_parts import measures
 from anica_app.features.discoveries.tool_commands import commands_for
-from anica_app.formats.campaign_zip import read_archive, write_campaign
+from anica_app.formats.campaign_zip import read_archive
 from anica_app.formats.file_trees import ZipTree
 from anica_app.models import Campaign
+from anica_app.storage.campaigns import store_campaign, write_campaign
 from inference.features.asking.predictors.offers import offers
 from inference.features.asking.predictors.query import chosen, kinds, listed, opened, row_for
 from inference.features.asking.questions.memory import with_switch
@@ -84,7 +85,7 @@ def imported(options: Any, identity: dict[str, Any], kind: str = "command") -> C
                     {**document, "name": "harmless", "kind": kind, "options": options, "identity": identity}
                 ]
             new.writestr(name, json.dumps(data))
-    return read_archive(ZipTree(changed, "given.zip")).store()
+    return store_campaign(read_archive(ZipTree(changed, "given.zip")))
 
 
 def test_what_a_file_says_of_how_to_ask_is_not_stored(
@@ -103,7 +104,7 @@ def test_a_campaign_with_such_a_predictor_goes_round(
     write_campaign(first, out)
     first.delete()
     Predictor.objects.all().delete()
-    write_campaign(read_archive(ZipTree(out, "given.zip")).store(), again)
+    write_campaign(store_campaign(read_archive(ZipTree(out, "given.zip"))), again)
     assert again.getvalue() == out.getvalue()
 
 

@@ -15,13 +15,13 @@ from django.urls import reverse
 from anica_app.features.importing.asked import imports_of
 from anica_app.features.importing.import_job import AnicaImporter
 from anica_app.models import Campaign
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError, JobError, LeaseLostError
 from inference.runs.execute import StopRequests, execute
 from inference.runs.kinds import Task, job
 from inference.runs.reporter import JournalReporter
-from inference.storage.errors import ExchangeError
 from tests.anica.formats.published import LABEL, documents, write_directory
 from tests.heads import behind_head
 from tests.work import read_uploads, work_off

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.formats.block_sets import export
 from inference.isa.blocks.listing import object_file
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
+from inference.storage.block_sets import export
 from tests.compiled import compiled
 from tests.work import work_off
 

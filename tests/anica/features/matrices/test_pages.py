@@ -12,9 +12,10 @@ from django.urls import reverse
 from anica_app.features.matrices import pages
 from inference.features.asking.block_sets.query import differing_blocks
 from inference.features.asking.predictors.query import Listed
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, Predictor, Run
 from inference.predictors.kinds import KINDS
+from inference.storage.block_sets import store
 from inference.web.paging import Order
 
 pytestmark = pytest.mark.django_db

@@ -5,35 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from inference.core.judging.contradictions import NOT_SETTLED
 from inference.core.protocols import Json
-from inference.formats.core_model_exporting import (
+from inference.formats.core_model_json import core_model_json, core_model_text
+from inference.formats.core_pictures import write_diagram, write_kinds_csv
+from inference.formats.exegesis_yaml import LATENCY, THROUGHPUT, UOPS
+from inference.formats.experiment_csv import write_experiment_csv
+from inference.formats.llvm_td import Opcodes, write_llvm_td
+from inference.formats.mapping_csv import write_mapping_csv
+from inference.formats.mapping_json import write_mapping_json, write_resource_json
+from inference.formats.osaca_yaml import write_osaca_yaml
+from inference.formats.pmevo_json import write_experiment_list, write_mapping3
+from inference.formats.quoting import one_line_each
+from inference.formats.uops_info_xml_writing import write_uops_info_xml
+from inference.isa.llvm_mc import AssemblerError
+from inference.isa.llvm_opcodes import llvm_opcodes
+from inference.isa.targets import target_of
+from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
+from inference.storage.core_model_exporting import (
     exegesis_of,
     llvm_of,
     llvm_patch_of,
     osaca_of,
     uops_info_of,
 )
-from inference.formats.core_model_json import core_model_json, core_model_of, core_model_text
-from inference.formats.core_pictures import diagram_of, kinds_csv_of
-from inference.formats.exegesis_yaml import LATENCY, THROUGHPUT, UOPS
-from inference.formats.experiment_csv import write_experiment_csv
-from inference.formats.exported import exported
-from inference.formats.llvm_td import Opcodes, write_llvm_td
-from inference.formats.mapping_csv import write_mapping_csv
-from inference.formats.mapping_json import write_mapping_json, write_resource_json
-from inference.formats.osaca_yaml import write_osaca_yaml
-from inference.formats.pmevo_json import write_experiment_list, write_mapping3
-from inference.formats.provenance import provenance_of
-from inference.formats.quoting import json_text
-from inference.formats.uops_info_xml_writing import write_uops_info_xml
-from inference.isa.llvm_mc import AssemblerError
-from inference.isa.llvm_opcodes import llvm_opcodes
-from inference.isa.targets import target_of
-from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
+from inference.storage.core_models import core_model_of
+from inference.storage.core_overviews import overview_of, unsettled_kinds
+from inference.storage.exported import exported
 from inference.storage.judging import conflicts_of
+from inference.storage.provenance import provenance_of
 from inference.storage.resource_mappings import load_resource_mapping
 from inference.storage.rows import load_mapping, measured_in_parts, tools_of
 
@@ -91,22 +93,18 @@ def _resource_json(row: ResourceMapping) -> str:
     return one_line_each({**document, "provenance": provenance_of(row).as_json()}, long="loads")
 
 
+def _diagram(row: StoredCoreModel) -> str:
+    return write_diagram(row.name, overview_of(row), row.port_names)
+
+
+def _kinds_csv(row: StoredCoreModel) -> str:
+    return write_kinds_csv(row.name, overview_of(row), row.port_names, unsettled_kinds(row))
+
+
 def _core_model_json(row: StoredCoreModel) -> str:
     model = core_model_of(row)
     told = core_model_json(model, name=row.name, isa=row.isa.name, note=row.note, port_names=row.port_names)
     return core_model_text(told)
-
-
-def one_line_each(document: Mapping[str, Any], long: str) -> str:
-    """A JSON object with one line per key, and one per key inside the long one: good to read and compare."""
-    lines = []
-    for key, value in document.items():
-        if key == long:
-            inner = ",\n".join(f"  {json_text(name)}: {json_text(entry)}" for name, entry in value.items())
-            lines.append(f" {json_text(key)}: {{\n{inner}\n }}")
-        else:
-            lines.append(f" {json_text(key)}: {json_text(value)}")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _experiment_csv(row: ExperimentSet) -> str:
@@ -188,14 +186,14 @@ CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
         "core diagram (SVG)",
         "svg",
         "image/svg+xml",
-        diagram_of,
+        _diagram,
         "front end, slots, and a box per port with what it runs",
     ),
     "kinds-csv": Export(
         "kinds of instructions by port (CSV)",
         "csv",
         "text/csv",
-        kinds_csv_of,
+        _kinds_csv,
         "what the diagram shows, for spreadsheets and scripts",
     ),
     "osaca": Export(

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from inference.formats.core_model_json import core_model_of
+from inference.formats.errors import ExchangeError
 from inference.formats.exegesis_yaml import LlvmInstances, write_exegesis_yaml
-from inference.formats.exported import evidence_of
 from inference.formats.exported_core import ExportedCore, exported_core
 from inference.formats.latencies_xml import write_core_xml
 from inference.formats.llvm_patch.writing import write_llvm_patch
@@ -20,7 +19,8 @@ from inference.isa.llvm_mc import AssemblerError
 from inference.isa.llvm_opcodes import llvm_instructions, llvm_opcodes
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import StoredCoreModel
-from inference.storage.errors import ExchangeError
+from inference.storage.core_models import core_model_of
+from inference.storage.exported import evidence_of
 from inference.storage.instruction_sets import core_of
 
 LLVM_SOURCES = "PMWEB_LLVM_SOURCES"

@@ -8,7 +8,7 @@ from functools import partial
 
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
-from inference.formats.importing import MEASURED_IN
+from inference.formats.errors import ExchangeError
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.run_archive.documents import MappingTold, PointTold, Scored, VerdictTold
 from inference.formats.run_archive.reading import ReadSet, RunArchive
@@ -25,8 +25,8 @@ from inference.models import (
     Witness,
 )
 from inference.models import PortMapping as PortMappingRow
-from inference.storage.errors import ExchangeError
 from inference.storage.fronts import mapping_json
+from inference.storage.importing import MEASURED_IN
 from inference.storage.instruction_sets import SUPPLIED, new_isa
 from inference.storage.names import free_name
 from inference.storage.resource_mappings import store_resource_mapping

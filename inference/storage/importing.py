@@ -2,83 +2,39 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeVar, Unpack, cast
+from typing import Any, TypedDict, Unpack
 
 from django.db import transaction
 
 from inference.core.experiment import Measured
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
-from inference.formats.explained_json import Rejects, is_rejects, quoted_names, read_rejects, with_rejects
+from inference.formats.errors import ExchangeError
+from inference.formats.explained_json import Rejects, quoted_names, with_rejects
 from inference.formats.explaining import ImportedExplanation, explanation_of
 from inference.formats.file_units import FileUnit
 from inference.formats.formats import FileContent
-from inference.formats.latency_storing import store_parsed_latencies
-from inference.formats.palmed_json import NameList, is_name_list, read_names
+from inference.formats.palmed_json import NameList
 from inference.formats.parsing import AnyNames, Names, Parsed, ParsedFile, read, resolve
-from inference.formats.problems import Problems
-from inference.formats.source import SIZE_LIMIT, Source, read_source
-from inference.formats.uops_info_xml import condensed, is_xml
 from inference.isa.targets import X86
-from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, ResourceMapping
+from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, ResourceMapping, Run
 from inference.storage.characterisations import KEY, store_characterisations
-from inference.storage.errors import ExchangeError, RefusedError
+from inference.storage.errors import RefusedError
 from inference.storage.instruction_sets import likely_isa, new_isa, vocabulary
+from inference.storage.latencies import store_parsed_latencies
 from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
-from inference.storage.resource_mappings import store_resource_mapping
+from inference.storage.resource_mappings import SOURCE_LENGTH, store_resource_mapping
 from inference.storage.rows import load_measurements, store_mapping, store_measurements
 from inference.storage.set_summary import keep_summary
 
-if TYPE_CHECKING:
-    from inference.models import Run
-
-
-# What is kept of a file that comes in: itself, or of a very large one what is of use, condensed.
-
-
-XML_PEEK = 64
-"""Bytes that show whether a file is XML."""
-
-
-def taken_in(file: IO[bytes], file_name: str, limit: int = SIZE_LIMIT) -> bytes:
-    """The bytes to store and to read: of XML a digest (see `uops_info_xml`), of all else the file.
-
-    Raises `ExchangeError` for XML that is not understood, and for other files of more than `limit` bytes.
-    """
-    with ExitStack() as spools:
-        kept = to_be_kept(file, file_name, limit, spools)
-        kept.seek(0)
-        return kept.read()
-
-
-def to_be_kept(file: IO[bytes], file_name: str, limit: int, spools: ExitStack) -> IO[bytes]:
-    """The same as a file: the one that came, or one on the disk, which the stack closes. Raises the same."""
-    beginning = file.read(XML_PEEK)
-    file.seek(0)
-    if is_xml(beginning):
-        digest = tempfile.TemporaryFile()  # noqa: SIM115  the stack closes it
-        spools.callback(digest.close)
-        digest.write(condensed(cast("BinaryIO", file), file_name))
-        return digest
-    if file.seek(0, os.SEEK_END) > limit:
-        raise ExchangeError(f"{file_name} is larger than {limit >> 20} MiB, the most that can be read")
-    return file
-
-
-SOURCE_LENGTH = 300
 LISTED = 50
 """Problems of rows that were left out that the set keeps in words."""
 MEASURED_IN = "measured_in"
 """Where a mapping's report has the ids of the experiment sets that were named as its evidence."""
-
-Value = TypeVar("Value")
 
 MadeRow = ExperimentSet | PortMapping | ResourceMapping | LatencySet
 """What a file can become."""
@@ -253,37 +209,6 @@ def _explanation(seen: Preview, known: Names, rejects: Sequence[Rejects]) -> Imp
             )
         measured += load_measurements(experiment_set)
     return explanation_of(parsed.mapping, parsed.verdicts, rejects, schemes, measured)
-
-
-def name_list_of(content: bytes, file_name: str) -> NameList:
-    """The names in a file that translates Palmed's instructions; raises `ExchangeError` for others."""
-    expected = "this is no list of names", 'an object {"our scheme": ["Palmed\'s instruction"]} is expected'
-    return _side_file(content, file_name, is_name_list, read_names, expected)
-
-
-def rejects_of(content: bytes, file_name: str) -> Rejects:
-    """The schemes that a run of the published explainable algorithm rejected; raises `ExchangeError`."""
-    expected = "this is no list of rejected schemes", 'a list [["scheme", "why"], …] is expected'
-    return _side_file(content, file_name, is_rejects, read_rejects, expected)
-
-
-def _side_file(
-    content: bytes,
-    file_name: str,
-    matches: Callable[[Source], bool],
-    read_it: Callable[[Source, Problems], Value],
-    expected: tuple[str, str],
-) -> Value:
-    """What a file says that comes beside another one."""
-    problems = Problems()
-    source = read_source(content, file_name, problems)
-    if source is not None and matches(source):
-        value = read_it(source, problems)
-        if not problems:
-            return value
-    elif not problems:
-        problems.add(*expected)
-    raise ExchangeError("\n".join(problem.line(file_name) for problem in problems.listed))
 
 
 def _default_isa() -> ISA:

@@ -1,0 +1,24 @@
+"""The measurements that contain a scheme as CSV, the shortest experiments first, in the format of uploads.
+
+    experiment,cycles,note
+
+The note says in which set and state a measurement is; failed ones have no cycles and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inference.core.experiment import Measured
+from inference.formats.csv_cells import written
+from inference.formats.provenance import head_of
+
+HEADER = ("experiment", "cycles", "note")
+
+
+def write_scheme_csv(scheme: str, isa: str, total: int, rows: Sequence[tuple[str, Measured]]) -> str:
+    """Measurements with the sets that they are of: all of the `total`, or the shortest."""
+    extent = "all" if total <= len(rows) else f"the {len(rows):,} shortest"
+    remark = f"# measured experiments with {scheme} ({isa}): {total:,}, here {extent} of them\n"
+    cells = ((str(value.experiment), value.cycles, f"{name}, {value.state.value}") for name, value in rows)
+    return written(HEADER, cells, head_of() + remark)

@@ -8,7 +8,7 @@ from functools import cache
 
 from pydantic import ConfigDict, TypeAdapter
 
-from inference.formats.formats import FORMATS
+from inference.formats.import_formats import FORMATS
 from inference.formats.parsing import ParsedFile
 
 

@@ -26,7 +26,7 @@ from inference.formats.document import (
     experiment_of_entry,
 )
 from inference.formats.file_units import FileUnit
-from inference.formats.formats import FileContent, Format, format_of, known_formats
+from inference.formats.import_formats import FileContent, Format, format_of, known_formats
 from inference.formats.known_entries import NO_SCHEME, known_latencies, known_verdicts, nothing_known
 from inference.formats.palmed_json import NameList, translated
 from inference.formats.problems import FileProblem, Problems, excerpt

@@ -17,7 +17,7 @@ from inference.formats.errors import ExchangeError
 from inference.formats.explained_json import Rejects, quoted_names, with_rejects
 from inference.formats.explaining import ImportedExplanation, explanation_of
 from inference.formats.file_units import FileUnit
-from inference.formats.formats import FileContent
+from inference.formats.import_formats import FileContent
 from inference.formats.palmed_json import NameList
 from inference.formats.parsing import AnyNames, Names, Parsed, ParsedFile, read, resolve
 from inference.isa.targets import X86

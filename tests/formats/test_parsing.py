@@ -11,7 +11,7 @@ from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.formats import experiment_csv, parsing
 from inference.formats.file_units import FileUnit
-from inference.formats.formats import FORMATS, FileContent, Format
+from inference.formats.import_formats import FORMATS, FileContent, Format
 from inference.formats.packing import pack, unpack
 from inference.formats.parsing import AnyNames, Parsed, parse, read, resolve
 from inference.formats.problems import SHOWN

@@ -13,7 +13,7 @@ from benchmarks import _input_importers as importers
 from benchmarks._input_importers import IMPORTERS, Importer, UnsoundError
 from benchmarks.hostile import failure_of
 from inference.core.texts import is_line
-from inference.formats.formats import FORMATS, Format
+from inference.formats.import_formats import FORMATS, Format
 from inference.formats.problems import Problems
 from inference.formats.source import read_source
 from inference.formats.uops_info_xml import taken_in

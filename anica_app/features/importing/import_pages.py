@@ -12,8 +12,8 @@ from anica_app.features.importing.importing_loops import SORTS as LOOP_SORTS
 from anica_app.formats.incoming import Sort
 from anica_app.models import Campaign
 from inference.core.protocols import Json
+from inference.features.library.uploads.file_reading import start_reading
 from inference.features.library.uploads.query import waiting_uploads
-from inference.features.library.uploads.read_job import start_reading
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Upload
 from inference.runs.errors import RunsError

@@ -10,7 +10,7 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from anica_app.features.importing.recognition import sort_apart
-from inference.features.library.uploads.read_job import receive
+from inference.features.library.uploads.file_reading import receive
 from inference.formats.errors import ExchangeError
 from inference.runs.errors import LimitError
 

@@ -8,13 +8,13 @@ from inference.runs.kinds import Job, Lane, RunKind
 
 
 def _read_job() -> Job:
-    from inference.features.library.uploads.read_job import ReadJob  # noqa: PLC0415  runs load it
+    from inference.features.library.uploads.file_reading import ReadJob  # noqa: PLC0415  runs load it
 
     return ReadJob()
 
 
 def _read_presentation() -> KindPresentation:
-    from inference.features.library.uploads.read_job import outcomes  # noqa: PLC0415  pages load it
+    from inference.features.library.uploads.file_reading import outcomes  # noqa: PLC0415  pages load it
 
     return KindPresentation(outcomes=outcomes)
 

@@ -19,10 +19,10 @@ from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
 from inference.features.library.uploads.choices import LEAVE_OUT, STOP
+from inference.features.library.uploads.file_reading import receive, start_reading
 from inference.features.library.uploads.job import ImportConfig
 from inference.features.library.uploads.preview import MODELS
 from inference.features.library.uploads.query import waiting_uploads
-from inference.features.library.uploads.read_job import receive, start_reading
 from inference.formats.errors import ExchangeError
 from inference.formats.file_units import FileUnit
 from inference.formats.uops_info_xml import XML_PEEK, is_xml

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inference.features.library.uploads.reading import start_reading
+from inference.features.library.uploads.read_job import start_reading
 from inference.models import Run, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.execute import StopRequests, execute

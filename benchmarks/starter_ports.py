@@ -21,10 +21,10 @@ from benchmarks import MissingDataError, Result
 from benchmarks.pmevo import Watch
 from inference.core.core_model.scheduled_times import ScheduledTimes
 from inference.core.experiment import Experiment
-from inference.core.holdout import held_out_experiments
 from inference.core.mapping import PortMapping
 from inference.core.metrics import score
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, infer
+from inference.core.splitting import held_out_experiments
 from inference.core.waste import wasteful_times
 from inference.formats.core_model_json import read_core_model
 from inference.formats.parsing import AnyNames, parse

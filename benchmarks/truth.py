@@ -24,7 +24,6 @@ from benchmarks import MissingDataError, Result
 from benchmarks.pmevo import Watch, published, rounded
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment, Measured
-from inference.core.holdout import held_out_experiments
 from inference.core.identity import compare
 from inference.core.identity.hidden import agreement_up_to_hidden
 from inference.core.mapping import PortMapping, uops_of
@@ -32,6 +31,7 @@ from inference.core.metrics import Scores, score
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
 from inference.core.protocols import Measurer
 from inference.core.random_mixes import random_mixes
+from inference.core.splitting import held_out_experiments
 from inference.core.tables import ExperimentTable
 from inference.formats.parsing import AnyNames, parse
 from inference.isa import x86

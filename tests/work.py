@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.features.library.uploads.reading import start_reading
+from inference.features.library.uploads.read_job import start_reading
 from inference.models import Run, Upload
 from inference.runs import leases
 from inference.runs.execute import StopRequests, execute

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.models import Campaign
-from inference.core.protocols import Json
+from inference.core.errors import as_written
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError
+from inference.runs.request import RunRequest, settings_of
 
-Interest = Annotated[
-    Json,
-    Field(
-        description="metric: relative (by the mean of both) or absolute (in cycles); threshold: they "
-        "disagree where they differ by more.",
-        examples=[{"metric": "relative", "threshold": 0.5}],
-    ),
-]
-"""When two answers disagree: fields of `InterestSettings`."""
-
-
-MOST_FRESH = 100_000
+FreshBlocks = Annotated[int, Field(ge=0, le=100_000)]
+"""Random blocks by which it is told how much discoveries explain."""
 
 
 DEFAULT_FRESH = 2000
@@ -39,6 +31,56 @@ GROUPS: Mapping[str, Any] = {
     "space": SpaceSettings,
 }
 """Settings by what they are about; all their names differ."""
+
+
+Interest = Annotated[
+    InterestSettings,
+    settings_of(InterestSettings),
+    Field(
+        description="metric: relative (by the mean of both) or absolute (in cycles); threshold: they "
+        "disagree where they differ by more.",
+        examples=[{"metric": "relative", "threshold": 0.5}],
+    ),
+]
+"""When two answers disagree."""
+Space = Annotated[SpaceSettings, settings_of(SpaceSettings)]
+
+
+class SearchRequest(RunRequest):
+    """What runs that search for discoveries have in common.
+
+    A description may also have `settings`, those of any group by name; a group's own field goes before.
+    """
+
+    interest: Interest = InterestSettings()
+    search: Annotated[SearchSettings, settings_of(SearchSettings)] = SearchSettings()
+    domain: Annotated[DomainSettings, settings_of(DomainSettings)] = DomainSettings()
+    space: Space = SpaceSettings()
+
+    @classmethod
+    def purpose(cls, described: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Settings by name that take the place of the defaults."""
+        del described
+        return {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sort_settings(cls, described: Any) -> Any:
+        if not isinstance(described, Mapping):
+            return described
+        settings = described.get("settings", {})
+        if not isinstance(settings, Mapping):
+            raise ValueError(f"settings must be an object of names and values, not {as_written(settings)}")
+        owners = {entry.name: group for group, kind in GROUPS.items() for entry in fields(kind)}
+        if strangers := sorted(settings.keys() - owners.keys()):
+            raise ValueError(f"there is no setting {strangers[0]!r}; there are {', '.join(sorted(owners))}")
+        sorted_settings: dict[str, Any] = {group: {} for group in GROUPS}
+        for name, value in {**cls.purpose(described), **settings}.items():
+            sorted_settings[owners[name]][name] = value
+        for group in GROUPS.keys() & described.keys():
+            own = described[group]
+            sorted_settings[group] = {**sorted_settings[group], **own} if isinstance(own, Mapping) else own
+        return {name: value for name, value in described.items() if name != "settings"} | sorted_settings
 
 
 def read_against(given: int, tools: int) -> int:

@@ -64,7 +64,7 @@ class Event:
 
     @classmethod
     def check(cls, payload: Payload) -> None:
-        """Raises `pydantic.ValidationError` for a stored payload that pages and reports could not show."""
+        """Raises `ValidationError` for a stored payload that pages and reports could not show."""
         adapter(cls).validate_json(json.dumps(payload))
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The types of events' fields: numbers within limits, and values that are stored in a shape of their own."""
+"""Types of events' fields: numbers within limits, and values that are stored in a shape of their own."""
 
 from __future__ import annotations
 

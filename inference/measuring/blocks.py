@@ -11,10 +11,12 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from inference.agent.protocol import BatchItem, Frame, Result, Settings
-from inference.core.errors import as_written
+from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import BatchBoard, Json
+from inference.core.tunables import values_of
 from inference.isa.blocks import Block, general_registers
 from inference.isa.blocks.accesses import stores_of
 from inference.isa.blocks.frames import filled_fpu, iteration_of, mask_bits, wants_avx
@@ -47,6 +49,14 @@ class BlockOptions:
     registers: int = START
     memory: int = START
     pages: int = 2000
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any]) -> BlockOptions:
+        """From names to values or their text. Raises `InvalidInputError`."""
+        options = cls(**values_of(cls, given, "a run over blocks"))
+        for name, problem in options.problems().items():
+            raise InvalidInputError(f"{name} {problem}")
+        return options
 
     def as_json(self) -> Json:
         """A plain object of the fields."""

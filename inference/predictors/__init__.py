@@ -1,1 +1,4 @@
-"""Throughput predictors, one file each: external programs, mappings of ours, machines."""
+"""Throughput predictors, a file or folder each (see `kinds`): external programs, our mappings, machines.
+
+Beside them lies what several need: choosing and trying programs, remembering answers, asking many at once.
+"""

@@ -22,7 +22,7 @@ from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
 from inference.runs.journal import hold, write
 from inference.runs.kinds import job, keeps
 from inference.runs.leases import abandoned
-from inference.runs.limits import room_for_run
+from inference.runs.user_limits import room_for_run
 from inference.storage.names import NAME_LIMIT, free_name, hold_names
 
 asked_of_run = Signal()

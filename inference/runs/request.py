@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from types import UnionType
-from typing import Any, ClassVar, Self, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
 from annotated_types import Ge, Le, MaxLen, MinLen
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+)
 from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from inference.core.errors import as_written
+from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
 from inference.formats.archived_parts import read_strictly
 from inference.runs.errors import ConfigError
@@ -20,31 +28,138 @@ from inference.storage.errors import ExchangeError
 
 _ENTRIES: dict[Any, str] = {int: "ids", str: "texts"}
 _SHAPES: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+_SETTINGS = "settings"
 
 
-def chosen(choices: Collection[str], given: str) -> str:
-    """One of several texts; raises `ValueError` for any other. A validator of a field, behind `partial`."""
-    if given not in choices:
-        raise ValueError(f"must be one of {', '.join(choices)}, not {given!r:.80}")
-    return given
+class OneOf:
+    """The texts that a field may have, where they are known to the program alone and not to a type checker.
+
+    Use as in `Annotated[str, OneOf(TABLE)]`; the API's document lists them as it does those of a `Literal`.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = tuple(map(str, texts))
+
+    def __get_pydantic_core_schema__(self, _source: type[str], _next: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.literal_schema(list(self.texts))
+
+
+@contextmanager
+def told_as_flaw() -> Iterator[None]:
+    """In a validator: what a class of settings says of wrong values is told of the field that they are in."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise PydanticCustomError(_SETTINGS, "{reason}", {"reason": str(error)}) from error
+
+
+def settings_of(kind: Any) -> BeforeValidator:
+    """A validator for a field that is a class of settings, which reads and checks its values in `parse`."""
+
+    def read(value: object) -> Any:
+        with told_as_flaw():
+            return value if isinstance(value, kind) else kind.parse(value)
+
+    return BeforeValidator(read)
 
 
 @dataclass(frozen=True)
-class Number:
-    """What a number may be: whole or not, and its limits, None for none."""
+class FieldShape:
+    """What a field may hold: a type, limits of a number, lengths of a text or a list, texts to choose from.
 
-    whole: bool
-    least: Any
-    most: Any
+    None: no limit. `choices`: () where any text will do. `kind`: of a field that may be None, the other type.
+    """
+
+    kind: Any
+    least: float | None
+    most: float | None
+    shortest: int | None
+    longest: int | None
+    choices: tuple[str, ...]
+
+    @classmethod
+    def of(cls, annotation: Any, metadata: Iterable[Any] = ()) -> FieldShape:
+        """From an annotation, and what stands beside it."""
+        info = FieldInfo.from_annotation(annotation)
+        marks = [*metadata, *info.metadata]
+        members = [member for member in _members(info.annotation) if member is not type(None)]
+        if len(members) == 1 and members[0] is not info.annotation:
+            return cls.of(members[0], marks)
+        limits = {type(mark): mark for mark in marks}
+        return cls(
+            info.annotation,
+            getattr(limits.get(Ge), "ge", None),
+            getattr(limits.get(Le), "le", None),
+            getattr(limits.get(MinLen), "min_length", None),
+            getattr(limits.get(MaxLen), "max_length", None),
+            get_args(info.annotation)
+            if get_origin(info.annotation) is Literal
+            else getattr(limits.get(OneOf), "texts", ()),
+        )
+
+    def in_words(self) -> str:
+        """What would be right, as a noun."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        members = [member for member in _members(self.kind) if member is not type(None)]
+        parts = parts_of(self.kind)
+        if len(members) > 1 and len(parts) < len(members):
+            return " or ".join(FieldShape.of(member).in_words() for member in members)
+        if len(parts) > 1:
+            return f"an object with exactly one of {', '.join(part.key() for part in parts)}"
+        if self.kind in _SHAPES:
+            both = self.least is not None and self.most is not None
+            limits = f" from {self.least} to {self.most}" if both else ""
+            length = "" if self.longest is None else f" of up to {self.longest:,} characters"
+            return f"{_SHAPES[self.kind]}{limits}{length}"
+        if parts and self.kind is parts[0]:
+            return f"an object with {', '.join(parts[0].model_fields)}"
+        return self._container_in_words()
+
+    def _container_in_words(self) -> str:
+        entries = [FieldShape.of(entry) for entry in get_args(self.kind)]
+        if get_origin(self.kind) is list:
+            number = f"{self.shortest} or more " if self.shortest else ""
+            if self.longest is not None:
+                number = f"{self.shortest or 0} to {self.longest:,} "
+            return f"a list of {number}{_ENTRIES.get(entries[0].kind, 'entries')}"
+        if get_origin(self.kind) is dict and entries[1].kind is not Any:
+            return f"an object {{…: {entries[1].in_words()}}}"
+        return "an object {…}"
 
 
-class RunRequest(BaseModel):
-    """The description of a run. A field has exactly the type that it says: "3" is no number, 1 not true.
+def _members(kind: Any) -> tuple[Any, ...]:
+    """The alternatives of a union, a type that is none by itself."""
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+class RequestPart(BaseModel):
+    """A description, or an object in one. A field has exactly the type that it says: "3" is no number."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    @classmethod
+    def usual(cls, field: str) -> Any:
+        """The default of a field."""
+        return cls.model_fields[field].get_default(call_default_factory=True)
+
+    @classmethod
+    def shape(cls, field: str) -> FieldShape:
+        """What a field may hold."""
+        return _shape(cls.model_fields[field])
+
+    @classmethod
+    def key(cls) -> str:
+        """The field by which this part is told from its alternatives: the first, which has no default."""
+        return next(iter(cls.model_fields))
+
+
+class RunRequest(RequestPart):
+    """The description of a run.
 
     `noun`: what such a run is called in a sentence.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
     noun: ClassVar[str] = "a run"
 
     @classmethod
@@ -69,21 +184,10 @@ class RunRequest(BaseModel):
 
     @classmethod
     def stored(cls, config: Json) -> Self:
-        """The description of a run, which was checked when the run was submitted."""
-        return cast("Self", cls.model_construct(**config))
-
-    @classmethod
-    def usual(cls, field: str) -> Any:
-        """The default of a field."""
-        return cls.model_fields[field].get_default(call_default_factory=True)
-
-    @classmethod
-    def number(cls, field: str) -> Number:
-        """Type, least and most value of a field that is a number."""
-        kind, metadata = _kind_of(cls.model_fields[field])
-        limits = {type(one): one for one in metadata}
-        low, high = limits.get(Ge), limits.get(Le)
-        return Number(kind is int, None if low is None else low.ge, None if high is None else high.le)
+        """The description of a run, which was checked when the run was submitted, perhaps by an earlier
+        release: fields that there are no longer are passed over.
+        """
+        return cls.read({name: value for name, value in config.items() if name in cls.model_fields})
 
     @classmethod
     def unstated(cls, before: Mapping[str, Any], stated: Collection[str]) -> Json:
@@ -104,64 +208,62 @@ class RunRequest(BaseModel):
     def _what_is_wrong(cls, error: ValidationError) -> str:
         flaws = error.errors(include_url=False)
         first = next((flaw for flaw in flaws if flaw["type"] == "extra_forbidden"), flaws[0])
-        field = str(first["loc"][0]) if first["loc"] else ""
-        if first["type"] == "extra_forbidden":
-            return f"{cls.noun} has no field {field!r}; its fields are {', '.join(cls.model_fields)}"
-        if field not in cls.model_fields:
-            return str(first["msg"]).removeprefix("Value error, ")
-        right = _right(cls.model_fields[field])
+        place, part, info = _located(cls, first["loc"])
+        message = str(first["msg"]).removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden" and part is not None:
+            fields = ", ".join(part.model_fields)
+            return f"{place or cls.noun} has no field {first['loc'][-1]!r}; its fields are {fields}"
+        if info is None:
+            return message
+        if first["type"] == _SETTINGS:
+            return f"{place}: {message}"
+        right = _shape(info).in_words()
         if first["type"] == "missing":
-            return f"{field} is missing: give {right}"
+            return f"{place} is missing: give {right}"
         if first["type"] == "value_error":
-            return f"{field} {str(first['msg']).removeprefix('Value error, ')}"
-        return f"{field} must be {right}, not {as_written(first['input'])}"
+            return f"{place} {message}"
+        return f"{place} must be {right}, not {as_written(first['input'])}"
 
 
-def _right(info: FieldInfo) -> str:
-    """What a field may be, in words."""
-    return _in_words(*_kind_of(info))
+def _shape(info: FieldInfo) -> FieldShape:
+    return FieldShape.of(info.annotation, info.metadata)
 
 
-def _kind_of(info: FieldInfo) -> tuple[Any, list[Any]]:
-    """The type of a field and its limits, also of one that may be None as well."""
-    kind, metadata = info.annotation, list(info.metadata)
-    for one in getattr(kind, "__args__", ()):
-        if hasattr(one, "__metadata__"):
-            inner = FieldInfo.from_annotation(one)
-            kind, metadata = inner.annotation, [*metadata, *inner.metadata]
-    return kind, metadata
+def parts_of(kind: Any) -> list[type[RequestPart]]:
+    """The parts that a field of this type is made of."""
+    if isinstance(kind, type) and issubclass(kind, RequestPart):
+        return [kind]
+    return [part for entry in get_args(kind) for part in parts_of(entry)]
 
 
-def _in_words(kind: Any, metadata: list[Any]) -> str:
-    for one in metadata:
-        if isinstance(one, AfterValidator) and isinstance(one.func, partial) and one.func.func is chosen:
-            return f"one of {', '.join(one.func.args[0])}"
-    choices = getattr(kind, "__args__", ())
-    if kind is not None and getattr(kind, "__name__", "") == "Literal":
-        return f"one of {', '.join(map(str, choices))}"
-    if isinstance(kind, UnionType):
-        return " or ".join(_in_words(one, metadata) for one in choices if one is not type(None))
-    limits = {type(one): one for one in metadata}
-    low, high, least, most = (limits.get(each) for each in (Ge, Le, MinLen, MaxLen))
-    if kind in _SHAPES:
-        between = f" from {low.ge} to {high.le}" if low is not None and high is not None else ""
-        longest = "" if most is None else f" of up to {most.max_length:,} characters"
-        return f"{_SHAPES[kind]}{between}{longest}"
-    if getattr(kind, "__origin__", kind) is list:
-        fewest = 0 if least is None else least.min_length
-        number = "" if most is None else f"{fewest} to {most.max_length:,} "
-        return f"a list of {number}{_ENTRIES.get(next(iter(choices), None), 'entries')}"
-    return "an object {…}"
+def _located(
+    request: type[RequestPart], loc: tuple[int | str, ...]
+) -> tuple[str, type[RequestPart] | None, FieldInfo | None]:
+    """Where a flaw is: its path, the part of the request that it is in, and the innermost field.
+
+    Of several alternatives, pydantic names the class between the names of the fields.
+    """
+    names: list[str] = []
+    part: type[RequestPart] | None = request
+    info: FieldInfo | None = None
+    for step in loc:
+        parts = [] if info is None else parts_of(info.annotation)
+        if part is not None and step in part.model_fields:
+            info = part.model_fields[str(step)]
+            names.append(str(step))
+            parts = parts_of(info.annotation)
+            part = parts[0] if len(parts) == 1 else None
+        elif alternatives := [kind for kind in parts if kind.__name__ == step]:
+            part = alternatives[0]
+    return " ".join(names), part, info
+
+
+RowId = Annotated[int, Field(ge=0, le=2**63 - 1)]
+"""The number of a row, of which it is not yet known whether there is one."""
 
 
 DEFAULT_SEED = 1
 """Wherever a run is asked for: the same question in the shell and in the browser has the same answer."""
 
 
-SEED_LIMIT = 2**63
-
-
-MOST_MIXES = 100_000
-
-
-MOST_SCHEMES = 100_000
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]

@@ -1,4 +1,7 @@
-"""How well what predicts agrees with measurements: compared chunk by chunk, computed once and remembered."""
+"""MAPE, Pearson's r and Kendall's τ of a mapping on a set, or on what its run held out.
+
+Predictions are compared chunk by chunk, once, and the scores are stored.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from django.db.models import Count, OuterRef, Subquery
 from inference.core.cegar import Determinacy
 from inference.core.experiment import Measured
 from inference.core.judging.contradictions import conflict_in_words
-from inference.core.judging.held_out import HeldOutChecks, held_out_checks
+from inference.core.judging.held_out_checks import HeldOutChecks, held_out_checks
 from inference.core.judging.port_model import PortModelCheck
 from inference.core.judging.words import AllowedWord, Grounds, StrongWord, strongest_word
 from inference.core.protocols import Json

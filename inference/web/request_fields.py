@@ -1,28 +1,155 @@
-"""Fields of forms: numbers, whose default and limits stand in the request of a run, and experiment sets."""
+"""Forms of runs: fields whose limits, choices and defaults come from the run's request, and from it alone."""
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, get_type_hints
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db.models import QuerySet
+from django.forms.forms import DeclarativeFieldsMetaclass
 
-from inference.runs.request import RunRequest
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.runs.request import FieldShape, RequestPart, RunRequest
+from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
+
+_PLAIN: Mapping[Any, type[forms.Field]] = {
+    int: forms.IntegerField,
+    float: forms.FloatField,
+    bool: forms.BooleanField,
+    str: forms.CharField,
+}
 
 
-def number_field(
-    request: type[RunRequest], field: str, **options: Any
-) -> forms.IntegerField | forms.FloatField:
-    """The field of a form for a number of a request; `options` as for any field, such as label and help.
+class RequestField:
+    """A field of a form for a number, a text, a switch or a choice of the form's request, by the same name.
 
     Its limits are told to whoever exceeds them; the browser is not told, which would keep the form back.
+
+    Args:
+        words: Labels of the choices that the page offers, in its order; without, all of them as they are.
+        of: What has the field instead of the form's request: a part of it, or a class of settings, whose
+            `parse` checks.
+        scale: By how much a number is larger in the form: 100 for per cent.
+        alone: Whether `parse` can tell of this value without the others.
+        paper: What the publication used, shown beside it.
+        presentation: Label, help text and widget; `required` where an empty field does not mean the default;
+            `initial` where the page proposes something else.
     """
-    number = request.number(field)
-    limits = ((MinValueValidator, number.least), (MaxValueValidator, number.most))
-    validators = [check(limit) for check, limit in limits if limit is not None]
-    made = forms.IntegerField if number.whole else forms.FloatField
-    return made(**{"initial": request.usual(field), "validators": validators, **options})
+
+    def __init__(
+        self,
+        words: Mapping[str, str] | None = None,
+        *,
+        of: type[Any] | None = None,
+        scale: int = 1,
+        alone: bool = True,
+        paper: str = "",
+        **presentation: Any,
+    ) -> None:
+        self._words, self._of, self._scale, self._alone, self._paper = words, of, scale, alone, paper
+        self._presentation = presentation
+
+    def field(self, request: type[Any], name: str) -> Any:
+        """Django's field."""
+        owner, words, scale = self._of or request, self._words, self._scale
+        shape, usual, checks = _described(owner, name)
+        checks = checks if self._alone else []
+        choices = [(choice, (words or {}).get(choice, choice)) for choice in words or shape.choices]
+        if strangers := {choice for choice, _ in choices} - set(shape.choices or dict(choices)):
+            raise ValueError(f"{name} of {owner.__name__} is never {', '.join(sorted(strangers))}")
+        for check, (choice, _) in itertools.product(checks, choices):
+            check(choice)
+        usual = usual if scale == 1 else round(scale * usual)
+        options = {"initial": usual, "required": False, **self._presentation}
+        field: Any
+        if choices:
+            field = forms.ChoiceField(**options, choices=choices)
+        elif shape.kind is str:
+            field = forms.CharField(**options, max_length=shape.longest, validators=checks)
+        else:
+            limits = ((MinValueValidator, shape.least), (MaxValueValidator, shape.most))
+            bounds = [check(scale * limit) for check, limit in limits if limit is not None]
+            field = _PLAIN[shape.kind](**options, validators=[*checks, *bounds])
+        field.origin, field.paper = (owner, name, scale), self._paper
+        return field
+
+
+def _described(
+    owner: type[Any], name: str, alone: bool = True
+) -> tuple[FieldShape, Any, list[Callable[[Any], None]]]:
+    """What a field may hold, its default, and what checks a value besides the limits that are declared."""
+    if issubclass(owner, RequestPart):
+        return owner.shape(name), owner.usual(name), []
+
+    def check(value: Any) -> None:
+        try:
+            owner.parse({name: value})
+        except InvalidInputError as error:
+            raise ValidationError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
+
+    usual = owner.__dataclass_fields__[name].default
+    return FieldShape.of(get_type_hints(owner)[name]), usual, [check]
+
+
+def name_field(of: str = "the run") -> forms.CharField:
+    """What the run that a form starts is called, and what comes of it."""
+    return forms.CharField(
+        max_length=NAME_LIMIT, required=False, help_text=f"Of {of}; if empty, one is generated."
+    )
+
+
+def note_field() -> forms.CharField:
+    """Whatever is to be remembered."""
+    return forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+
+
+class _RequestFormType(DeclarativeFieldsMetaclass):
+    """Puts Django's fields in the place of a form's request fields."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> Any:
+        requests = (getattr(base, "request", None) for base in bases)
+        request: Any = attrs.get("request") or next(filter(None, requests), None)
+        fields = {
+            key: value.field(request, key) for key, value in attrs.items() if isinstance(value, RequestField)
+        }
+        return super().__new__(cls, name, bases, attrs | fields)
+
+
+class RequestForm(forms.Form, metaclass=_RequestFormType):
+    """A form that becomes a `request`, whose plain fields are `RequestField`."""
+
+    request: ClassVar[type[RunRequest]]
+
+    def set_choices(self, **choices: Any) -> None:
+        """What fields offer that depends on the database: rows by a queryset, texts with their labels."""
+        for name, offers in choices.items():
+            setattr(self.fields[name], "queryset" if isinstance(offers, QuerySet) else "choices", offers)
+
+    def stated(self, owner: type[Any] | None = None) -> Json:
+        """What a valid form says of the fields of its request, or of `owner`; an empty one is as usual."""
+        values: Json = {}
+        for field_name, field in self.fields.items():
+            of, name, scale = getattr(field, "origin", (None, "", 1))
+            if of is not (owner or self.request):
+                continue
+            value = self.cleaned_data[field_name]
+            if value in (None, ""):
+                values[name] = _described(of, name)[1]
+            else:
+                values[name] = value if scale == 1 else value / scale
+        return values
+
+
+class RunForm(RequestForm):
+    """The form of a run that can be given a name and a note."""
+
+    name = name_field()
+    note = note_field()
 
 
 class SetsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated, Any, TypeVar
 
 from django.core.exceptions import BadRequest
-from pydantic import BaseModel, Field, GetCoreSchemaHandler, ModelWrapValidatorHandler, ValidationError
-from pydantic_core import CoreSchema, core_schema
+from pydantic import BaseModel, Field, ModelWrapValidatorHandler, ValidationError
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -87,20 +86,6 @@ _WRONG_FAMILY = {
 
 _OF_A_CHECK = re.compile(r"^(Value error|Assertion failed), ?")
 """Before what our own checks say."""
-
-
-class OneOf:
-    """The texts that a field may have, where they are known to the program alone and not to a type checker.
-
-    Use as in `Annotated[str, OneOf(TABLE)]`; the API's document lists them as it does those of a `Literal`.
-    """
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = tuple(texts)
-
-    def __get_pydantic_core_schema__(self, _source: type[str], _next: GetCoreSchemaHandler) -> CoreSchema:
-        """What pydantic validates by."""
-        return core_schema.literal_schema(list(self._texts))
 
 
 class RequestError(BadRequest):

@@ -9,12 +9,13 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from inference.runs.request import OneOf
 from inference.web.api.access import ADMINISTERS, administering
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed
 from inference.web.api.shapes import Text, Time
 from inference.web.file_answers import attachment
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 from pmweb.accounts import audit
 from pmweb.accounts.audit_query import COLUMNS, VIA, AuditQuery
 from pmweb.models import AuditEntry

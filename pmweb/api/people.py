@@ -11,10 +11,11 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
+from inference.runs.request import OneOf
 from inference.web.api.access import ADMINISTERS, IN_PERSON, administering, confirmed_in_person
 from inference.web.api.errors import Flaw, ProblemError
 from inference.web.api.shapes import Input, Time
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 from pmweb.accounts import api_tokens, people
 from pmweb.accounts.forms import InviteForm
 from pmweb.accounts.links import invited_until, path_of

@@ -16,7 +16,6 @@ from inference.core.errors import InvalidInputError, UnknownSchemeError, as_writ
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.flow import densest_ports
-from inference.core.holdout import split
 from inference.core.intervals import load_intervals
 from inference.core.mapping import PortMapping
 from inference.core.metrics import convert, score
@@ -24,6 +23,7 @@ from inference.core.oracle import lp_inverse_throughput, lp_port_bounds
 from inference.core.pmevo import PMEvoSettings
 from inference.core.predicting import PortMappingModel
 from inference.core.schedule import schedule
+from inference.core.splitting import split
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput, over_ports, over_uops, port_bound, work_of
 

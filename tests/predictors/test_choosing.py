@@ -265,7 +265,7 @@ DOORS: Mapping[str, set[str]] = {
         f"{ASKING}/predictors/api.py",  # which does so itself
         f"{ASKING}/predictors/choosing.py",  # stored options, with another processor
         f"{ASKING}/predictors/modes.py",  # stored options, in another mode
-        f"{ASKING}/questions/job.py",  # stored options, with one switch more
+        f"{ASKING}/questions/memory.py",  # stored options, with one switch more
         *(f"{ASKING}/{name}/command.py" for name in ("block_sets", "questions")),
         *(f"{JUDGING}/{name}/command.py" for name in ("accuracy_checks", "comparisons")),
         *(f"anica_app/features/{name}/command.py" for name in ("campaigns", "families", "matrices")),

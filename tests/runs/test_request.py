@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from inference.formats import journal_events
 from inference.runs.errors import ConfigError
-from inference.runs.request import RunRequest, chosen
+from inference.runs.request import OneOf, RunRequest
 from inference.storage.errors import ExchangeError
 
 
@@ -23,7 +22,7 @@ class Errand(RunRequest):
     miles: Annotated[int, Field(ge=1, le=2_000_000)] = 5
     share: Annotated[float, Field(ge=0, le=0.5)] | None = None
     hurry: bool = False
-    way: Annotated[str, AfterValidator(partial(chosen, ("foot", "cart")))] = "foot"
+    way: Annotated[str, OneOf(("foot", "cart"))] = "foot"
     unit: Literal["kg", "lb"] = "kg"
     note: Annotated[str, Field(max_length=5)] = ""
     stops: str | list[str] = ""

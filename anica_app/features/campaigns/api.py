@@ -23,6 +23,7 @@ from anica_app.features.discoveries.query import discoveries_csv
 from anica_app.formats.campaign_zip import write_campaign
 from anica_app.models import Campaign, CampaignFile
 from inference.models import Run
+from inference.runs.request import OneOf
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
@@ -31,7 +32,7 @@ from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, so
 from inference.web.api.shapes import Name, Note, Ref, Text, Time, parameter, ref
 from inference.web.file_answers import attachment
 from inference.web.paging import Order
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router.add_router("", parts_router)
 router.add_router("", comparison_router)

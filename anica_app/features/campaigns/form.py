@@ -7,16 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
 
 from anica_app.core.domain.settings import FEATURES
 from anica_app.core.domain.settings import GROUPS as SCHEME_GROUPS
 from anica_app.core.search.judging import METRICS
 from anica_app.core.search.settings import Termination
-from anica_app.features.campaigns.presets import PRESETS
-from anica_app.features.campaigns.request import DEFAULT_MINUTES
+from anica_app.features.campaigns.request import DEFAULT_MINUTES, CampaignConfig
 from anica_app.models import Discovery
-from anica_app.storage.descriptions import DEFAULT_FRESH, GROUPS, MOST_FRESH
+from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
 from inference.features.asking.predictors.choosing import on_processor, processor_field
 from inference.features.asking.predictors.modes import mode_field
@@ -25,9 +23,7 @@ from inference.features.machines.measure.form import search_field
 from inference.isa.targets import names_with_blocks
 from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import Failure, PredictorError
-from inference.runs.request import DEFAULT_SEED
-from inference.storage.names import NOTE_LIMIT
-from inference.web.request_fields import describe_fields
+from inference.web.request_fields import RequestField, RunForm, describe_fields, name_field
 from inference.web.requests import row_numbers
 
 SETTING, END = "set_", "end_"
@@ -64,7 +60,7 @@ _HELP = {
 }
 """Where the class explains how to write what the form has boxes for."""
 
-_CHOICES: Mapping[str, Sequence[str]] = {"metric": METRICS}
+_CHOICES: Mapping[str, Mapping[str, str]] = {"metric": {name: name for name in METRICS}}
 _WORDS: Mapping[str, tuple[Sequence[str], str]] = {
     "failures": ([failure.value for failure in Failure], ", "),
     "groups": (SCHEME_GROUPS, " "),
@@ -77,9 +73,7 @@ class WordsField(forms.MultipleChoiceField):
     """Some words of a list, as one text."""
 
     def __init__(self, words: Sequence[str], between: str, **options: Any) -> None:
-        super().__init__(
-            choices=[(word, word) for word in words], widget=forms.CheckboxSelectMultiple, **options
-        )
+        super().__init__(choices=[(word, word) for word in words], **options)
         self._between = between
 
     def prepare_value(self, value: Any) -> Any:
@@ -97,39 +91,33 @@ def setting_fields() -> Iterator[tuple[str, forms.Field]]:
     """(name, field) of every setting, group by group, and of what ends a campaign."""
     for group, cls in GROUPS.items():
         for entry in dataclasses.fields(cls):
-            yield SETTING + entry.name, _field(entry, group)
+            yield SETTING + entry.name, _field(cls, entry, group)
     for entry in dataclasses.fields(Termination):
-        yield END + entry.name, _field(entry, "end")
+        yield END + entry.name, _field(Termination, entry, "end")
 
 
-def _field(entry: dataclasses.Field[Any], group: str) -> forms.Field:
+def _field(cls: type[Any], entry: dataclasses.Field[Any], group: str) -> Any:
+    """With what the template shows beside it: `paper` and `group`."""
     help_text = _HELP.get(entry.name, entry.metadata["help"])
-    shown: dict[str, Any] = {
+    presentation: dict[str, Any] = {
         "label": LABELS.get(entry.name, entry.name.replace("_", " ").capitalize()),
         "help_text": f"{help_text[:1].upper()}{help_text[1:]}.",
-        "required": False,
-        "initial": entry.default,
     }
-    kind = str(entry.type)
-    field: Any  # with what the template shows beside it: `paper` and `group`
+    if str(entry.type).startswith("float"):
+        presentation["widget"] = forms.NumberInput(attrs={"step": "any"})
+    elif entry.type == "str" and entry.name not in _CHOICES:
+        presentation["widget"] = forms.TextInput(attrs={"spellcheck": "false"})
     if entry.name in _WORDS:
-        field = WordsField(*_WORDS[entry.name], **shown)
-    elif entry.name in _CHOICES:
-        field = forms.ChoiceField(choices=[(word, word) for word in _CHOICES[entry.name]], **shown)
-    elif kind == "bool":
-        field = forms.BooleanField(**shown)
-    elif kind.startswith("int"):
-        field = forms.IntegerField(**shown)
-    elif kind.startswith("float"):
-        field = forms.FloatField(widget=forms.NumberInput(attrs={"step": "any"}), **shown)
-    else:
-        field = forms.CharField(
-            max_length=400, widget=forms.TextInput(attrs={"spellcheck": "false"}), **shown
+        field: Any = WordsField(
+            *_WORDS[entry.name],
+            **presentation | {"widget": forms.CheckboxSelectMultiple},
+            required=False,
+            initial=entry.default,
         )
-    field.paper = _paper(entry.metadata["paper"])
-    field.group = group
-    made: forms.Field = field
-    return made
+    else:
+        field = RequestField(_CHOICES.get(entry.name), **presentation).field(cls, entry.name)
+    field.paper, field.group = _paper(entry.metadata["paper"]), group
+    return field
 
 
 def _paper(value: Any) -> str:
@@ -171,9 +159,10 @@ SECTIONS = (
 """Settings that are folded: heading, group, and what they are about."""
 
 
-class CampaignForm(forms.Form):
+class CampaignForm(RunForm):
     """One field per thing that can be chosen; what they mean together is checked when the run is made."""
 
+    request = CampaignConfig
     first = forms.ChoiceField(label="First predictor")
     second = forms.ChoiceField(
         label="Second predictor",
@@ -181,7 +170,7 @@ class CampaignForm(forms.Form):
         help_text="Without one, the search is for blocks on which the first fails.",
     )
     processor = processor_field()
-    mode = mode_field(as_named="as each is named: two ways of measuring")
+    mode = mode_field("as each is named: two ways of measuring")
     scheme_filter = search_field()
     uops = forms.ModelChoiceField(
         PortMapping.objects.none(),
@@ -197,27 +186,14 @@ class CampaignForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         help_text="Blocks covered by these discoveries are skipped.",
     )
-    evaluate = forms.IntegerField(
+    evaluate = RequestField(
         label="Compute coverage on fresh blocks",
-        required=False,
-        initial=DEFAULT_FRESH,
-        validators=[MinValueValidator(0), MaxValueValidator(MOST_FRESH)],
         help_text="This many random blocks of four instructions are predicted at the end, to compute how "
         "much of the disagreement the discoveries explain (§8.2.3).",
     )
-    seed = forms.IntegerField(
-        required=False,
-        initial=DEFAULT_SEED,
-        validators=[MinValueValidator(0), MaxValueValidator(2**31 - 1)],
-        help_text="The same seed finds the same discoveries, unless time ends the campaign.",
-    )
-    name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run and its campaign; if empty, one is generated."
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
-    preset = forms.ChoiceField(
-        required=False, choices=[(key, one.title) for key, one in PRESETS.items()], widget=forms.HiddenInput
-    )
+    seed = RequestField(help_text="The same seed finds the same discoveries, unless time ends the campaign.")
+    name = name_field("the run and its campaign")
+    preset = RequestField(widget=forms.HiddenInput)
 
     def __init__(
         self, usable: Sequence[Listed], data: Any = None, *, initial: Any = None, excluded: Sequence[int] = ()
@@ -226,10 +202,7 @@ class CampaignForm(forms.Form):
         self.rows: list[Predictor] = []
         self._found = {one.name for one in usable if not one.apart}
         names = [(one.name, one.name) for one in usable]
-        for name, empty in (("first", ("", "choose a predictor")), ("second", (NOBODY, "none"))):
-            choice = self.fields[name]
-            assert isinstance(choice, forms.ChoiceField)
-            choice.choices = [empty, *names]
+        self.set_choices(first=[("", "choose a predictor"), *names], second=[(NOBODY, "none"), *names])
         self.fields.update(setting_fields())
         fields: dict[str, Any] = self.fields
         fields["evaluate"].paper = "10,000"
@@ -266,14 +239,12 @@ class CampaignForm(forms.Form):
         data = self.cleaned_data
         described: Json = {
             "predictors": [row.pk for row in self.rows],
-            "preset": data["preset"] or "tools",
-            "mode": data["mode"],
+            **self.stated(),
             "settings": settings_of(data),
             "end": end_of(data),
             "scheme_filter": data["scheme_filter"],
             "excluded": [row.pk for row in data["excluded"]],
             "evaluate": data["evaluate"] or 0,
-            "seed": DEFAULT_SEED if data["seed"] is None else data["seed"],
         }
         if data["uops"]:
             described["uops"] = data["uops"].pk

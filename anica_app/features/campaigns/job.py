@@ -10,12 +10,11 @@ from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
 from anica_app.core.explained_blocks import ExplainedBlocks, explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch as Search
-from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
+from anica_app.core.search.judging import Disagreement, InterestJudge, JudgedAnswers
 from anica_app.core.search.panel import Driver
-from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import State, checkpoint_of, state_of
 from anica_app.features.campaigns.progressing import Progressing
-from anica_app.features.campaigns.request import CampaignConfig, read_config
+from anica_app.features.campaigns.request import CampaignConfig, ExcludedDiscovery, read_config
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
 from anica_app.features.families.grouping import SHARE_OF_QUESTIONS, GroupedDiscoveries, known_discoveries
 from anica_app.features.families.growing import GrowingFamilies
@@ -55,15 +54,16 @@ class CampaignJob:
 
     def work(self, task: Task) -> Store:
         """Search, storing what is discovered with each checkpoint."""
-        config = CampaignConfig.stored(task.run.config)
+        stored = task.run.config  # of an earlier release, perhaps, which did not know some settings
+        config = CampaignConfig.stored(stored)
         campaign = campaign_of(task.run)
-        domain = chosen_domain(config.space, config.domain, config.scheme_filter or "", config.uops)
+        domain = chosen_domain(stored["space"], stored["domain"], config.scheme_filter or "", config.uops)
         try:
             with opened_panel(task, config.predictors, code_isa(campaign.isa)) as panel:
                 domain, support = restricted_domain(task, campaign, panel, domain, LABELS)
                 campaign.facts["schemes"] = len(domain.space)
                 campaign.facts["unsupported"] = len(support["lacking"])
-                judge = Disagreement(InterestSettings(**config.interest))
+                judge = Disagreement(config.interest)
                 _tell_stage(task, STAGE_SEARCH)
                 state = _searched(task, config, campaign, domain, panel, judge)
                 judged: list[JudgedAnswers[Any]] = []
@@ -101,15 +101,15 @@ def _searched(
     if resume is not None:
         growing.seed(known_discoveries(campaign, domain))
     keeper = RowKeeper(campaign, domain, task.reporter, resume, growing)
-    end = Termination(**config.end)
+    end = config.end
     search = Search(
-        world_of(domain, config.search, config.seed),
+        world_of(domain, task.run.config["search"], config.seed),
         panel,
         judge,
         end,
         Progressing(task.reporter, end, keeper, panel.flush),
         keeper,
-        excluded=[domain.read(one["abstract"]) for one in config.excluded],
+        excluded=[domain.read(row.abstract) for row in config.excluded if isinstance(row, ExcludedDiscovery)],
     )
     state = search.search(resume)
     last = checkpoint_of(state, domain)

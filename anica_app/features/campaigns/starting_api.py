@@ -14,16 +14,17 @@ from anica_app.features.campaigns.presets import PRESETS
 from anica_app.features.campaigns.query import plan_of
 from anica_app.features.campaigns.request import MOST_PREDICTORS, read_config
 from anica_app.models import Campaign
-from anica_app.storage.descriptions import GROUPS, MOST_FRESH
+from anica_app.storage.descriptions import GROUPS, FreshBlocks
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import QuestionMode
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.running.runs.runs_of_kind import submitted
+from inference.runs.request import OneOf, Seed
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api.errors import ProblemError
 from inference.web.api.runs import RunOut, run_json
 from inference.web.api.shapes import Input, Ref, ref
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router = Router()
 """Of all operations on campaigns themselves; those that name one by its number come behind these."""
@@ -76,13 +77,9 @@ class WantedCampaign(Input):
         description="Discoveries not to be found again, beside those that `like` excludes.",
         examples=[[31]],
     )
-    evaluate: int | None = Field(
-        None, ge=0, le=MOST_FRESH, description="Fresh blocks judged at the end.", examples=[0]
-    )
+    evaluate: FreshBlocks | None = Field(None, description="Fresh blocks judged at the end.", examples=[0])
     mode: QuestionMode | None = None
-    seed: int | None = Field(
-        None, ge=0, le=2**31 - 1, description="The same finds the same, unless time ends it.", examples=[1]
-    )
+    seed: Seed | None = Field(None, description="The same finds the same, unless time ends it.", examples=[1])
 
 
 class NewCampaign(WantedCampaign):

@@ -24,9 +24,9 @@ from anica_app.features.coverage.covering import (
 )
 from anica_app.features.coverage.query import KIND, MOST_CAMPAIGNS
 from anica_app.models import Campaign, SampleBatch
-from anica_app.storage.descriptions import GROUPS, Interest
+from anica_app.storage.descriptions import Interest
 from anica_app.storage.judging import judge_of
-from inference.core.errors import InvalidInputError, as_written
+from inference.core.errors import as_written
 from inference.core.event import Event
 from inference.core.events import Progress, ResultStored
 from inference.core.pacing import PacedReporter
@@ -67,7 +67,7 @@ class CoverageConfig(RunRequest):
             examples=[["llvm-mca 13", "llvm-mca 22"]],
         ),
     ] = []
-    interest: Interest = {}
+    interest: Interest = InterestSettings()
     blocks: Annotated[int, Field(ge=1, le=1_000_000, description="Looked at, at most: the first ones.")] = (
         MOST_BLOCKS
     )
@@ -81,11 +81,7 @@ def read_config(given: Json) -> CoverageConfig:
         raise ConfigError(f"campaigns must be different ones, not {as_written(config.campaigns)}")
     if config.block_set is not None:
         _check_columns(config.block_set, config.columns)
-    try:
-        interest = dict(vars(GROUPS["interest"].parse(config.interest)))
-    except InvalidInputError as error:
-        raise ConfigError(f"interest: {error}") from error
-    return config.model_copy(update={"campaigns": sorted(row.pk for row in campaigns), "interest": interest})
+    return config.model_copy(update={"campaigns": sorted(row.pk for row in campaigns)})
 
 
 def _check_columns(block_set: object, columns: list[str]) -> None:
@@ -140,7 +136,7 @@ def _block_set(config: CoverageConfig) -> BasicBlockSet | None:
 
 
 def _blocks_of(row: BasicBlockSet, config: CoverageConfig) -> list[SetBlock]:
-    judge = Disagreement(InterestSettings(**config.interest))
+    judge = Disagreement(config.interest)
     try:
         return interesting_blocks(row, config.columns, judge)[: config.blocks]
     except ExchangeError as error:

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.core.validators import MinValueValidator
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from anica_app.core.search.judging import ABSOLUTE, RELATIVE
+from anica_app.core.search.judging import ABSOLUTE, RELATIVE, InterestSettings
 from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.coverage.query import KIND, MOST_CAMPAIGNS, CoverageRuns, coverage_of_set
 from anica_app.models import Campaign
@@ -29,7 +28,7 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import code_isa
 from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
-from inference.web.request_fields import number_field
+from inference.web.request_fields import RequestField, RequestForm
 from inference.web.requests import whole_number
 from inference.web.run_forms import start_or_tell
 
@@ -41,38 +40,25 @@ LARGEST = 100_000
 """Blocks that a run looks at, at most, when it is started here."""
 
 
-class CoverageForm(forms.Form):
+class CoverageForm(RequestForm):
     """Which campaigns, which columns, and when a block is interesting."""
 
+    request = CoverageConfig
     campaigns = forms.ModelMultipleChoiceField(
         Campaign.objects.none(), widget=forms.CheckboxSelectMultiple, label="Discoveries of"
     )
     first = forms.ModelChoiceField(BlockColumn.objects.none(), empty_label=None, label="Interesting where")
     second = forms.ModelChoiceField(BlockColumn.objects.none(), empty_label=None, label="disagrees with")
-    metric = forms.ChoiceField(
-        label="by",
-        choices=[(RELATIVE, "the mean of both"), (ABSOLUTE, "cycles")],
-        required=False,
+    metric = RequestField({RELATIVE: "the mean of both", ABSOLUTE: "cycles"}, of=InterestSettings, label="by")
+    threshold = RequestField(
+        of=InterestSettings, label="more than", widget=forms.NumberInput(attrs={"step": "any"}), required=True
     )
-    threshold = forms.FloatField(
-        label="more than",
-        initial=0.5,
-        widget=forms.NumberInput(attrs={"step": "any"}),
-        validators=[MinValueValidator(0)],
-    )
-    blocks = number_field(
-        CoverageConfig,
-        "blocks",
-        label="Blocks evaluated",
-        help_text="The first interesting ones.",
-    )
+    blocks = RequestField(label="Blocks evaluated", help_text="The first interesting ones.", required=True)
 
     def __init__(self, columns: Sequence[BlockColumn], data: Any = None) -> None:
         super().__init__(data, auto_id="cover_%s")
         own = BlockColumn.objects.filter(pk__in=[column.pk for column in columns]).order_by("position")
-        self.fields["first"].queryset = self.fields["second"].queryset = own  # type: ignore[attr-defined]
-        offered = campaigns_offered()
-        self.fields["campaigns"].queryset = offered  # type: ignore[attr-defined]
+        self.set_choices(first=own, second=own, campaigns=campaigns_offered())
         if len(columns) > 1:
             self.initial = {**self.initial, "first": columns[0].pk, "second": columns[1].pk}
 
@@ -102,8 +88,8 @@ class CoverageForm(forms.Form):
             "campaigns": [row.pk for row in data["campaigns"]],
             "block_set": block_set.pk,
             "columns": [data["first"].name, data["second"].name],
-            "interest": {"metric": data["metric"] or RELATIVE, "threshold": data["threshold"]},
-            "blocks": data["blocks"],
+            **self.stated(),
+            "interest": self.stated(InterestSettings),
         }
 
 

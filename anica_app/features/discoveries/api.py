@@ -37,6 +37,7 @@ from anica_app.formats.operand_values import repeated_findings
 from anica_app.models import Discovery
 from inference.isa.blocks import BlockError, BlockName
 from inference.models import InstructionScheme
+from inference.runs.request import OneOf
 from inference.storage.names import NOTE_LIMIT
 from inference.web.api import access
 from inference.web.api.access import Deed
@@ -46,7 +47,7 @@ from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory
 from inference.web.api.shapes import Input, Note, Ref, Time, parameter, ref
 from inference.web.file_answers import attachment
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router = Router()
 router.add_router("", trees_router)

@@ -30,7 +30,7 @@ from inference.web.run_forms import start_or_tell
 class AskForm(ChoosingForm):
     """Which of the predictors that can be asked here, one at least."""
 
-    mode = mode_field(as_named="as each is named")
+    mode = mode_field("as each is named")
 
     def clean(self) -> dict[str, Any]:
         """Refuse a question that nobody is asked."""

@@ -9,52 +9,41 @@ from django import forms
 
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
 from anica_app.core.search.settings import SearchSettings
+from anica_app.features.explanations.job import GeneraliseConfig
 from inference.core.protocols import Json
 from inference.features.asking.questions.query import PredictorAnswer, furthest_apart
 from inference.isa.blocks import BlockName, body_of
-from inference.web.request_fields import describe_fields
+from inference.web.request_fields import RequestField, RequestForm, describe_fields
 
 KIND = "generalise"
 MOST_SHOWN = 10
 
 
-class ExplainForm(forms.Form):
+class ExplainForm(RequestForm):
     """Two predictors whose difference is explained, or one whose prediction is."""
 
+    request = GeneraliseConfig
     first = forms.ChoiceField(label="Predictor")
     second = forms.ChoiceField(
         label="Compare with", required=False, help_text="None: explain what its own prediction rests on."
     )
-    metric = forms.ChoiceField(
+    metric = RequestField(
+        {RELATIVE: "by the mean of both", ABSOLUTE: "in cycles"},
+        of=InterestSettings,
         label="Disagreement measure",
-        choices=[(RELATIVE, "by the mean of both"), (ABSOLUTE, "in cycles")],
-        initial=RELATIVE,
-        required=False,
     )
-    threshold = forms.FloatField(
+    threshold = RequestField(
+        of=InterestSettings,
         label="More than",
-        min_value=0,
-        initial=InterestSettings.threshold,
-        required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text="When two predictors count as different.",
     )
-    tolerance = forms.FloatField(
+    tolerance = RequestField(
         label="Equal within",
-        min_value=0,
-        max_value=2,
-        initial=0.05,
-        required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text="Relative difference within which one predictor’s answers count as equal (§8.4.1).",
     )
-    samples = forms.IntegerField(
-        label="Samples per step",
-        min_value=1,
-        max_value=10_000,
-        initial=SearchSettings.samples,
-        required=False,
-    )
+    samples = RequestField(of=SearchSettings, label="Samples per step")
 
     def __init__(self, lines: Sequence[PredictorAnswer], block: BlockName, data: Any = None) -> None:
         """`lines`: what each predictor said of the block."""
@@ -63,8 +52,7 @@ class ExplainForm(forms.Form):
         self._lines = {str(one.pk): one for one in lines if one.answer is not None and one.row is not None}
         self._block = block
         choices = [(key, one.name) for key, one in self._lines.items()]
-        self.fields["first"].choices = choices  # type: ignore[attr-defined]
-        self.fields["second"].choices = [("", "none"), *choices]  # type: ignore[attr-defined]
+        self.set_choices(first=choices, second=[("", "none"), *choices])
         describe_fields(self)
 
     @property
@@ -106,12 +94,8 @@ class ExplainForm(forms.Form):
             "predictors": [int(name) for name in names],
             "isa": self._block.isa,
             "block": body_of(self._block.code, self._block.isa).hex(),
-            "settings": {
-                "metric": data["metric"],
-                "threshold": data["threshold"],
-                "samples": data["samples"],
-            },
-            "tolerance": data["tolerance"],
+            "settings": self.stated(InterestSettings) | self.stated(SearchSettings),
+            **self.stated(),
         }
 
     def title(self) -> str:

@@ -12,12 +12,13 @@ from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.explanation import BlockExplanation
 from anica_app.core.search.findings import CampaignCounters, News
-from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers, SameAs
+from anica_app.core.search.judging import Disagreement, InterestJudge, JudgedAnswers, SameAs
 from anica_app.core.search.meter import Meter
 from anica_app.core.search.panel import Driver
-from anica_app.features.campaigns.request import read_predictors, read_settings
+from anica_app.features.campaigns.request import read_predictors
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
 from anica_app.models import Campaign
+from anica_app.storage.descriptions import SearchRequest
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
 from inference.core.event import Event
 from inference.core.events import PhaseStarted, Progress, ResultStored
@@ -32,18 +33,17 @@ from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import DEFAULT_SEED, SEED_LIMIT, RunRequest
+from inference.runs.request import DEFAULT_SEED, Seed
 from inference.storage.instruction_sets import code_isa
 
 LABELS = ("Find schemes supported by every predictor", "Generalise")
 _STAGE = "generalise"
 
 
-class GeneraliseConfig(RunRequest):
+class GeneraliseConfig(SearchRequest):
     """Which block is generalised over which tools; `block` is its machine code in hexadecimal
     digits, `isa` the instruction set of that.
 
-    `interest`, `search`, `domain` and `space` as for a campaign, or all of their `settings` by name.
     `minimise`: instructions are left out first as long as the block stays interesting; usually where two
     tools differ. With one predictor that gives a number, blocks are interesting where it predicts the same;
     `tolerance` is the relative difference that still counts as the same (§8.4.1). `mode` as for a campaign.
@@ -53,14 +53,9 @@ class GeneraliseConfig(RunRequest):
     predictors: list[int] = []
     isa: str = DEFAULT
     block: str = ""
-    interest: Json = {}
-    search: Json = {}
-    domain: Json = {}
-    space: Json = {}
-    settings: Annotated[Json, Field(exclude=True)] = {}
     minimise: bool = True
     tolerance: Annotated[float, Field(ge=0, le=2)] = 0.05
-    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    seed: Seed = DEFAULT_SEED
     mode: QuestionMode = AS_NAMED
 
 
@@ -72,8 +67,10 @@ def read_config(given: Json) -> GeneraliseConfig:
         block = block_of_hex(config.block, config.isa)
     except BlockError as error:
         raise ConfigError(f"block: {error}") from error
-    found = {"predictors": predictors, "block": block.hex, **read_settings(given, {})}
-    return config.model_copy(update=found | {"minimise": given.get("minimise", len(predictors) > 1)})
+    found: Json = {"predictors": predictors, "block": block.hex}
+    if "minimise" not in config.model_fields_set:
+        found["minimise"] = len(predictors) > 1
+    return config.model_copy(update=found)
 
 
 class GeneraliseJob:
@@ -92,7 +89,7 @@ class GeneraliseJob:
         """Judge the block, make it short, generalise it."""
         config = GeneraliseConfig.stored(task.run.config)
         campaign = campaign_of(task.run)
-        domain = chosen_domain(config.space, config.domain)
+        domain = chosen_domain(task.run.config["space"], task.run.config["domain"])
         try:
             with opened_panel(task, config.predictors, code_isa(campaign.isa)) as panel:
                 domain, _ = restricted_domain(task, campaign, panel, domain, LABELS)
@@ -101,7 +98,7 @@ class GeneraliseJob:
                 meter.start(0.0)  # from here: another attempt need not ask again what is supported
                 judge, start = _start(config, domain, panel)
                 explanation = BlockExplanation(
-                    world_of(domain, config.search, config.seed),
+                    world_of(domain, task.run.config["search"], config.seed),
                     Driver(domain, panel, judge),
                     start,
                     shorten=config.minimise,
@@ -135,7 +132,7 @@ def _start(
     if block is None:
         raise JobError(f"the block cannot be generalised: {domain.obstacle(code)}")
     (answers,) = panel.ask([code])()
-    judge: InterestJudge = Disagreement(InterestSettings(**config.interest))
+    judge: InterestJudge = Disagreement(config.interest)
     verdict = judge.verdict(answers)
     if len(answers) == 1 and not verdict.interesting:
         judge = SameAs(answers[0], config.tolerance)

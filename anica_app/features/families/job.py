@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
@@ -30,10 +28,11 @@ from anica_app.features.families.grouping import (
     own_disagreements,
 )
 from anica_app.features.families.query import KIND, in_one_sentence
+from anica_app.features.families.request import FamiliesConfig
 from anica_app.features.families.stage import CampaignGrouping, earlier_campaign
 from anica_app.features.families.storing import store_families
 from anica_app.models import Campaign
-from anica_app.storage.descriptions import DEFAULT_FRESH, MOST_FRESH, read_against
+from anica_app.storage.descriptions import read_against
 from anica_app.storage.domains import SUPPORT, chosen_domain
 from anica_app.storage.judging import judge_of
 from inference.core.event import Event
@@ -47,24 +46,10 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
 from inference.storage.instruction_sets import code_isa
 
 LEAST_QUESTIONS = 400
 """For campaigns of which nobody knows how many questions they took."""
-
-
-class FamiliesConfig(RunRequest):
-    """`campaign`: id of the one whose discoveries are grouped. `evaluate`: so many fresh blocks weigh them,
-    if its tools can be asked here; 0 for none. `against` and `judge` are as in the description of a campaign;
-    the judge is asked in the mode of the campaign's tools.
-    """
-
-    noun = "a grouping"
-    campaign: Annotated[int, Field(examples=[4])]
-    evaluate: Annotated[int, Field(ge=0, le=MOST_FRESH, examples=[2000])] = DEFAULT_FRESH
-    against: Annotated[int, Field(examples=[3])] | None = None
-    judge: Annotated[int, Field(examples=[7])] | None = None
 
 
 def read_config(given: Json) -> FamiliesConfig:

@@ -7,23 +7,21 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from anica_app.models import Campaign, Discovery, Family
-from anica_app.storage.descriptions import DEFAULT_FRESH, MOST_FRESH
+from anica_app.storage.descriptions import DEFAULT_FRESH, FreshBlocks
 from inference.core.protocols import Json
+from inference.runs.request import OneOf, RunRequest
 from inference.storage.names import NOTE_LIMIT
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 Mark = Annotated[str, OneOf(Discovery.Mark.values)]
 
 
-class NewGrouping(BaseModel):
+class NewGrouping(RunRequest):
     """How the discoveries of a campaign are grouped."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    evaluate: int = Field(
+    noun = "a grouping"
+    evaluate: FreshBlocks = Field(
         DEFAULT_FRESH,
-        ge=0,
-        le=MOST_FRESH,
         description="So many fresh blocks weigh the families; 0: the campaign's own random ones do.",
         examples=[2000],
     )
@@ -37,6 +35,12 @@ class NewGrouping(BaseModel):
     def config_for(self, campaign: Campaign) -> Json:
         """The description of the run."""
         return {"campaign": campaign.pk, **self.model_dump()}
+
+
+class FamiliesConfig(NewGrouping):
+    """Fresh blocks need tools that can be asked here; the judge is asked in the mode of the campaign's."""
+
+    campaign: Annotated[int, Field(examples=[4])]
 
 
 class FamilyJudgement(BaseModel):

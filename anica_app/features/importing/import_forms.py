@@ -13,15 +13,16 @@ from inference.formats.blocks_csv import WORDS, Broken, Scale
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping
 from inference.storage.errors import ExchangeError
-from inference.storage.names import free_or_refuse
-from inference.web.request_fields import number_field
+from inference.storage.names import NAME_LIMIT, free_or_refuse
+from inference.web.request_fields import RequestField, RequestForm, note_field
 
 
-class BlockImportForm(forms.Form):
+class BlockImportForm(RequestForm):
     """What becomes of a file: a row of `model` with this name."""
 
-    name = forms.CharField(max_length=200, help_text="Commands and other pages find it by this name.")
-    note = forms.CharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}))
+    request = ImportAnicaConfig
+    name = forms.CharField(max_length=NAME_LIMIT, help_text="Commands and other pages find it by this name.")
+    note = note_field()
 
     model: type[BasicBlockSet] | type[Campaign] = Campaign
 
@@ -39,19 +40,18 @@ class BlocksForm(BlockImportForm):
 
     model = BasicBlockSet
 
-    broken = forms.ChoiceField(
+    broken = RequestField(
+        {
+            Broken.STOP.value: "stop at the first one and store nothing",
+            Broken.SKIP.value: "leave them out and report them",
+        },
+        of=ImportAnicaConfig,
         label="Rows that cannot be read",
-        choices=[
-            (Broken.STOP.value, "stop at the first one and store nothing"),
-            (Broken.SKIP.value, "leave them out and report them"),
-        ],
         widget=forms.RadioSelect,
-        initial=Broken.STOP.value,
+        required=True,
     )
-    issue_width = number_field(
-        ImportAnicaConfig,
-        "issue_width",
-        required=False,
+    issue_width = RequestField(
+        of=ImportAnicaConfig,
         initial=WIDEST,
         label="Instructions per cycle",
         help_text="As many as the processor can start: 4 to 8 on today’s. Answers below what this allows are "
@@ -69,7 +69,7 @@ class BlocksForm(BlockImportForm):
     def __init__(self, seen: Json, initial: Json, data: Any = None) -> None:
         super().__init__(data, initial=initial)
         rows = PortMapping.objects.filter(isa__name__in=names_with_blocks()).defer("report").order_by("name")
-        self.fields["bounds"].queryset = rows  # type: ignore[attr-defined]
+        self.set_choices(bounds=rows)
         self.columns: list[Json] = seen["columns"]
         self.usual = [Scale(one) for one in seen["usual"]]
         said = initial.get("numbers") or FOUND_OUT

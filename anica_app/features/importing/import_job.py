@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 from django.db import transaction
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from anica_app.features.importing.importing_loops import SORTS as LOOP_SORTS
 from anica_app.features.importing.importing_loops import add_loop_arguments, import_loops, import_loops_of
@@ -29,11 +29,9 @@ from anica_app.formats.incoming import (
     tree_of_path,
 )
 from anica_app.models import Campaign
-from inference.core.errors import InvalidInputError
 from inference.core.event import Event
 from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
-from inference.core.tunables import check_choice
 from inference.features.asking.predictors.query import predictor_of
 from inference.features.library.uploads.query import claim_upload, discard_upload, free_upload
 from inference.formats.block_scales import Bounds
@@ -41,14 +39,15 @@ from inference.formats.block_sets import BlockSetOptions, Look, look, store
 from inference.formats.blocks_csv import Broken, Scale
 from inference.models import BasicBlockSet, Run, Upload
 from inference.predictors.protocol import PredictorError
-from inference.runs.errors import ConfigError, JobError
+from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import chosen
+from inference.runs.request import OneOf
 from inference.storage.errors import ExchangeError
 from inference.storage.names import NAME_LIMIT, free_name
 
 FOUND_OUT = ""
 """The numbers of a file mean what they look like."""
+NumbersMeaning = Annotated[str, OneOf((FOUND_OUT, *Scale))]
 
 
 class ImportAnicaConfig(LoopsConfig):
@@ -63,8 +62,8 @@ class ImportAnicaConfig(LoopsConfig):
     noun = "an import"
     name: str = ""
     note: str = ""
-    broken: Annotated[str, AfterValidator(partial(chosen, tuple(Broken)))] = Broken.STOP.value
-    numbers: str | list[str] = FOUND_OUT
+    broken: Annotated[str, OneOf(Broken)] = Broken.STOP.value
+    numbers: NumbersMeaning | list[NumbersMeaning] = FOUND_OUT
     issue_width: Annotated[float, Field(ge=0.01, le=1000)] | None = None
     bounds: str = ""
     loops: Annotated[list[str], Field(max_length=MOST_KEYS)] = []
@@ -96,7 +95,6 @@ class ImportAnicaJob:
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError`."""
         complete = ImportAnicaConfig.read(config).as_json()
-        _check_numbers(complete["numbers"])
         check_loops(complete)
         free_upload(complete["upload"])
         return complete
@@ -121,14 +119,6 @@ class ImportAnicaJob:
         except ExchangeError as error:
             raise JobError(str(error)) from error
         return partial(_store_campaigns, task, upload, campaigns)
-
-
-def _check_numbers(given: str | list[str]) -> None:
-    try:
-        for one in given if isinstance(given, list) else [given]:
-            check_choice("numbers", one, (FOUND_OUT, *Scale))
-    except InvalidInputError as error:
-        raise ConfigError(str(error)) from error
 
 
 def _block_import(task: Task, upload: Upload, content: bytes) -> Store:
@@ -346,7 +336,6 @@ class AnicaImporter:
         if sort is not Sort.BLOCKS:
             return {"sort": sort.value, "facts": _archive_facts(content, file_name)}
         asked = ImportAnicaConfig.read({**options, "upload": 0}).as_json() if options else {}
-        _check_numbers(asked.get("numbers", FOUND_OUT))
         return {"sort": sort.value, **_beginning_of(content, file_name, asked)}
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:

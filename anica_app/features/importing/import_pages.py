@@ -13,7 +13,7 @@ from anica_app.formats.incoming import Sort
 from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
-from inference.features.library.uploads.reading import start_reading
+from inference.features.library.uploads.read_job import start_reading
 from inference.models import BasicBlockSet, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name

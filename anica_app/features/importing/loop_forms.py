@@ -17,13 +17,13 @@ from inference.formats.other_formats import BEGINNING
 from inference.formats.program_loops import Weighing
 from inference.models import BasicBlockSet, Upload
 from inference.web.reading_process import SlowFileError
-from inference.web.request_fields import number_field
+from inference.web.request_fields import RequestField, RequestForm
 
 ALL, SHARE, TICKED = "all", "share", "ticked"
 
 _WEIGHING = {
-    Weighing.SAMPLES: "its samples: the time spent in it",
-    Weighing.ITERATIONS: "how often it ran, by branch records",
+    Weighing.SAMPLES.value: "its samples: the time spent in it",
+    Weighing.ITERATIONS.value: "how often it ran, by branch records",
 }
 
 
@@ -49,13 +49,11 @@ def waiting_programs() -> QuerySet[Upload]:
     return waiting_uploads().filter(pk__in=ids).order_by("-id")
 
 
-class SearchForm(forms.Form):
+class SearchForm(RequestForm):
     """How loops are found and weighed."""
 
-    functions = forms.CharField(
-        required=False,
-        max_length=300,
-        label="Functions",
+    request = LoopsConfig
+    functions = RequestField(
         help_text="A name or a pattern like mat*; empty for all.",
         widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
     )
@@ -66,21 +64,17 @@ class SearchForm(forms.Form):
         label="Samples",
         help_text="What perf script or perf annotate --stdio printed, uploaded beside this file.",
     )
-    program = forms.CharField(
-        required=False,
-        max_length=300,
+    program = RequestField(
         label="Name in the samples",
         help_text="Where perf calls this file otherwise.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
-    weighing = forms.ChoiceField(
-        label="A loop’s weight is", choices=[(one.value, text) for one, text in _WEIGHING.items()]
-    )
+    weighing = RequestField(_WEIGHING, label="A loop’s weight is", required=True)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         rows = waiting_samples()
-        self.fields["samples"].queryset = rows  # type: ignore[attr-defined]
+        self.set_choices(samples=rows)
         newest = rows.first()
         if newest is not None:
             self.fields["samples"].initial = newest.pk
@@ -111,10 +105,8 @@ class ChooseForm(BlockImportForm):
     model = BasicBlockSet
 
     which = forms.ChoiceField(choices=[(ALL, ""), (SHARE, ""), (TICKED, "")], initial=ALL)
-    least = number_field(
-        LoopsConfig,
-        "least",
-        required=False,
+    least = RequestField(
+        of=LoopsConfig,
         initial=1,
         widget=forms.NumberInput(
             attrs={"class": "short-number", "step": "any", "aria-label": "Per cent of all samples"}

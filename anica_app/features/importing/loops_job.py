@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from anica_app.formats.incoming import Sort, sort_of_content
 from inference.core.event import Event
@@ -20,7 +20,7 @@ from inference.models import Run, Upload
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest, chosen
+from inference.runs.request import OneOf, RunRequest
 from inference.storage.errors import ExchangeError
 
 _EVERY = 0.3  # seconds between two words about progress
@@ -94,7 +94,7 @@ class LoopsConfig(RunRequest):
     samples: int | None = None
     functions: Annotated[str, Field(max_length=_LONGEST)] = ""
     program: Annotated[str, Field(max_length=_LONGEST)] = ""
-    weighing: Annotated[str, AfterValidator(partial(chosen, tuple(Weighing)))] = Weighing.SAMPLES.value
+    weighing: Annotated[str, OneOf(Weighing)] = Weighing.SAMPLES.value
     least: Annotated[float, Field(ge=0, le=100)] = 0.0
 
 

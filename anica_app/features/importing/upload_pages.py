@@ -10,7 +10,7 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from anica_app.features.importing.recognition import sort_apart
-from inference.features.library.uploads.reading import receive
+from inference.features.library.uploads.read_job import receive
 from inference.runs.errors import LimitError
 from inference.storage.errors import ExchangeError
 

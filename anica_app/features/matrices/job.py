@@ -7,16 +7,15 @@ from functools import partial
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
 from anica_app.core.explained_blocks import fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
 from anica_app.core.tool_agreement import Cycles, agreement
-from anica_app.storage.descriptions import Interest
+from anica_app.storage.descriptions import Interest, Space
 from anica_app.storage.domains import chosen_domain
-from inference.core.errors import InvalidInputError
 from inference.core.event import Event
 from inference.core.events import ResultStored
 from inference.core.protocols import Json
@@ -41,6 +40,12 @@ MOST_BLOCKS = 100_000
 DEFAULT_BLOCKS, DEFAULT_LENGTH = 2000, 4
 
 
+def _counts_differences(interest: InterestSettings) -> InterestSettings:
+    if interest.metric == FAILING:
+        raise ValueError("metric must be relative or absolute: a matrix counts differences")
+    return interest
+
+
 class MatrixConfig(RunRequest):
     """`predictors`: ids of those to ask, `columns`: ids of columns of the set that are there already.
 
@@ -56,8 +61,8 @@ class MatrixConfig(RunRequest):
     columns: Annotated[list[int], Field(description="Of the set.", examples=[[5, 6]])] = []
     blocks: Annotated[int, Field(ge=10, le=MOST_BLOCKS)] = DEFAULT_BLOCKS
     length: Annotated[int, Field(ge=1, le=30, description="Instructions of random blocks.")] = DEFAULT_LENGTH
-    space: Json = {}
-    interest: Interest = {}
+    space: Space = SpaceSettings()
+    interest: Annotated[Interest, AfterValidator(_counts_differences)] = InterestSettings()
     mode: QuestionMode = AS_NAMED
 
 
@@ -79,23 +84,7 @@ def read_config(given: Json) -> MatrixConfig:
         raise ConfigError("columns: they must be of the basic-block set")
     if not 2 <= len(predictors) + len(columns) <= MOST_TOOLS:
         raise ConfigError(f"predictors: choose from 2 to {MOST_TOOLS} tools, with the columns of the set")
-    complete: Json = {"predictors": predictors, "columns": columns}
-    complete |= {"space": _settings(SpaceSettings, "space", given), "interest": _interest(given)}
-    return config.model_copy(update=complete)
-
-
-def _settings(cls: type[SpaceSettings | InterestSettings], name: str, config: Json) -> Json:
-    try:
-        return dict(vars(cls.parse(config.get(name, {}))))
-    except InvalidInputError as error:
-        raise ConfigError(f"{name}: {error}") from error
-
-
-def _interest(config: Json) -> Json:
-    found = _settings(InterestSettings, "interest", config)
-    if found["metric"] == FAILING:
-        raise ConfigError("interest: metric must be relative or absolute: a matrix counts differences")
-    return found
+    return config.model_copy(update={"predictors": predictors, "columns": columns})
 
 
 class MatrixJob:
@@ -131,7 +120,7 @@ class MatrixJob:
 
 def _fresh(config: MatrixConfig) -> list[bytes]:
     try:
-        domain = chosen_domain(config.space, vars(DomainSettings()))
+        domain = chosen_domain(vars(config.space), vars(DomainSettings()))
         return [domain.code(block) for block in fresh_blocks(domain, config.blocks, config.length)]
     except AnicaError as error:
         raise JobError(str(error)) from error
@@ -145,7 +134,7 @@ def _store(
     row = known or _new_set(run, config, codes)
     old = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
     columns = [*old, *add_columns(row, config.predictors, answers)]
-    counted = agreement(cycles, config.interest["metric"], config.interest["threshold"])
+    counted = agreement(cycles, config.interest.metric, config.interest.threshold)
     result: Json = {
         "block_set": row.pk,
         "name": f"{len(columns)} tools on {row.name}",

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.core.validators import MinValueValidator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from anica_app.core.search.judging import ABSOLUTE, RELATIVE
-from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, MatrixConfig
+from anica_app.core.search.judging import ABSOLUTE, RELATIVE, InterestSettings
+from anica_app.features.matrices.job import KIND, MatrixConfig
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.query import ORDERS, differing_blocks
 from inference.features.asking.predictors.modes import mode_field
@@ -21,10 +20,9 @@ from inference.features.running.runs.query import newest_runs
 from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.protocol import PredictorError
-from inference.storage.names import NOTE_LIMIT
 from inference.web.file_answers import table_answer
 from inference.web.paging import Order
-from inference.web.request_fields import describe_fields, number_field
+from inference.web.request_fields import RequestField, RunForm, describe_fields
 from inference.web.requests import row_number, whole_number
 from inference.web.run_forms import start_run
 
@@ -132,9 +130,10 @@ def matrix_cell(request: HttpRequest, pk: int, first: int, second: int) -> HttpR
     return render(request, "anica/matrices/cell.html", context)
 
 
-class MatrixForm(forms.Form):
+class MatrixForm(RunForm):
     """Which blocks, which tools, and when they disagree."""
 
+    request = MatrixConfig
     block_set = forms.ModelChoiceField(
         BasicBlockSet.objects.order_by("-id"),
         required=False,
@@ -142,20 +141,10 @@ class MatrixForm(forms.Form):
         empty_label="new random blocks",
         help_text="A basic-block set keeps the answers as new columns.",
     )
-    blocks = number_field(
-        MatrixConfig,
-        "blocks",
-        label="Random blocks",
-        required=False,
-        help_text="Used when no set is chosen; they become a new set.",
+    blocks = RequestField(
+        label="Random blocks", help_text="Used when no set is chosen; they become a new set."
     )
-    length = number_field(
-        MatrixConfig,
-        "length",
-        label="Instructions per block",
-        required=False,
-        help_text="Of random blocks.",
-    )
+    length = RequestField(label="Instructions per block", help_text="Of random blocks.")
     predictors = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, label="Tools")
     columns = forms.ModelMultipleChoiceField(
         BlockColumn.objects.none(),
@@ -163,33 +152,26 @@ class MatrixForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         label="Columns of the set",
     )
-    metric = forms.ChoiceField(
+    metric = RequestField(
+        {RELATIVE: "by the mean of both", ABSOLUTE: "in cycles"},
+        of=InterestSettings,
         label="Disagreement measure",
-        choices=[(RELATIVE, "by the mean of both"), (ABSOLUTE, "in cycles")],
-        required=False,
     )
-    threshold = forms.FloatField(
+    threshold = RequestField(
+        of=InterestSettings,
+        paper="0.5",
         label="More than",
-        initial=0.5,
-        required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
-        validators=[MinValueValidator(0)],
         help_text="When two tools disagree on a block.",
     )
-    mode = mode_field(as_named="as measured columns, else as each is named")
-    name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    mode = mode_field("as measured columns, else as each is named")
 
     def __init__(self, usable: list[Listed], block_set: int | None, data: Any = None) -> None:
         super().__init__(data, initial={"block_set": block_set})
-        choice = self.fields["predictors"]
-        assert isinstance(choice, forms.MultipleChoiceField)
-        choice.choices = [(one.name, one.name) for one in usable]
-        rows = BlockColumn.objects.filter(block_set=block_set or 0)
-        self.fields["columns"].queryset = rows  # type: ignore[attr-defined]
-        self.fields["threshold"].paper = "0.5"  # type: ignore[attr-defined]
+        self.set_choices(
+            predictors=[(one.name, one.name) for one in usable],
+            columns=BlockColumn.objects.filter(block_set=block_set or 0),
+        )
         self.ids: list[int] = []
         describe_fields(self)
 
@@ -208,15 +190,12 @@ class MatrixForm(forms.Form):
     def config(self) -> Json:
         """The description of the run."""
         data = self.cleaned_data
-        threshold = 0.5 if data["threshold"] is None else data["threshold"]
         return {
             "predictors": self.ids,
             "block_set": data["block_set"].pk if data["block_set"] else None,
             "columns": [column.pk for column in data["columns"]],
-            "blocks": data["blocks"] or DEFAULT_BLOCKS,
-            "length": data["length"] or DEFAULT_LENGTH,
-            "mode": data["mode"],
-            "interest": {"metric": data["metric"] or RELATIVE, "threshold": threshold},
+            **self.stated(),
+            "interest": self.stated(InterestSettings),
         }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from inference.core.cegar.answers import AnsweredOnce
 from inference.core.cegar.deadline import Deadline
+from inference.core.cegar.encoding_choice import questions
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import Ports, Seeded
 from inference.core.cegar.problem import (
@@ -16,7 +17,6 @@ from inference.core.cegar.problem import (
     Clash,
     Unexplained,
 )
-from inference.core.cegar.questions import questions
 from inference.core.cegar.readings import Readings
 from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
 from inference.core.cegar.shape import Observation, Shape

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.cegar.encodings import Found
-from inference.core.cegar.faster import FasterQuestion
+from inference.core.cegar.faster_question import FasterQuestion
 from inference.core.cegar.formula import Literal
 from inference.core.cegar.profiles import Fact, Profile, facts_of, implies, one_weaker, telling
 from inference.core.cegar.shape import Candidate

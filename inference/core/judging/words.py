@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from inference.core.judging.held_out import HeldOutCheck
+from inference.core.judging.held_out_checks import HeldOutCheck
 
 
 class StrongWord(StrEnum):

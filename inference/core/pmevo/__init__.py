@@ -1,6 +1,8 @@
 """PMEvo: port mappings by evolution (thesis ch. 5; Ritter and Hack, PLDI 2020).
 
-`infer` runs it, `estimate` tells beforehand what that takes. Numba is loaded when a search starts.
+`infer` (`algorithm`) runs it: `plan` says what is measured, `population` begins, `variation` and `breeding`
+make children, `fitness` judges, `islands` evolve, `climb`, `refit` and `finishing` improve the best;
+`generations` tells of each. `estimate` tells beforehand what that takes. Numba is loaded as a search starts.
 
 Where the paper is silent or another choice is better on measured data, this is what happens here:
 

@@ -8,8 +8,8 @@ from inference.core.events import Log
 from inference.core.executor import Executor, LocalExecutor
 from inference.core.pmevo.breeding import Breeder, Evolved
 from inference.core.pmevo.fitness import FitnessGate
+from inference.core.pmevo.generations import GenerationTeller
 from inference.core.pmevo.islands import evolve_apart, goes_on
-from inference.core.pmevo.telling import GenerationTeller
 
 
 def evolve(

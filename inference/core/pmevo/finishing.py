@@ -16,7 +16,6 @@ from inference.core.arrays import Floats, Int64s
 from inference.core.evaluator import Evaluator
 from inference.core.events import Log
 from inference.core.experiment import Experiment
-from inference.core.holdout import held_out_experiments
 from inference.core.mapping import MAX_PORTS, PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo.heartbeat import heartbeat
@@ -30,6 +29,7 @@ from inference.core.pmevo.refit.second_uops import doubted, without_second_uops
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.representatives import learnable
 from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.splitting import held_out_experiments
 from inference.core.tables import ExperimentTable
 from inference.core.waste import Simulated, WastefulTimes, WasteSource, few_policies, wasteful_times
 

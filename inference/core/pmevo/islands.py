@@ -18,10 +18,10 @@ from inference.core.executor import Executor, TaskContext
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo.breeding import Breeder, Evolved
 from inference.core.pmevo.fitness import FitnessGate, Slopes
+from inference.core.pmevo.generations import GenerationTeller, Stories, story
 from inference.core.pmevo.packing import packed_evolved, together, unpacked_evolved
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.pmevo.telling import GenerationTeller, Stories, story
 from inference.core.protocols import Checkpoint, Json
 from inference.core.tables import ExperimentTable
 

@@ -9,9 +9,9 @@ from django.db.models import Model, QuerySet
 from ninja import Schema
 from pydantic import Field
 
+from inference.runs.request import OneOf
 from inference.web.api.errors import ProblemError
 from inference.web.paging import Order, Page, is_cursor, page_in_memory, page_of
-from inference.web.validation import OneOf
 
 Item = TypeVar("Item")
 Row = TypeVar("Row", bound=Model)

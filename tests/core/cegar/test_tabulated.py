@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.cegar.closed_form import ClosedForm
-from inference.core.cegar.faster import FasterQuestion
+from inference.core.cegar.fact_question import FactQuestion
+from inference.core.cegar.faster_question import FasterQuestion
 from inference.core.cegar.formula import Formula
 from inference.core.cegar.profiles import Profile, facts_of
 from inference.core.cegar.shape import Candidate, Observation, Shape
 from inference.core.cegar.table_question import TableQuestion
 from inference.core.cegar.tabulated import Tabulated
-from inference.core.cegar.three_level import FactQuestion
 from inference.core.experiment import Experiment
 from inference.core.identity import canonical
 from inference.core.mapping import PortMapping

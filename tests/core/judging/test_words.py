@@ -10,7 +10,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.judging.contradictions import conflict_in_words, uops_conflicts
-from inference.core.judging.held_out import HeldOutCheck, HeldOutChecks, held_out_checks
+from inference.core.judging.held_out_checks import HeldOutCheck, HeldOutChecks, held_out_checks
 from inference.core.judging.port_model import PortModelCheck
 from inference.core.judging.words import NO_GROUNDS, Grounds, StrongWord, strongest_word
 from inference.core.mapping import PortMapping, uops_of

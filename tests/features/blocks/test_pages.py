@@ -112,7 +112,7 @@ def test_what_is_no_block_is_refused_with_the_place(visitor: Client, code: str, 
     [
         ("registers", "everywhere", "whole number such as"),
         ("memory", "-1", "fit into 64 bits"),
-        ("pages", "0", "greater than or equal to 1"),
+        ("pages", "0", "must be a whole number from 1 to"),
         ("copies", "1", "at least 2"),
         ("mode", "sideways", "valid choice"),
         ("predictors", [], "Choose at least one"),

@@ -20,10 +20,10 @@ from inference.core.explain import NotCharacterised, SchemeFate
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.asking.predictors.query import row_for
 from inference.features.asking.predictors.stored_kinds import STORED_KINDS
-from inference.features.asking.questions.why import closest_bound
+from inference.features.asking.questions.why_section import closest_bound
 from inference.features.learning.core_model.query import contents_of
 from inference.features.learning.core_model.storing import store_document, store_parts
-from inference.features.library.uploads.reading import receive
+from inference.features.library.uploads.read_job import receive
 from inference.formats.core_model_exporting import LLVM_SOURCES
 from inference.formats.core_model_json import core_model_of, read_core_model
 from inference.formats.exporting import CORE_MODEL_EXPORTS

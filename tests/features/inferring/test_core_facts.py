@@ -49,7 +49,7 @@ class Facts:
 @pytest.mark.parametrize("name", sorted(ALGORITHMS))
 def test_every_algorithm_consults_what_is_known_of_the_core(name: str) -> None:
     algorithm, facts = ALGORITHMS[name], Facts()
-    settings = algorithm.settings({"ports": 5})
+    settings = algorithm.settings(ports=5)
     task = InferenceTask((ADD, SHIFT, LOAD), settings, {}, [], 0, facts)
     algorithm.infer(task, SimulatedProcessor(TRUTH), Listener(), None)
     assert facts.is_consulted

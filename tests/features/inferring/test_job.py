@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from inference.core.experiment import Experiment, Measured
-from inference.core.holdout import held_out_experiments
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.pmevo import PMEvoSettings
 from inference.core.random_mixes import random_mixes
+from inference.core.splitting import held_out_experiments
 from inference.features.learning.inferring import job
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import (
@@ -237,19 +237,20 @@ def test_the_description_is_completed_with_every_setting(recorded):
         ({"algorithm": "guess"}, "algorithm must be one of pmevo"),
         ({"source": {}}, "exactly one of datasets, machine, simulate"),
         ({"source": {"datasets": [999]}}, "no experiment set with the id 999"),
-        ({"source": {"datasets": []}}, "list of experiment set ids"),
+        ({"source": {"datasets": []}}, "source datasets must be a list of 1 or more ids"),
         ({"source": {"simulate": 999}}, "no port mapping with the id 999"),
-        ({"source": {"machine": "x"}}, "no machine with the id 'x'"),
+        ({"source": {"machine": "x"}}, "source machine must be a whole number, not 'x'"),
         ({"ports": 0}, "ports must be a whole number from 1"),
         ({"settings": {"populaton": 3}}, "the nearest is 'population'"),
         ({"settings": {"population": "many"}}, "population must be a whole number"),
         ({"seed": -1}, "seed must be a whole number from 0"),
         ({"held_out": 1.5}, "held_out must be a number from 0 to 0.9"),
         ({"evaluate": 999}, "no experiment set with the id 999"),
-        (
-            {"schemes": "some"},
-            "all, default, starter, probes, legacy-sse, mmx, x87, avx512 or a list of scheme ids",
-        ),
+        ({"schemes": "some"}, "all, default, starter, probes, legacy-sse, .* or a list of 1 or more ids"),
+        ({"source": {"machine": 1, "colour": 3}}, "source has no field 'colour'; its fields are machine"),
+        ({"source": {"simulate": 1, "noise": 1}}, "source noise must be a number from 0 to 0.999, not 1"),
+        ({"known": {"uops": {"a": "2"}}}, "known uops must be an object {…: a whole number}, not '2'"),
+        ({"known": {"uops": {"a": 2}}}, "known: PMEvo finds out uops itself"),
         ({"colour": "red"}, "no field 'colour'"),
         ({"isa": "arm"}, "the source is for 'toy'"),
     ],

@@ -197,7 +197,7 @@ def test_nothing_within_ends_after_the_single_schemes(machine, monkeypatch):
         ({"reference": 999}, "reference: there is no port mapping with the id 999"),
         ({"mixes": -1}, "mixes must be a whole number from 0"),
         ({"permutations": 1}, "permutations must be a whole number from 2"),
-        ({"schemes": "some"}, "schemes must be all, default, starter"),
+        ({"schemes": "some"}, "schemes must be one of all, default, starter"),
         ({"colour": 1}, "no field 'colour'"),
         ({"isa": "arm"}, "the machine is for 'toy'"),
     ],

@@ -126,7 +126,9 @@ def test_every_description_with_predictors_has_a_mode() -> None:
     asking = [one for one in descriptions() if {"predictors", "judge"} & one.model_fields.keys()]
     assert len(asking) >= 8
     without = {one.__name__ for one in asking if "mode" not in one.model_fields}
-    assert without == {"FamiliesConfig"}, "its judge is asked in the mode of the campaign's tools"
+    assert without == {"FamiliesConfig", "NewGrouping"}, (
+        "its judge is asked in the mode of the campaign's tools"
+    )
 
 
 def test_every_run_asks_in_the_mode_of_the_question(machine: Machine) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -16,7 +15,7 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
 from inference.features.asking.block_sets.accuracy_pages import accuracy_tab
-from inference.features.asking.block_sets.columns_job import KIND
+from inference.features.asking.block_sets.columns_job import KIND, ColumnsConfig
 from inference.features.asking.block_sets.columns_job import KIND as NEW_COLUMNS
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
@@ -39,10 +38,10 @@ from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.predictors.odd_answers import odd_answers
 from inference.predictors.protocol import Answer
 from inference.storage.errors import ExchangeError
-from inference.storage.names import NOTE_LIMIT
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
 from inference.web.panels import PanelPlace, panels_of
+from inference.web.request_fields import RunForm
 from inference.web.requests import one_of, whole_number
 from inference.web.run_forms import start_run
 
@@ -158,14 +157,11 @@ def _columns(
     return {"numbers": numbers_of(found, columns)}
 
 
-class ColumnsForm(ChoosingForm):
+class ColumnsForm(RunForm, ChoosingForm):
     """Which predictors; those that have a column are refused."""
 
-    name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
-    mode = mode_field(as_named="as measured columns of the set")
+    request = ColumnsConfig
+    mode = mode_field("as measured columns of the set")
     anew = None  # type: ignore[assignment]  # as Django removes a field; what is remembered is what they would say again
 
     def clean(self) -> dict[str, Any]:

@@ -15,35 +15,32 @@ from inference.core.protocols import Json
 from inference.features.asking.blocks.events import BlockMeasured
 from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.features.asking.blocks.values import StartedBlock, start_of, started_blocks, with_values
-from inference.formats.archived_parts import read_strictly
 from inference.isa.blocks import Block, BlockError, block_of_hex, isa_beside
-from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import BlockOptions, obstacle
 from inference.models import Machine, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import measuring_blocks
-from inference.runs.machines.described import read_machine
-from inference.runs.request import RunRequest
+from inference.runs.machines.described import read_block_machine
+from inference.runs.request import RunRequest, settings_of
 from inference.storage.instruction_sets import code_isa
 
 _STAGE = "measuring"
-_OPTIONS = BlockOptions.__dataclass_fields__
 
 
 class BlockConfig(RunRequest):
     """What is measured where: `machine` is an id, `blocks` are machine code in hexadecimal digits.
 
-    `options` are the fields of `BlockOptions`; `isa` is the instruction set of the machine. `values`: what
-    single registers, or `vector`, `memory` and `masks`, start with instead. `repeat_values`: blocks are
-    measured with other values that they may depend on, too.
+    `isa` is the instruction set of the machine. `values`: what single registers, or `vector`, `memory` and
+    `masks`, start with instead. `repeat_values`: blocks are measured with other values that they may depend
+    on, too.
     """
 
     noun = "a run over basic blocks"
     machine: int
     isa: str = ""
     blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
-    options: Json = {}
+    options: Annotated[BlockOptions, settings_of(BlockOptions)] = BlockOptions()
     values: dict[str, int] = {}
     repeat_values: bool = False
 
@@ -51,27 +48,13 @@ class BlockConfig(RunRequest):
 def read_config(given: Json) -> BlockConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = BlockConfig.read(given)
-    machine = read_machine("", config.machine)
-    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
-        raise ConfigError(hindered)
-    options = read_options(config.options)
-    start_of(options, config.values)
+    machine = read_block_machine(config.machine)
+    start_of(config.options, config.values)
     isa = code_isa(machine.isa)
     if config.isa and config.isa != isa:
         raise ConfigError(f"isa: {machine.name} measures blocks of {isa}, not of {config.isa}")
-    found = {"isa": isa, "blocks": read_blocks(config.blocks, options, isa)}
-    return config.model_copy(update=found | {"options": options.as_json()})
-
-
-def read_options(given: Json) -> BlockOptions:
-    """How blocks are surrounded. Raises `ConfigError`."""
-    unknown = sorted(given.keys() - _OPTIONS.keys())
-    if unknown:
-        raise ConfigError(f"blocks have no option {unknown[0]!r}; there are {', '.join(_OPTIONS)}")
-    options = BlockOptions(**given)
-    for name, problem in options.problems().items():
-        raise ConfigError(f"{name} {problem}")
-    return options
+    found = {"isa": isa, "blocks": read_blocks(config.blocks, config.options, isa)}
+    return config.model_copy(update=found)
 
 
 def read_blocks(given: Sequence[str], options: BlockOptions, isa: str) -> list[str]:
@@ -110,7 +93,7 @@ class BlockJob:
         reporter.emit(PhaseStarted(_STAGE, 1, [f"Measure on {machine.name}"]))
         isa = isa_beside(task.run.config)
         blocks = [block_of_hex(code, isa) for code in config.blocks]
-        options = BlockOptions(**config.options)
+        options = config.options
         started = started_blocks(blocks, start_of(options, config.values), repeat=config.repeat_values)
         results: dict[int, Json] = {}
         with measuring_blocks(task, machine, options) as (identity, measure):
@@ -162,10 +145,6 @@ def _store(run: Run, results: Sequence[Json], identity: Json) -> tuple[Json, Seq
 
 def archived(config: Json) -> Json:
     """The description of a run from elsewhere. Raises `ExchangeError` or `InvalidInputError`."""
-    value = read_strictly(BlockConfig, config, "run.config")
-    options = read_options(value.options)
-    start_of(options, value.values)
-    return dict(value.as_json()) | {
-        "blocks": read_blocks(value.blocks, options, isa_beside(config)),
-        "options": options.as_json(),
-    }
+    value = BlockConfig.archived(config)
+    start_of(value.options, value.values)
+    return value.as_json() | {"blocks": read_blocks(value.blocks, value.options, isa_beside(config))}

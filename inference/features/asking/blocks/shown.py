@@ -12,7 +12,8 @@ from inference.core.core_model import Assumptions
 from inference.core.protocols import Json
 from inference.features.asking.blocks.events import BlocksRecord
 from inference.features.asking.blocks.query import BlockPrediction, predictions_of, scheme_rows
-from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
+from inference.features.learning.core_model.query import usable_core_models
+from inference.features.learning.core_model.reasons import BlockReason, reasons_of
 from inference.features.running.runs.asked import links
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.features.running.runs.record import RunRecord

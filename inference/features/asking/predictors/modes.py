@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Annotated
 
-from django import forms
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import all_kinds, row_for
@@ -21,7 +19,8 @@ from inference.models import Predictor, Run
 from inference.predictors import machine, nanobench
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
-from inference.runs.request import chosen
+from inference.runs.request import OneOf
+from inference.web.request_fields import RequestField
 
 MEASURING = (machine.KIND, nanobench.KIND)
 AS_NAMED = ""
@@ -29,7 +28,7 @@ AS_NAMED = ""
 
 QuestionMode = Annotated[
     str,
-    AfterValidator(partial(chosen, (AS_NAMED, *MODES))),
+    OneOf((AS_NAMED, *MODES)),
     Field(
         description="How blocks without a jump follow each other for everybody who is asked: unrolled, or "
         "loop. Empty: as they are measured where a machine takes part, else as each predictor says.",
@@ -55,18 +54,13 @@ WORDS = {UNROLLED: "unrolled", LOOP: "in a loop", AS_NAMED: "either mode"}
 """What stands beside a number of cycles."""
 
 
-def mode_field(usual: str = LOOP, *, as_named: str = "") -> forms.ChoiceField:
-    """The choice of a form.
-
-    Args:
-        usual: What is chosen at first.
-        as_named: The label of `AS_NAMED`, "" where a mode has to be chosen.
-    """
-    choices = [(LOOP, "copies in a loop"), (UNROLLED, "straight code, unrolled")]
-    return forms.ChoiceField(
+def mode_field(as_named: str = "") -> RequestField:
+    """The choice of a form; `as_named`: the label of `AS_NAMED`, "" where a mode has to be chosen."""
+    words = {LOOP: "copies in a loop", UNROLLED: "straight code, unrolled"}
+    return RequestField(
+        words | {AS_NAMED: as_named} if as_named else words,
         label="Blocks without a jump",
-        choices=[*choices, (AS_NAMED, as_named)] if as_named else choices,
-        initial=usual,
+        initial=LOOP,
         required=False,
         help_text="Everybody is asked for the same. Most code runs in loops; straight code is decoded, "
         "which on many cores takes longer than anything else.",

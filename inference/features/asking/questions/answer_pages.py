@@ -31,7 +31,7 @@ from inference.features.asking.questions.query import (
     names_in,
     said_of,
 )
-from inference.features.asking.questions.why import why_of, with_closest
+from inference.features.asking.questions.why_section import why_of, with_closest
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.csv_cells import written
 from inference.isa.blocks import Block, BlockName, block_of_bytes, isa_beside

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -13,15 +13,16 @@ from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers, offers
 from inference.features.asking.predictors.query import chosen
 from inference.features.asking.predictors.stored_kinds import reason_against
+from inference.features.asking.questions.request import AskConfig
 from inference.isa.blocks import Block, BlockError, BlocksOfText, isa_beside, read
 from inference.isa.start_values import START
 from inference.isa.targets import DEFAULT, names_with_blocks
-from inference.measuring.blocks import MOST_COPIES, MOST_PAGES, BlockOptions
+from inference.measuring.blocks import BlockOptions
 from inference.models import Predictor
 from inference.predictors import machine
 from inference.predictors.protocol import PredictorError
-from inference.storage.names import NOTE_LIMIT
-from inference.web.request_fields import describe_fields
+from inference.runs.request import RunRequest
+from inference.web.request_fields import RequestField, RequestForm, RunForm, describe_fields
 
 _LONGEST = 300
 """Characters of the text of an offer."""
@@ -40,25 +41,22 @@ class OffersField(forms.MultipleChoiceField):
         super().validate(value)
 
 
-class ChoosingForm(forms.Form):
+class ChoosingForm(RequestForm):
     """Which of the predictors that can be asked here; `rows` are those of a valid form.
 
     Nothing else can be named: a predictor can be any program, which only administrators add.
     """
 
+    request: ClassVar[type[RunRequest]] = AskConfig
     predictors = OffersField(required=False)
-    anew = forms.BooleanField(
-        required=False, label="Ignore cached results", help_text="Predict again even if an answer is cached."
-    )
+    anew = RequestField(label="Ignore cached results", help_text="Predict again even if an answer is cached.")
 
     def __init__(self, data: Any = None, initial: Any = None, known: Offers | None = None) -> None:
         """`known`: the offers, where they have been found out already."""
         super().__init__(data, initial=initial)
         self.offers = offers() if known is None else known
         self.rows: list[Predictor] = []
-        field = self.fields["predictors"]
-        assert isinstance(field, forms.MultipleChoiceField)
-        field.choices = [(one.text, one.label) for one in self.offers.all]
+        self.set_choices(predictors=[(one.text, one.label) for one in self.offers.all])
 
     def ticked(self) -> set[str]:
         """The texts of the offers whose boxes are ticked."""
@@ -107,7 +105,7 @@ class AddressField(forms.CharField):
         return number
 
 
-class BlockForm(ChoosingForm):
+class BlockForm(RunForm, ChoosingForm):
     """The page's form; `reading` is what the text has, once it is valid."""
 
     isa = forms.ChoiceField(
@@ -126,12 +124,12 @@ class BlockForm(ChoosingForm):
         ),
     )
     mode = mode_field()
-    copies = forms.IntegerField(
+    copies = RequestField(
+        of=BlockOptions,
+        alone=False,  # in a loop, one will do: `take` checks all options together
         label="Number of copies",
-        min_value=0,
-        max_value=MOST_COPIES,
-        initial=0,
         help_text="0: as many as make about 800 instructions and 512 stores; in a loop 100 instructions.",
+        required=True,
     )
     registers = AddressField(
         label="Registers start with",
@@ -143,18 +141,13 @@ class BlockForm(ChoosingForm):
         initial=f"{START:#x}",
         help_text="Every eight bytes of it, so that loaded pointers are valid, too.",
     )
-    pages = forms.IntegerField(
+    pages = RequestField(
+        of=BlockOptions,
         label="Pages of memory",
-        min_value=1,
-        max_value=MOST_PAGES,
-        initial=BlockOptions.pages,
         help_text="That a block may touch. All are one page of physical memory, as in BHive's harness.",
+        required=True,
     )
     processor = processor_field()
-    name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 2}))
 
     def __init__(
         self,

@@ -4,45 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated
-
-from pydantic import Field
 
 from inference.core.event import Event
 from inference.core.events import Progress, ResultStored
 from inference.core.protocols import Json
-from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, rows_in_mode
-from inference.features.asking.predictors.query import MOST_PREDICTORS
+from inference.features.asking.predictors.modes import rows_in_mode
 from inference.features.asking.questions.asking import ask
 from inference.features.asking.questions.query import KIND, PredictorSaid, event_of
+from inference.features.asking.questions.request import AskConfig
 from inference.isa.blocks import BlockError, block_of_hex, isa_beside
-from inference.isa.targets import DEFAULT
 from inference.models import Predictor, Run
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
 
 GONE = "it has been deleted"
-
-MOST_BLOCKS = 1000
-"""In one run: its answers travel with its journal."""
-
-
-class AskConfig(RunRequest):
-    """`predictors` are ids, `blocks` machine code of the instruction set `isa` in hexadecimal digits.
-
-    With `anew`, cached answers are ignored. `about` is for whoever asks: what the blocks belong to. `mode`:
-    in which all are asked; "" as each predictor's options say.
-    """
-
-    noun = "a question"
-    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
-    isa: str = DEFAULT
-    blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
-    anew: bool = False
-    about: Json = {}
-    mode: QuestionMode = AS_NAMED
 
 
 class AskJob:

@@ -23,9 +23,8 @@ from inference.features.running.runs.query import newest_runs
 from inference.formats.csv_cells import written
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, BlockColumn, Machine, Predictor, Run
-from inference.storage.names import NOTE_LIMIT
 from inference.web.file_answers import table_answer
-from inference.web.request_fields import describe_fields, number_field
+from inference.web.request_fields import RequestField, RunForm, describe_fields
 from inference.web.requests import whole_number
 from inference.web.run_forms import start_run
 from inference.web.small_maps import DeviationBin, cells_of
@@ -123,29 +122,19 @@ _HEADS = (
 )
 
 
-class AccuracyCheckForm(ChoosingForm):
+class AccuracyCheckForm(RunForm, ChoosingForm):
     """Which blocks are measured where, and who predicts them."""
+
+    request = AccuracyCheckConfig
 
     machine = forms.ModelChoiceField(Machine.objects.none(), empty_label=None)
     block_set = forms.ModelChoiceField(
         BasicBlockSet.objects.filter(size__gt=0).order_by("-id"), label="Blocks of", empty_label=None
     )
-    blocks = number_field(AccuracyCheckConfig, "blocks", label="Number of blocks", required=False)
-    seed = number_field(
-        AccuracyCheckConfig, "seed", label="Seed", required=False, help_text="Which blocks are drawn."
-    )
+    blocks = RequestField(label="Number of blocks")
+    seed = RequestField(help_text="Which blocks are drawn.")
     mode = mode_field()
-    rounds = number_field(
-        AccuracyCheckConfig,
-        "rounds",
-        label="Rounds",
-        required=False,
-        help_text="How often each block is measured; the median counts.",
-    )
-    name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    rounds = RequestField(help_text="How often each block is measured; the median counts.")
     anew = None  # type: ignore[assignment]  # as Django removes a field
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:
@@ -153,7 +142,7 @@ class AccuracyCheckForm(ChoosingForm):
         rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING).order_by(
             "-local", "name"
         )
-        self.fields["machine"].queryset = rows  # type: ignore[attr-defined]
+        self.set_choices(machine=rows)
         describe_fields(self)
 
     @property
@@ -164,13 +153,11 @@ class AccuracyCheckForm(ChoosingForm):
     def config(self) -> Json:
         """The description of the run."""
         data = self.cleaned_data
-        numbers = ("blocks", "seed", "mode", "rounds")
-        given = {name: data[name] for name in numbers if data[name] not in (None, "")}
         return {
             "machine": data["machine"].pk,
             "block_set": data["block_set"].pk,
             "predictors": [row.pk for row in self.rows],
-            **given,
+            **self.stated(),
         }
 
 

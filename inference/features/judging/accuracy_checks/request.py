@@ -9,14 +9,12 @@ from pydantic import Field
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.predictors.modes import rows_in_mode
-from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.models import Predictor
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.machines.described import read_machine
-from inference.runs.request import RunRequest
-from inference.web.validation import OneOf
+from inference.runs.machines.described import read_block_machine
+from inference.runs.request import OneOf, RunRequest
 
 KIND = "accuracy-check"
 MOST_PREDICTORS = 20
@@ -43,9 +41,7 @@ class AccuracyCheckConfig(RunRequest):
 def read_config(given: Json) -> AccuracyCheckConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = AccuracyCheckConfig.read(given)
-    machine = read_machine("", config.machine)
-    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
-        raise ConfigError(hindered)
+    read_block_machine(config.machine)
     block_set = read_set(config.block_set)
     if not block_set.size:
         raise ConfigError(f"block_set: {block_set.name!r} has no blocks")

@@ -12,16 +12,14 @@ from django.urls import path
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.judging.comparisons.askable_tools import Processor, askable, likely_names, row_of
-from inference.features.judging.comparisons.experiment_blocks import INSTRUCTIONS
-from inference.features.judging.comparisons.request import KIND, MOST_ASKED, ComparisonConfig
+from inference.features.judging.comparisons.request import KIND, ComparisonConfig
 from inference.isa.targets import target_of
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.predictors.llvm.processors import processors
 from inference.predictors.llvm.releases import installed
 from inference.predictors.osaca import predictor as osaca
 from inference.predictors.protocol import PredictorError
-from inference.storage.names import NOTE_LIMIT
-from inference.web.request_fields import describe_fields, number_field
+from inference.web.request_fields import RequestField, RunForm, describe_fields
 from inference.web.requests import whole_number
 from inference.web.run_forms import start_run
 
@@ -32,9 +30,10 @@ _TICKED = 8
 """Mappings that are ticked when nothing else was asked for: the newest."""
 
 
-class ComparisonForm(forms.Form):
+class ComparisonForm(RunForm):
     """What is compared on one set. `askable`: tools that can be asked, none for other instruction sets."""
 
+    request = ComparisonConfig
     mappings = forms.ModelMultipleChoiceField(
         PortMapping.objects.none(), required=False, widget=forms.CheckboxSelectMultiple, label="Port mappings"
     )
@@ -76,49 +75,29 @@ class ComparisonForm(forms.Form):
         label="Architecture for OSACA",
         choices=lambda: [("", "as usual"), *((name, name) for name in osaca.processors())],
     )
-    instructions = number_field(
-        ComparisonConfig,
-        "instructions",
-        required=False,
+    instructions = RequestField(
+        paper="10",
         label="Minimum instructions per block",
         help_text="More hide longer latencies, and take tools longer.",
     )
-    most = number_field(
-        ComparisonConfig,
-        "most",
-        required=False,
-        label="Maximum experiments",
-        help_text="A larger set is sampled at random.",
-    )
+    most = RequestField(label="Maximum experiments", help_text="A larger set is sampled at random.")
     mode = mode_field()
-    name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
 
     def __init__(self, judge: ExperimentSet, data: Any = None, ticked: Json | None = None) -> None:
         self.judge = judge
         names = likely_names(judge)
         super().__init__(data, initial={"cpu": names.llvm, "arch": names.osaca, **(ticked or {})})
         same = {"isa": judge.isa_id}
-        self._choices("mappings", PortMapping.objects.filter(**same).order_by("-id"))
-        self._choices("resource_mappings", ResourceMapping.objects.filter(**same).order_by("-id"))
-        self._choices("other_sets", ExperimentSet.objects.filter(**same).exclude(pk=judge.pk).order_by("-id"))
-        self._texts("tools", [(name, name) for name in tool_names(judge)])
-        self._texts("predictors", askable() if target_of(judge.isa.name).blocks is not None else [])
-        self.fields["instructions"].paper = "10"  # type: ignore[attr-defined]
+        others = ExperimentSet.objects.exclude(pk=judge.pk)
+        self.set_choices(
+            mappings=PortMapping.objects.filter(**same).order_by("-id").only("name"),
+            resource_mappings=ResourceMapping.objects.filter(**same).order_by("-id").only("name"),
+            other_sets=others.filter(**same).order_by("-id").only("name"),
+            tools=[(name, name) for name in tool_names(judge)],
+            predictors=askable() if target_of(judge.isa.name).blocks is not None else [],
+        )
         self.ids: list[int] = []
         describe_fields(self)
-
-    def _choices(self, name: str, rows: Any) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ModelMultipleChoiceField)
-        field.queryset = rows.only("name")
-
-    def _texts(self, name: str, choices: list[tuple[str, str]]) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.MultipleChoiceField)
-        field.choices = choices
 
     def clean(self) -> dict[str, Any]:
         """Find or make the predictors' rows."""
@@ -142,9 +121,7 @@ class ComparisonForm(forms.Form):
             },
             "tools": data["tools"],
             "predictors": self.ids,
-            "instructions": data["instructions"] or INSTRUCTIONS,
-            "most": data["most"] or MOST_ASKED,
-            "mode": data["mode"],
+            **self.stated(),
         }
 
 

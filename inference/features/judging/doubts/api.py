@@ -18,6 +18,7 @@ from inference.features.learning.explained.remeasuring import machine_of
 from inference.features.machines.measure.listed import listed_config
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import InstructionScheme, PortMapping
+from inference.runs.request import OneOf
 from inference.storage.rows import ids_of_schemes
 from inference.web.api import access
 from inference.web.api.access import Deed
@@ -27,7 +28,7 @@ from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.runs import RunOut
 from inference.web.api.shapes import Cycles, Input, SchemeText, Uop, uops_json
 from inference.web.file_answers import attachment
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router = Router()
 Kind = Annotated[str, OneOf(each.value for each in DoubtKind)]

@@ -51,7 +51,9 @@ class DifferenceConfig(RunRequest):
     noun = "a difference to LLVM"
     mapping: int
     cpu: Annotated[
-        str, AfterValidator(_processor), Field(description="As -mcpu takes it.", examples=["haswell"])
+        str,
+        AfterValidator(_processor),
+        Field(max_length=40, description="As -mcpu takes it.", examples=["haswell"]),
     ] = ""
     release: Annotated[
         str,

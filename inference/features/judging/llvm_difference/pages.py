@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from inference.features.judging.llvm_difference.job import KIND, TOLERANCE
+from inference.features.judging.llvm_difference.job import KIND, DifferenceConfig
 from inference.features.judging.llvm_difference.report import LlvmDifference, markdown
 from inference.isa.targets import names_with_blocks
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
@@ -22,35 +22,35 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import core_of
 from inference.web.file_answers import file_answer
 from inference.web.paging import page_in_memory
+from inference.web.request_fields import RequestField, RequestForm
 from inference.web.requests import whole_number
 
 
-class DifferenceForm(forms.Form):
+class DifferenceForm(RequestForm):
     """Which model to compare with, and from when on a difference counts."""
 
+    request = DifferenceConfig
     release = forms.ChoiceField(label="llvm-mca")
-    cpu = forms.CharField(
+    cpu = RequestField(
         label="Processor",
-        max_length=40,
         widget=forms.TextInput(attrs={"list": "processors", "autocomplete": "off", "spellcheck": "false"}),
         help_text="As -mcpu takes it, such as haswell or znver3.",
+        required=True,
     )
-    tolerance = forms.FloatField(
+    tolerance = RequestField(
+        scale=100,
         label="Minimum difference, per cent",
-        min_value=0,
-        max_value=1000,
-        initial=round(100 * TOLERANCE),
         help_text="How far LLVM's cycles may be from the measured ones.",
+        required=True,
     )
 
     def __init__(self, row: PortMapping, data: object = None) -> None:
         core = None if row.machine is None else core_of(row.machine)
         cpu = (NO_NAMES if core is None else TOOL_NAMES.get(core.name, NO_NAMES)).llvm
         super().__init__(data, initial={"cpu": cpu})  # type: ignore[arg-type]
-        here = reversed(installed())
-        choice = self.fields["release"]
-        assert isinstance(choice, forms.ChoiceField)
-        choice.choices = [(each.number, f"{each.version}") for each in here]
+        self.set_choices(
+            release=[(release.number, f"{release.version}") for release in reversed(installed())]
+        )
 
 
 def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
@@ -61,12 +61,7 @@ def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
     form = DifferenceForm(row, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         chosen = form.cleaned_data
-        config = {
-            "mapping": row.pk,
-            "release": chosen["release"],
-            "cpu": chosen["cpu"].strip(),
-            "tolerance": chosen["tolerance"] / 100,
-        }
+        config = {"mapping": row.pk, "release": chosen["release"], **form.stated()}
         name = f"{row.name[:120]} beside llvm-mca {chosen['release']}, {config['cpu']}"
         try:
             made = submit(KIND, config, unused_name(name), user=request.user)

@@ -14,6 +14,7 @@ from inference.features.judging.model_check.query import TABLES, model_check_of,
 from inference.formats.provenance import head_of
 from inference.models import ISA, Run
 from inference.models.scheme_search import texts_found
+from inference.runs.request import OneOf
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
@@ -21,7 +22,7 @@ from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import Ref, SchemeText, Scores, Text, ref
 from inference.web.file_answers import attachment
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router = Router()
 KIND = "check-model"

@@ -5,26 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
 
 from inference.core.protocols import Json
-from inference.features.judging.model_check.request import MOST_PERMUTATIONS, CheckConfig, check_effort
+from inference.features.judging.model_check.request import CheckConfig, check_effort
 from inference.features.learning.inferring.reference import documented_for
 from inference.features.machines.machines.query import machines, shown
 from inference.features.machines.measure.form import (
-    SELECTIONS,
     MeasuringForm,
     MeasuringPlan,
     chosen_schemes,
     schemes_config,
+    selection_field,
 )
 from inference.models import Machine, PortMapping
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.runs.request import MOST_MIXES
-from inference.web.request_fields import number_field
+from inference.web.request_fields import RequestField
 from inference.web.requests import whole_number
 from inference.web.run_forms import start_run
 
@@ -37,20 +35,10 @@ class ReferenceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not g
         return f"{obj.name} ({obj.isa.name})"
 
 
-def _number(label: str, usual: int, least: int, most: int, paper: str, help_text: str) -> forms.IntegerField:
-    field = forms.IntegerField(
-        label=label,
-        initial=usual,
-        validators=[MinValueValidator(least), MaxValueValidator(most)],
-        help_text=help_text,
-    )
-    field.paper = paper  # type: ignore[attr-defined]
-    return field
-
-
 class CheckForm(MeasuringForm):
     """What to measure where, and which port mapping to compare it with."""
 
+    request = CheckConfig
     machine = forms.ModelChoiceField(Machine.objects.none(), empty_label=None)
     reference = ReferenceField(
         PortMapping.objects.none(),
@@ -58,43 +46,32 @@ class CheckForm(MeasuringForm):
         empty_label="none: single instructions against 1/n cycles",
         help_text="One that was not learnt from this machine: the documented ports, imported from uops.info.",
     )
-    selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="default")
-    mixes = _number(
-        "Mixes of each length",
-        CheckConfig.usual("mixes"),
-        0,
-        MOST_MIXES,
-        "5,000",
-        "Of 2 to 6, 10, 15 and 20 schemes within 10 %; 0 for none.",
+    selection = selection_field(CheckConfig.usual("schemes"))
+    mixes = RequestField(
+        label="Mixes of each length",
+        paper="5,000",
+        help_text="Of 2 to 6, 10, 15 and 20 schemes within 10 %; 0 for none.",
+        required=True,
     )
-    sequences = _number(
-        "Mixes to reorder",
-        CheckConfig.usual("sequences"),
-        0,
-        MOST_MIXES,
-        "500",
-        "Of each length: 2, 4 … 20; 0 for none.",
+    sequences = RequestField(
+        label="Mixes to reorder",
+        paper="500",
+        help_text="Of each length: 2, 4 … 20; 0 for none.",
+        required=True,
     )
-    permutations = _number(
-        "Orders of each",
-        CheckConfig.usual("permutations"),
-        2,
-        MOST_PERMUTATIONS,
-        "10",
-        "As far as there are so many.",
+    permutations = RequestField(
+        label="Orders of each", paper="10", help_text="As far as there are so many.", required=True
     )
-
-    seed = number_field(
-        CheckConfig,
-        "seed",
-        help_text="Seed of the random choice: the same seed gives the same experiments.",
+    seed = RequestField(
+        help_text="Seed of the random choice: the same seed gives the same experiments.", required=True
     )
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:
         super().__init__(data, initial=initial)
-        self.fields["machine"].queryset = machines().exclude(kind=Machine.Kind.PUBLISHED)  # type: ignore[attr-defined]
-        mappings = PortMapping.objects.select_related("isa").order_by("origin", "name")
-        self.fields["reference"].queryset = mappings  # type: ignore[attr-defined]
+        self.set_choices(
+            machine=machines().exclude(kind=Machine.Kind.PUBLISHED),
+            reference=PortMapping.objects.select_related("isa").order_by("origin", "name"),
+        )
 
     def clean(self) -> dict[str, Any]:
         """What must hold between fields, each complaint at the field to change."""
@@ -151,8 +128,7 @@ def _plan(form: CheckForm) -> MeasuringPlan | None:
         "machine": machine.pk,
         "reference": reference and reference.pk,
         **schemes_config(form, texts),
-        **numbers,
-        "seed": data["seed"],
+        **form.stated(),
     }
     return MeasuringPlan.of(machine, config, texts, check_effort(machine, len(texts), **numbers))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -11,10 +11,11 @@ from inference.core.protocols import Json
 from inference.features.machines.measure.request import Effort
 from inference.models import Machine, PortMapping
 from inference.runs.errors import ConfigError
+from inference.runs.limits import MOST_MIXES
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.facts import seconds_for
-from inference.runs.request import DEFAULT_SEED, MOST_MIXES, SEED_LIMIT, RunRequest
-from inference.runs.selections import read_schemes
+from inference.runs.request import DEFAULT_SEED, RunRequest, Seed
+from inference.runs.selections import Schemes
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS
 
 MOST_PERMUTATIONS = 100
@@ -33,12 +34,12 @@ class CheckConfig(RunRequest):
     machine: int
     isa: str = ""
     reference: int | None = None
-    schemes: Any = "default"
+    schemes: Schemes = "default"
     scheme_filter: str = ""
     mixes: Annotated[int, Field(ge=0, le=MOST_MIXES)] = 200
     sequences: Annotated[int, Field(ge=0, le=MOST_MIXES)] = 50
     permutations: Annotated[int, Field(ge=2, le=MOST_PERMUTATIONS)] = 5
-    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    seed: Seed = DEFAULT_SEED
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -50,10 +51,8 @@ class CheckConfig(RunRequest):
 def read_config(given: Json) -> CheckConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = CheckConfig.read(given)
-    machine = read_machine("", config.machine)
-    if config.isa not in ("", machine.isa.name):
-        raise ConfigError(f"isa is {config.isa!r}, but the machine is for {machine.isa.name!r}")
-    found = {"isa": machine.isa.name, "schemes": read_schemes(config.schemes)}
+    machine = read_machine("", config.machine, config.isa)
+    found = {"isa": machine.isa.name}
     return config.model_copy(update=found | {"reference": _read_reference(config.reference, machine)})
 
 
@@ -78,6 +77,4 @@ def check_effort(machine: Machine, schemes: int, mixes: int, sequences: int, per
 
 def archived(config: Json) -> Json:
     """The description of a run from elsewhere. Raises `ExchangeError` or `ConfigError`."""
-    value = CheckConfig.archived(config, "isa")
-    read_schemes(value.schemes)
-    return dict(value.as_json())
+    return CheckConfig.archived(config, "isa").as_json()

@@ -18,15 +18,16 @@ from inference.features.learning.core_model.query import (
     CoreModelContents,
     contents_of,
     core_models,
-    reasons_of,
     usable_core_models,
 )
+from inference.features.learning.core_model.reasons import reasons_of
 from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.formats.core_model_json import CoreModelDocument, PortNamesTold
 from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.isa.blocks import read_blocks
 from inference.measuring.blocks import LOOP
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
+from inference.runs.request import OneOf
 from inference.storage.errors import ExchangeError
 from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
@@ -43,7 +44,7 @@ from inference.web.api.named_rows import (
 )
 from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import Input, Name, Ref, Text, Time, ref
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router = Router()
 CoreModelSort = Annotated[str, sorts(COLUMNS)]

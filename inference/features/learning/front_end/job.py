@@ -10,15 +10,14 @@ from inference.core.events import Log, PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.isa.blocks.front_end import front_end_codes
-from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.front_end import FrontEndCode
 from inference.isa.timed_code import CodeReading, CodeTimer, TimedCode
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import Machine, MeasuredFrontEnd, Run
-from inference.runs.errors import ConfigError, JobError
+from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import timing_codes
-from inference.runs.machines.described import read_machine
+from inference.runs.machines.described import read_block_machine
 from inference.runs.request import RunRequest
 from inference.storage.front_ends import store_front_end
 from inference.storage.names import free_name
@@ -38,9 +37,7 @@ class FrontEndConfig(RunRequest):
 def read_config(given: Json) -> FrontEndConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = FrontEndConfig.read(given)
-    machine = read_machine("", config.machine)
-    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
-        raise ConfigError(hindered)
+    machine = read_block_machine(config.machine)
     return config.model_copy(update={"isa": machine.isa.name})
 
 

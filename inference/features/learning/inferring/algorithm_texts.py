@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from inference.core.cegar import CegarSettings
 from inference.core.cegar.settings import CLASHES, ENCODINGS
-from inference.core.explain import ExplainSettings
 from inference.core.explain.settings import CONFIRM, DOUBTFUL, EVIDENCE, FLOODS, NEEDED, RULES, SOURCES
 from inference.core.pmevo import settings as pmevo_settings
 from inference.core.pmevo.estimate import estimate as estimate_pmevo
@@ -137,7 +135,6 @@ class OfferedAlgorithm:
 
     key: str
     summary: str
-    settings_class: Any
     effort: Callable[[int, Json, int | None, int, float], tuple[int, float]]
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
     presets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -175,12 +172,12 @@ class OfferedAlgorithm:
                 paper=_paper(entry.metadata["paper"]),
                 choices=self.choices.get(entry.name, _SWITCH if isinstance(entry.default, bool) else ()),
             )
-            for entry in dataclasses.fields(self.settings_class)
+            for entry in dataclasses.fields(ALGORITHMS[self.key].settings)
         ]
 
     def parse(self, values: Mapping[str, str]) -> Json:
         """The complete settings as JSON; raises `InvalidInputError`."""
-        return ALGORITHMS[self.key].settings(values)
+        return ALGORITHMS[self.key].settings.parse(values).as_json()
 
 
 def _paper(value: Any) -> str:
@@ -259,7 +256,6 @@ OFFERS: dict[str, OfferedAlgorithm] = {
             key="pmevo",
             summary="Improves port mappings until they explain the measured times, by exact re-fit or by "
             "evolution. Needs no counters.",
-            settings_class=PMEvoSettings,
             effort=_pmevo_effort,
             choices=PMEVO_CHOICES,
             presets=PRESETS,
@@ -270,7 +266,6 @@ OFFERS: dict[str, OfferedAlgorithm] = {
             key="cegar",
             summary="Asks the experiments that decide between two mappings until only one is left, and tells "
             "what stays undecided. Exact, for some 16 schemes of one µop at most, fewer with several.",
-            settings_class=CegarSettings,
             effort=_cegar_effort,
             choices={"encoding": ENCODINGS, "on_clash": CLASHES},
         ),
@@ -278,7 +273,6 @@ OFFERS: dict[str, OfferedAlgorithm] = {
             key="explain",
             summary="Blocks one set of ports after another and sees which µops cannot evade. Every µop comes "
             "with the experiments that show it; whatever does not fit is left out with a reason.",
-            settings_class=ExplainSettings,
             effort=_explain_effort,
             choices={
                 "uops_from": SOURCES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from inference.core import cegar, explain, pmevo
 from inference.core.blocking_by_cegar import solve_by_cegar
@@ -23,21 +23,19 @@ from inference.runs.executors import open_executor
 from inference.storage import characterisations
 from inference.storage.evidence import KEY, Evidence, evidence_json, verdict_in_words
 
-KNOWN = ("uops", "widths", "improper", "documented")
-"""What may be known of schemes beforehand, see `CegarProblem` and `ExplainProblem`; `documented` are their
-ports by name, {scheme: [port]}."""
+AlgorithmSettings = PMEvoSettings | CegarSettings | ExplainSettings
 
 
 @dataclass(frozen=True)
 class InferenceTask:
     """What is to be inferred: schemes, complete settings, what is known beforehand, and the seed.
 
-    `known` has the fields of `KNOWN` as far as there is something to say. `held_out` judges mappings on the
-    way. `core`: what is known of the core beside its ports, None for nothing.
+    `known` has the fields of `KnownFacts` as far as there is something to say. `held_out` judges mappings on
+    the way. `core`: what is known of the core beside its ports, None for nothing.
     """
 
     schemes: Sequence[str]
-    settings: Json
+    settings: AlgorithmSettings
     known: Json
     held_out: Sequence[Measured]
     seed: int
@@ -80,14 +78,12 @@ class Algorithm(Protocol):
     explores: bool
     never_held_out: int
 
-    def settings(self, options: Mapping[str, Any]) -> Json:
-        """The complete settings, `ports` among them, from names to values or their text.
-
-        Raises `InvalidInputError`.
-        """
+    @property
+    def settings(self) -> type[AlgorithmSettings]:
+        """The class of its settings, the number of ports among them."""
         ...
 
-    def stages(self, settings: Json) -> tuple[str, ...]:
+    def stages(self, settings: AlgorithmSettings) -> tuple[str, ...]:
         """The labels of the phases that it tells of with these settings."""
         ...
 
@@ -106,19 +102,17 @@ class PMEvo:
     """Evolution (§5)."""
 
     title = "PMEvo"
+    settings = PMEvoSettings
     mixes = 1000
     exact = False
     knows: Sequence[str] = ()
     explores = False
     never_held_out = 0
 
-    def settings(self, options: Mapping[str, Any]) -> Json:
-        """As `PMEvoSettings` has them."""
-        return PMEvoSettings.parse(options).as_json()
-
-    def stages(self, settings: Json) -> tuple[str, ...]:
+    def stages(self, settings: AlgorithmSettings) -> tuple[str, ...]:
         """They depend on the kind of search."""
-        return tuple(pmevo.phases(PMEvoSettings.parse(settings)).values())
+        assert isinstance(settings, PMEvoSettings)
+        return tuple(pmevo.phases(settings).values())
 
     def check_known(self, known: Json) -> None:
         """It makes no use of any."""
@@ -131,7 +125,8 @@ class PMEvo:
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
     ) -> Inferred:
         """Measure, filter, evolve, climb."""
-        settings = PMEvoSettings.parse(question.settings)
+        settings = question.settings
+        assert isinstance(settings, PMEvoSettings)
         schemes = tuple(question.schemes)
         problem = PMEvoProblem(
             schemes, settings, question.held_out, forms_among(schemes), undivided(schemes), question.core
@@ -173,17 +168,14 @@ class Cegar:
     """Counter-example-guided inference (ch. 4)."""
 
     title = "CEGAR"
+    settings = CegarSettings
     mixes = 200
     exact = True
     knows: Sequence[str] = ("uops", "widths", "improper")
     explores = False
     never_held_out = 0
 
-    def settings(self, options: Mapping[str, Any]) -> Json:
-        """As `CegarSettings` has them."""
-        return CegarSettings.parse(options).as_json()
-
-    def stages(self, settings: Json) -> tuple[str, ...]:
+    def stages(self, settings: AlgorithmSettings) -> tuple[str, ...]:
         """Always the same."""
         return tuple(cegar.PHASES.values())
 
@@ -198,10 +190,11 @@ class Cegar:
     ) -> Inferred:
         """Ask what tells mappings apart; what is known of schemes that are not asked for plays no part."""
         asked = frozenset(question.schemes)
-        known = question.known
+        known, settings = question.known, question.settings
+        assert isinstance(settings, CegarSettings)
         problem = CegarProblem(
             tuple(question.schemes),
-            CegarSettings.parse(question.settings),
+            settings,
             {scheme: count for scheme, count in known.get("uops", {}).items() if scheme in asked},
             {scheme: width for scheme, width in known.get("widths", {}).items() if scheme in asked},
             tuple(scheme for scheme in known.get("improper", ()) if scheme in asked),
@@ -231,17 +224,14 @@ class Explain:
     """Explainable inference (ch. 6)."""
 
     title = "Explainable inference"
+    settings = ExplainSettings
     mixes = 1000
     exact = False
     knows: Sequence[str] = ("uops", "improper", "documented")
     explores = True
     never_held_out = 2  # pairs and floods: each is asked for by name
 
-    def settings(self, options: Mapping[str, Any]) -> Json:
-        """As `ExplainSettings` has them."""
-        return ExplainSettings.parse(options).as_json()
-
-    def stages(self, settings: Json) -> tuple[str, ...]:
+    def stages(self, settings: AlgorithmSettings) -> tuple[str, ...]:
         """Always the same."""
         return tuple(STAGES.values())
 
@@ -257,7 +247,8 @@ class Explain:
     ) -> Inferred:
         """Find blocking instructions and their ports, then block these beside every scheme."""
         known = question.known
-        settings = ExplainSettings.parse(question.settings)
+        settings = question.settings
+        assert isinstance(settings, ExplainSettings)
         problem = ExplainProblem(
             tuple(question.schemes),
             settings,
@@ -302,13 +293,6 @@ def hint_of(documented: Mapping[str, Sequence[str]]) -> PortMapping | None:
     """
     if not documented:
         return None
-    for scheme, ports in documented.items():
-        if (
-            not isinstance(ports, Sequence)
-            or isinstance(ports, str)
-            or not all(isinstance(p, str) for p in ports)
-        ):
-            raise InvalidInputError(f"{scheme!r} must have a list of port names, not {ports!r}"[:300])
     names = sorted({port for ports in documented.values() for port in ports}, key=lambda p: (len(p), p))
     bits = {name: 1 << k for k, name in enumerate(names)}
     usage = {}

@@ -143,7 +143,7 @@ def list_algorithms(request: HttpRequest) -> Any:
             "title": algorithm.title,
             "default_ports": None,
             "knows": algorithm.knows,
-            "settings": _defaults(algorithm.settings({})),
+            "settings": _defaults(algorithm.settings().as_json()),
         }
         for key, algorithm in ALGORITHMS.items()
     ]

@@ -7,31 +7,25 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithm_texts import OFFERS, OfferedAlgorithm, Setting
 from inference.features.learning.inferring.algorithms import ALGORITHMS
-from inference.features.learning.inferring.request import InferConfig
-from inference.features.machines.measure.form import search_field
+from inference.features.learning.inferring.request import InferConfig, SimulatedSource
+from inference.features.machines.measure.form import SELECTION_WORDS, search_field, selection_field
 from inference.formats.known_facts import read_counts, read_names, read_ports, unknown_schemes
 from inference.measuring.simulated import NOTHING, PORTS, UOPS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.named import Named
-from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.storage.names import NOTE_LIMIT
-from inference.web.request_fields import SetsField, describe_fields, number_field
+from inference.web.request_fields import RequestField, RunForm, SetsField, describe_fields, name_field
 
-SELECTIONS = (
-    ("all", "all schemes in the data"),
-    ("default", "the default set of the ISA"),
-    ("starter", "the starter set of the ISA"),
-    ("probes", "probes: one or two per kind of execution unit"),
-    *GROUP_SELECTIONS.items(),
-    ("filter", "those matching a search"),
-)
+_SELECTIONS = {
+    "all": "all schemes in the data",
+    "default": SELECTION_WORDS["default"],
+    **SELECTION_WORDS,
+}
 SETTING = "set_"
 OWN_FIELDS = ("ports",)
 """Settings of any algorithm that stand among the main questions of the form, not in the list of settings."""
@@ -81,9 +75,10 @@ class KnownField(forms.CharField):
         return facts
 
 
-class InferForm(forms.Form):
+class InferForm(RunForm):
     """Checks every field by itself; what depends on the database's contents is checked when a run is made."""
 
+    request = InferConfig
     source = forms.ChoiceField(
         choices=[
             ("datasets", "measurements"),
@@ -92,11 +87,8 @@ class InferForm(forms.Form):
         ]
     )
     datasets = SetsField(ExperimentSet.objects.order_by("name"), required=False)
-    held_out = number_field(
-        InferConfig,
-        "held_out",
+    held_out = RequestField(
         label="Hold out for testing",
-        required=False,
         help_text="Share of the measurements kept from the search, to test its result. Chosen by the seed.",
     )
     evaluate = forms.ModelChoiceField(
@@ -113,61 +105,39 @@ class InferForm(forms.Form):
         empty_label="choose a stored mapping",
         help_text="The mapping that the search has to recover.",
     )
-    noise = forms.FloatField(
+    noise = RequestField(
+        of=SimulatedSource,
         initial=0.01,
-        required=False,
-        validators=[MinValueValidator(0), MaxValueValidator(0.99)],
         help_text="Standard deviation of a Gaussian factor around 1 on every answer.",
     )
-    outlier_share = forms.FloatField(
-        label="Outlier share",
-        initial=0,
-        required=False,
-        validators=[MinValueValidator(0), MaxValueValidator(0.99)],
-        help_text="Answers that are far off: how many of them, 0 to 1.",
+    outlier_share = RequestField(
+        of=SimulatedSource, help_text="Answers that are far off: how many of them, 0 to 1."
     )
-    outlier_factor = forms.FloatField(
-        label="Outlier factor",
-        initial=2,
-        required=False,
-        validators=[MinValueValidator(0.01), MaxValueValidator(1000)],
-        help_text="The factor by which an outlier differs.",
-    )
-    noise_cpi = forms.FloatField(
+    outlier_factor = RequestField(of=SimulatedSource, help_text="The factor by which an outlier differs.")
+    noise_cpi = RequestField(
+        of=SimulatedSource,
         label="Noise per instruction",
-        initial=0,
-        required=False,
-        validators=[MinValueValidator(0), MaxValueValidator(0.99)],
         help_text="Standard deviation of a Gaussian error in cycles per instruction, as of a real clock.",
     )
-    odd_share = forms.FloatField(
+    odd_share = RequestField(
+        of=SimulatedSource,
         label="Share of misbehaving schemes",
-        initial=0,
-        required=False,
-        validators=[MinValueValidator(0), MaxValueValidator(0.99)],
         help_text="Schemes that no port mapping describes, of five kinds seen on real cores (§6.3), 0 to 1.",
     )
-    counters = forms.ChoiceField(
-        label="Counters",
-        initial=NOTHING,
-        required=False,
-        choices=[(NOTHING, "none"), (UOPS, "of all µops"), (PORTS, "of every port")],
+    counters = RequestField(
+        {NOTHING: "none", UOPS: "of all µops", PORTS: "of every port"},
+        of=SimulatedSource,
         help_text="What it counts besides time; explainable inference uses it.",
     )
     machine = MachineField()
-    bottleneck = forms.BooleanField(
+    bottleneck = RequestField(
         label="Measure the bottleneck rate first",
-        initial=True,
-        required=False,
         help_text="How many instructions per cycle the core lets through at most, unless R_max is set below.",
     )
-    selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="all")
+    selection = selection_field("all", _SELECTIONS)
     filter = search_field()
-    sample = number_field(
-        InferConfig,
-        "sample",
+    sample = RequestField(
         label="At most",
-        required=False,
         widget=forms.NumberInput({"placeholder": "all"}),
         help_text="This many, spread evenly over the selection; empty: all. Not for measurements.",
     )
@@ -192,16 +162,9 @@ class InferForm(forms.Form):
         help_text="A line per scheme with one µop. They decide where measuring cannot, and name the ports: "
         "add GPR[64]:RW, GPR[64]:R: 6 7 8 9",
     )
-    algorithm = forms.ChoiceField(choices=[(offer.key, offer.label) for offer in OFFERS.values()])
-    seed = number_field(
-        InferConfig,
-        "seed",
-        help_text="The same seed gives the same answer.",
-    )
-    name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run and its mapping; if empty, one is generated."
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    algorithm = RequestField({key: offer.label for key, offer in OFFERS.items()}, required=True)
+    seed = RequestField(help_text="The same seed gives the same answer.", required=True)
+    name = name_field("the run and its mapping")
 
     def __init__(self, data: Any = None, *, initial: Mapping[str, Any] | None = None) -> None:
         chosen = (data or initial or {}).get("algorithm", "")

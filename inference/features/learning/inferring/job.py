@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 
@@ -11,13 +12,19 @@ import numpy as np
 from inference.core.compiled_mark import is_compiled
 from inference.core.event import Event
 from inference.core.events import Log, ResultStored
+from inference.core.explain import ExplainSettings
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit, score
 from inference.core.pmevo.events import Snapshot
 from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Json
 from inference.core.residuals import Residuals
-from inference.features.learning.inferring.algorithms import ALGORITHMS, InferenceTask, Inferred
+from inference.features.learning.inferring.algorithms import (
+    ALGORITHMS,
+    AlgorithmSettings,
+    InferenceTask,
+    Inferred,
+)
 from inference.features.learning.inferring.core_facts import core_facts
 from inference.features.learning.inferring.loop_code import loop_code_of_run
 from inference.features.learning.inferring.request import InferConfig, read_config
@@ -44,7 +51,6 @@ from inference.storage.results import ComparedResult, compared_results, store_re
 from inference.storage.streaming import Chunk
 
 _PICTURE_EVERY = 2.0
-_SAMPLES = "most_samples"
 
 SAMPLES_OF_A_MACHINE = 11
 """As in §6.3. Its results are medians of passes that agree, so that more of them would tell little more."""
@@ -84,7 +90,7 @@ class InferJob:
             question = InferenceTask(
                 subject.schemes,
                 _settings(config, subject),
-                config.known,
+                config.known.model_dump(),
                 subject.held_out,
                 config.seed,
                 core_facts(subject.machine, subject.schemes, begun),
@@ -131,15 +137,16 @@ def _undocumented(mapping: Mapping, subject: Subject) -> Iterator[str]:
         )
 
 
-def _settings(config: InferConfig, subject: Subject) -> Json:
+def _settings(config: InferConfig, subject: Subject) -> AlgorithmSettings:
     """The algorithm's settings, with what was measured or is documented of the machine."""
-    settings = {**config.settings, "ports": config.ports}
+    settings = config.settings
     if subject.bottleneck is not None:
-        settings["r_max"] = subject.bottleneck["r_max"]
-    machine = subject.machine
-    if machine is not None and machine.kind == Machine.Kind.AGENT and settings.get(_SAMPLES, 0) is None:
-        settings[_SAMPLES] = max(settings["samples"], SAMPLES_OF_A_MACHINE)
-    return settings
+        settings = replace(settings, r_max=subject.bottleneck["r_max"])
+    if not isinstance(settings, ExplainSettings) or settings.most_samples is not None:
+        return settings
+    if subject.machine is None or subject.machine.kind != Machine.Kind.AGENT:
+        return settings
+    return replace(settings, most_samples=max(settings.samples, SAMPLES_OF_A_MACHINE))
 
 
 def draw_heat_map(event: Snapshot) -> HeatMapDrawn:

@@ -11,7 +11,7 @@ from django.db.models import Q
 from inference.core.core_model.loop_code import LoopCode, measured_loop_code
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.features.learning.inferring.request import InferConfig
+from inference.features.learning.inferring.request import InferConfig, RecordedSource
 from inference.features.learning.inferring.subject import JUDGING
 from inference.isa.body_options import DEFAULTS
 from inference.isa.targets import target_of
@@ -35,7 +35,7 @@ def loop_code_of_run(
     reader = target_of(config.isa).accesses
     if reader is None:
         return {}
-    data = config.source.get("datasets", ())
+    data = config.source.datasets if isinstance(config.source, RecordedSource) else ()
     sets = ExperimentSet.objects.filter(Q(run=run) | Q(pk__in=data)).exclude(source=JUDGING)
     executed = [
         row

@@ -14,15 +14,15 @@ from inference.features.learning.inferring.algorithm_texts import OFFERS, as_tex
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.form import SETTING, InferForm
 from inference.features.learning.inferring.past import Correction, correction
-from inference.features.learning.inferring.request import InferConfig
+from inference.features.learning.inferring.request import InferConfig, SimulatedSource
 from inference.features.machines.measure.form import measurable_schemes
 from inference.formats.known_facts import counts_text, ports_text
 from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
 from inference.models.scheme_search import select_schemes
+from inference.runs.limits import MOST_SCHEMES
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.past import past_pace
-from inference.runs.request import MOST_SCHEMES
 
 EXAMPLES = 3  # schemes that the count shows by name
 
@@ -73,7 +73,7 @@ def plan(form: InferForm, forked: Run | None = None) -> InferencePlan:
     chosen = known if selection == "all" else select_schemes(known, selection)
     schemes = min(chosen.count(), data.get("sample") or MOST_SCHEMES)
     settings = form.settings()
-    config = _config(data, settings, form.known(), isa, chosen)
+    config = _config(form, settings, isa, chosen)
     kept = _kept(forked, config)
     mixes = kept.get("mixes", ALGORITHMS[data["algorithm"]].mixes)
     held_out, recorded = _experiments(data, chosen if selection != "all" else None, mixes)
@@ -155,14 +155,13 @@ def _experiments(
     return held_out, total - held_out
 
 
-def _config(
-    data: Mapping[str, Any], settings: Json, known: Json, isa: ISA, chosen: QuerySet[InstructionScheme]
-) -> Json:
+def _config(form: InferForm, settings: Json, isa: ISA, chosen: QuerySet[InstructionScheme]) -> Json:
+    data, known = form.cleaned_data, form.known()
     sources: dict[str, Callable[[], Json]] = {
         "datasets": lambda: {"datasets": [row.pk for row in data["datasets"]]},
         "simulate": lambda: {
             "simulate": data["mapping"].pk,
-            **{name: data[name] for name in NOISE if data[name] not in (None, "")},
+            **form.stated(SimulatedSource),
         },
         "machine": lambda: {"machine": data["machine"].pk},
     }

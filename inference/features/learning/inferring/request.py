@@ -3,183 +3,194 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import (
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    field_serializer,
+    field_validator,
+    model_serializer,
+)
 
-from inference.core.errors import InvalidInputError, as_written
+from inference.core.pmevo import PMEvoSettings
 from inference.core.protocols import Json
-from inference.features.learning.inferring.algorithms import ALGORITHMS, KNOWN
-from inference.formats.archived_parts import read_strictly
-from inference.measuring.simulated import COUNTERS, NOISE, NOTHING
+from inference.features.learning.inferring.algorithms import ALGORITHMS, AlgorithmSettings
+from inference.measuring.simulated import COUNTERS, NOTHING
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.described_rows import read_row, read_rows
 from inference.runs.errors import ConfigError
+from inference.runs.limits import MOST_MIXES, MOST_SCHEMES
 from inference.runs.machines.described import read_machine
-from inference.runs.request import DEFAULT_SEED, MOST_MIXES, MOST_SCHEMES, SEED_LIMIT, RunRequest, chosen
-from inference.runs.selections import read_schemes
+from inference.runs.request import DEFAULT_SEED, OneOf, RequestPart, RunRequest, Seed, told_as_flaw
+from inference.runs.selections import Schemes
 
-_SOURCES = {"datasets": (), "machine": (), "simulate": NOISE}
+Share = Annotated[float, Field(ge=0, le=0.999)]
+
+
+class RecordedSource(RequestPart):
+    """Experiment sets, of one instruction set."""
+
+    datasets: Annotated[list[int], Field(min_length=1)]
+
+
+class MachineSource(RequestPart):
+    """A machine that measures."""
+
+    machine: int
+
+
+class SimulatedSource(RequestPart):
+    """A port mapping that is simulated, and how its answers err; see `SimulatedProcessor`."""
+
+    simulate: int
+    noise: Share = 0.0
+    noise_cpi: Share = 0.0
+    outlier_share: Share = 0.0
+    odd_share: Share = 0.0
+    outlier_factor: Annotated[float, Field(ge=0.01, le=1000)] = 2.0
+    counters: Annotated[str, OneOf(COUNTERS)] = NOTHING
+
+
+def _source_class(source: object) -> str | None:
+    """Of the sources, the class of the only one whose key there is; none where there are more."""
+    keys = source if isinstance(source, Mapping) else vars(source) if isinstance(source, RequestPart) else ()
+    classes = [cls.__name__ for cls in (RecordedSource, MachineSource, SimulatedSource) if cls.key() in keys]
+    return classes[0] if len(classes) == 1 else None
+
+
+Source = Annotated[
+    Annotated[RecordedSource, Tag("RecordedSource")]
+    | Annotated[MachineSource, Tag("MachineSource")]
+    | Annotated[SimulatedSource, Tag("SimulatedSource")],
+    Discriminator(_source_class),
+]
+
+
+class KnownFacts(RequestPart):
+    """What is known of schemes beforehand, see `CegarProblem` and `ExplainProblem`, by the schemes' texts.
+
+    `uops`: number of µops; `widths`: size of the port set; `improper`: schemes one of whose µops has the
+    ports of another; `documented`: ports by name.
+    """
+
+    uops: dict[str, int] = {}
+    widths: dict[str, int] = {}
+    improper: list[str] = []
+    documented: dict[str, list[str]] = {}
+
+    @model_serializer
+    def stated(self) -> Json:
+        """What is known of a scheme at least."""
+        return {name: facts for name, facts in self if facts}
 
 
 class InferConfig(RunRequest):
     """What is inferred, how, from what, and what it is judged by.
 
-    `source` is {"datasets": [experiment set ids]}, {"machine": id} or {"simulate": mapping id, "noise": …}
-    with whatever else `NOISE` lists. `schemes` is one of `SELECTIONS` or a list of scheme ids;
-    `scheme_filter` is the search text that those ids came from. On a machine or a simulation `sample` limits
-    them to so many that can be measured, spread evenly over the selection. With data sets, the share
-    `held_out` of the experiments is kept from the algorithm unless `evaluate` names a set to judge by; those
-    of up to `never_held_out` different schemes are not, since the algorithm needs them. Otherwise `mixes`
-    fresh experiments of five schemes are measured for that. `bottleneck`: on a machine with an agent, for an
-    exact algorithm on a simulated processor too, R_max is measured where the settings do not give it. `ports`
-    is None where the algorithm shall find the number. `known` is what is known of schemes
-    beforehand: {"uops": {scheme text: number}, "widths": {scheme text: size of its port set}, "improper":
-    [scheme text], "documented": {scheme text: [names of its ports]}}.
+    `settings` are those of the algorithm, as text too; a complete description has the number of ports in
+    `ports` alone, None where the algorithm shall find it. `scheme_filter` is the search text that ids in
+    `schemes` came from. On a machine or a simulation `sample` limits them to so many that can be measured,
+    spread evenly over the selection. With data sets, the share `held_out` of the experiments is kept from the
+    algorithm unless `evaluate` names a set to judge by; those of up to `never_held_out` different schemes are
+    not, since the algorithm needs them. Otherwise `mixes` fresh experiments of five schemes are measured for
+    that. `bottleneck`: on a machine with an agent, for an exact algorithm on a simulated processor too, R_max
+    is measured where the settings do not give it.
     """
 
     noun = "an inference run"
-    algorithm: Annotated[str, AfterValidator(partial(chosen, tuple(ALGORITHMS)))] = "pmevo"
+    algorithm: Annotated[str, OneOf(ALGORITHMS)] = "pmevo"
     isa: str = ""
-    source: Json = {}
+    source: Source
     ports: int | None = None
-    settings: Json = {}
-    schemes: Any = "all"
+    settings: AlgorithmSettings = Field(default_factory=PMEvoSettings, validate_default=True)
+    schemes: Schemes = "all"
     scheme_filter: str = ""
     sample: Annotated[int, Field(ge=1, le=MOST_SCHEMES)] | None = None
-    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    seed: Seed = DEFAULT_SEED
     held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.2
     evaluate: int | None = None
     mixes: Annotated[int, Field(ge=1, le=MOST_MIXES)] = 1000
     bottleneck: bool = True
-    known: Json = {}
+    known: KnownFacts = KnownFacts()
     never_held_out: Annotated[int, Field(ge=0, le=MOST_SCHEMES)] = 0
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _complete_settings(cls, settings: Any, info: ValidationInfo) -> AlgorithmSettings:
+        """With the number of ports that stands beside them: every algorithm has it."""
+        algorithm, ports = info.data.get("algorithm"), info.data.get("ports")
+        if algorithm is None:  # told by itself
+            return PMEvoSettings()
+        if isinstance(settings, PMEvoSettings):  # the default
+            settings = {}
+        if isinstance(settings, Mapping) and ports is not None:
+            settings = {**settings, "ports": ports}
+        with told_as_flaw():
+            return ALGORITHMS[algorithm].settings.parse(settings)
+
+    @field_serializer("settings")
+    def _settings_alone(self, settings: AlgorithmSettings) -> Json:
+        return {name: value for name, value in vars(settings).items() if name != "ports"}
+
+    @field_validator("known")
+    @classmethod
+    def _check_known(cls, known: KnownFacts, info: ValidationInfo) -> KnownFacts:
+        if (algorithm := info.data.get("algorithm")) is not None:
+            with told_as_flaw():
+                ALGORITHMS[algorithm].check_known(known.model_dump())
+        return known
 
 
 def read_config(given: Json) -> InferConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = InferConfig.read(given)
     algorithm = ALGORITHMS[config.algorithm]
-    source, isa = _source(given.get("source"))
+    source, isa, has_agent = _with_rows(config.source)
     if config.isa not in ("", isa.name):
         raise ConfigError(f"isa is {config.isa!r}, but the source is for {isa.name!r}")
     evaluate = config.evaluate
     if evaluate is not None and read_row(ExperimentSet, "evaluate", evaluate).isa_id != isa.pk:
         raise ConfigError(f"evaluate: the experiment set {evaluate} is not for {isa.name}")
-    if evaluate in source.get("datasets", ()):
+    if isinstance(source, RecordedSource) and evaluate in source.datasets:
         raise ConfigError("evaluate: a set that is learnt from cannot judge the result; choose another one")
-    if config.sample is not None and "datasets" in source:
+    if config.sample is not None and isinstance(source, RecordedSource):
         raise ConfigError("sample: of data sets, all chosen schemes are learnt; choose fewer by a filter")
-    machine = Machine.objects.get(pk=source["machine"]) if "machine" in source else None
-    has_agent = machine is not None and machine.kind == Machine.Kind.AGENT
-    ports, settings = _settings(config)
-    found: Json = {
-        "isa": isa.name,
-        "source": source,
-        "ports": ports,
-        "settings": settings,
-        "schemes": read_schemes(given.get("schemes", "starter" if has_agent else "all")),
-        "mixes": given.get("mixes", algorithm.mixes),
-        "known": _known(config.algorithm, isa, config.known),
-        "never_held_out": given.get("never_held_out", algorithm.never_held_out),
+    _check_schemes(isa, config.known)
+    usual: Json = {
+        "schemes": "starter" if has_agent else "all",
+        "mixes": algorithm.mixes,
+        "never_held_out": algorithm.never_held_out,
     }
-    return config.model_copy(update=found)
+    defaults = {name: value for name, value in usual.items() if name not in config.model_fields_set}
+    return config.model_copy(
+        update={**defaults, "isa": isa.name, "source": source, "ports": config.settings.ports}
+    )
 
 
-def _settings(config: InferConfig) -> tuple[int | None, Json]:
-    """The number of ports, and the complete settings without it: every algorithm has it."""
-    algorithm = ALGORITHMS[config.algorithm]
-    ports = config.settings.get("ports") if config.ports is None else config.ports
-    try:
-        complete = algorithm.settings({**config.settings, "ports": ports})
-    except InvalidInputError as error:
-        raise ConfigError(f"settings: {error}") from error
-    return complete.pop("ports"), complete
-
-
-def _known(algorithm: str, isa: ISA, given: object) -> Json:
-    """What is known of schemes that there are. Raises `ConfigError`."""
-    known = read_known(algorithm, given)
-    named = {scheme for facts in known.values() for scheme in facts}
+def _check_schemes(isa: ISA, known: KnownFacts) -> None:
+    named = {scheme for facts in known.model_dump().values() for scheme in facts}
     strangers = sorted(named - set(isa.schemes.filter(text__in=named).values_list("text", flat=True)))
     if strangers:
         raise ConfigError(f"known: {isa.name} has no scheme {strangers[0]!r}")
-    return known
 
 
-def read_known(algorithm: str, given: object) -> Json:
-    """What is known of schemes, whatever these are, without what says nothing. Raises `ConfigError`."""
-    if not isinstance(given, Mapping) or not given.keys() <= set(KNOWN):
-        raise ConfigError(f"known must be an object with {', '.join(KNOWN)}, not {as_written(given)}")
-    shapes: dict[str, Any] = {"uops": Mapping, "widths": Mapping, "improper": list, "documented": Mapping}
-    for name, facts in given.items():
-        if not isinstance(facts, shapes[name]) or not all(isinstance(scheme, str) for scheme in facts):
-            wanted = "a list of schemes" if shapes[name] is list else "an object of schemes and numbers"
-            raise ConfigError(f"known {name} must be {wanted}, not {as_written(facts)}")
-    known: Json = {
-        name: list(facts) if name == "improper" else dict(facts) for name, facts in given.items() if facts
-    }
-    try:
-        ALGORITHMS[algorithm].check_known(known)
-    except InvalidInputError as error:
-        raise ConfigError(f"known: {error}") from error
-    return known
-
-
-def source_kind(given: object) -> str:
-    """Which of the sources it is; `given` has nothing that does not go with it. Raises `ConfigError`."""
-    kinds = ", ".join(_SOURCES)
-    if not isinstance(given, Mapping) or len(given.keys() & _SOURCES.keys()) != 1:
-        raise ConfigError(f"source must say exactly one of {kinds}, not {as_written(given)}")
-    kind: str = next(iter(given.keys() & _SOURCES.keys()))
-    unknown = sorted(given.keys() - {kind} - set(_SOURCES[kind]))
-    if unknown:
-        raise ConfigError(f"source: {unknown[0]!r} does not go with {kind}")
-    return kind
-
-
-def _source(given: Any) -> tuple[Json, ISA]:
-    kind = source_kind(given)
-    if kind == "datasets":
-        return _datasets(given["datasets"])
-    if kind == "machine":
-        machine = read_machine("source", given["machine"])
-        return {"machine": machine.pk}, machine.isa
-    mapping = read_row(PortMapping, "source simulate", given["simulate"])
-    return {"simulate": mapping.pk, **read_noise(given)}, mapping.isa
-
-
-def read_noise(given: Mapping[str, Any]) -> Json:
-    """What a simulation is told beside its mapping, made complete. Raises `ConfigError`."""
-    simulation: Json = {
-        name: _number(f"source {name}", given.get(name, 0.0), 0.0, 0.999)
-        for name in ("noise", "noise_cpi", "outlier_share", "odd_share")
-    }
-    simulation["outlier_factor"] = _number(
-        "source outlier_factor", given.get("outlier_factor", 2.0), 0.01, 1000.0
-    )
-    simulation["counters"] = given.get("counters", NOTHING)
-    if simulation["counters"] not in COUNTERS:
-        shown = as_written(simulation["counters"])
-        raise ConfigError(f"source counters must be one of {', '.join(COUNTERS)}, not {shown}")
-    return simulation
-
-
-def _datasets(ids: object) -> tuple[Json, ISA]:
-    sets = read_rows(ExperimentSet, "source datasets", ids, least=1)
+def _with_rows(source: Source) -> tuple[Source, ISA, bool]:
+    """The source with each set once, its instruction set, and whether an agent measures."""
+    if isinstance(source, MachineSource):
+        machine = read_machine("source", source.machine)
+        return source, machine.isa, machine.kind == Machine.Kind.AGENT
+    if isinstance(source, SimulatedSource):
+        return source, read_row(PortMapping, "source simulate", source.simulate).isa, False
+    sets = read_rows(ExperimentSet, "source datasets", source.datasets)
     isas = {row.isa_id: row.isa for row in sets}
     if len(isas) > 1:
         names = " and ".join(sorted(isa.name for isa in isas.values()))
         raise ConfigError(f"source datasets are for different instruction sets, {names}: choose those of one")
-    return {"datasets": [row.pk for row in sets]}, sets[0].isa
-
-
-def _number(field: str, value: Any, low: float, high: float) -> float:
-    if type(value) not in (int, float) or not low <= value <= high:
-        raise ConfigError(f"{field} must be a number from {low:g} to {high:g}, not {as_written(value)}")
-    return float(value)
+    return RecordedSource(datasets=[row.pk for row in sets]), sets[0].isa, False
 
 
 POPULATION = 1000
@@ -213,34 +224,9 @@ def search_for_ports(machine: Machine) -> Json:
     }
 
 
-_SOURCE_SHAPES: dict[str, Any] = {
-    "datasets": Annotated[list[int], Field(min_length=1)],
-    "machine": int,
-    "simulate": int,
-}
-"""Numbers of rows."""
-
-
 def archived(config: Json) -> Json:
     """The description of an inference from elsewhere, made complete: its rows may be gone, its machine cannot
-    be asked. Raises `ExchangeError` or `ConfigError`.
+    be asked. Raises `ExchangeError`.
     """
     value = InferConfig.archived(config, "algorithm", "isa", "source", "settings")
-    if value.algorithm not in ALGORITHMS:
-        raise ConfigError(f"there is no algorithm {value.algorithm!r}; there are {', '.join(ALGORITHMS)}")
-    algorithm = ALGORITHMS[value.algorithm]
-    settings = algorithm.settings({**value.settings, "ports": value.ports})
-    ports = settings.pop("ports")
-    read_schemes(value.schemes)
-    return value.as_json() | {
-        "source": _archived_source(value.source),
-        "settings": settings,
-        "ports": ports,
-        "known": read_known(value.algorithm, value.known),
-    }
-
-
-def _archived_source(given: Json) -> Json:
-    kind = source_kind(given)
-    read_strictly(_SOURCE_SHAPES[kind], given[kind], f"run.config.source.{kind}")
-    return {**given, **read_noise(given)} if kind == "simulate" else given
+    return value.as_json() | {"ports": value.settings.ports}

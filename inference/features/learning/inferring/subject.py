@@ -12,16 +12,22 @@ from typing import TypeVar
 from django.db.models import Model
 
 from inference.core.bottleneck import measure_bottleneck
+from inference.core.cegar import CegarSettings
 from inference.core.experiment import Measured
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.core.random_mixes import random_mixes
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.processor_facts import bottleneck_facts, single_uops
-from inference.features.learning.inferring.request import InferConfig
+from inference.features.learning.inferring.request import (
+    InferConfig,
+    MachineSource,
+    RecordedSource,
+    SimulatedSource,
+)
 from inference.measuring.cached import CachedMeasurer, RepeatingCache
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.second_opinion import SecondOpinion
-from inference.measuring.simulated import NOISE, SimulatedProcessor
+from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.errors import JobError
@@ -90,7 +96,7 @@ class Subject:
 
 def own_stages(config: InferConfig) -> tuple[str, ...]:
     """The stages of such a run before those of its algorithm."""
-    if "datasets" in config.source:
+    if isinstance(config.source, RecordedSource):
         return ()
     stages = []
     if _is_explored(config):
@@ -104,7 +110,7 @@ def own_stages(config: InferConfig) -> tuple[str, ...]:
 
 def last_stages(config: InferConfig) -> tuple[str, ...]:
     """Those after the stages of its algorithm."""
-    fresh = "datasets" not in config.source and config.evaluate is None
+    fresh = not isinstance(config.source, RecordedSource) and config.evaluate is None
     return (MIXES,) if fresh and ALGORITHMS[config.algorithm].explores else ()
 
 
@@ -118,10 +124,10 @@ def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Su
     judged_on = None
     if config.evaluate is not None:
         judged_on = _existing(ExperimentSet.objects.filter(pk=config.evaluate).first(), "evaluation set")
-    if "datasets" in config.source:
-        yield _recorded(config, isa, judged_on, stages)
-    elif _has_agent(config):
-        machine = _existing(Machine.objects.filter(pk=config.source["machine"]).first(), "machine")
+    if isinstance(config.source, RecordedSource):
+        yield _recorded(config, isa, config.source.datasets, judged_on, stages)
+    elif isinstance(config.source, MachineSource) and _has_agent(config):
+        machine = _existing(Machine.objects.filter(pk=config.source.machine).first(), "machine")
         chosen = chosen_schemes(isa, config.schemes)
         with agent_measurer(task, machine, chosen) as measurer:
             lab = _Laboratory(task, config, isa, machine, measurer, stages)
@@ -143,9 +149,11 @@ def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Su
             yield lab.subject(spread(schemes, config.sample), judged_on)
 
 
-def _recorded(config: InferConfig, isa: ISA, judged_on: ExperimentSet | None, stages: Stages) -> Subject:
-    sets = list(ExperimentSet.objects.filter(pk__in=config.source["datasets"]))
-    if len(sets) < len(config.source["datasets"]):
+def _recorded(
+    config: InferConfig, isa: ISA, datasets: list[int], judged_on: ExperimentSet | None, stages: Stages
+) -> Subject:
+    sets = list(ExperimentSet.objects.filter(pk__in=datasets))
+    if len(sets) < len(datasets):
         raise JobError("an experiment set that this run was to learn from has been deleted")
     share = config.held_out if judged_on is None else 0.0
     shares = recorded_shares(sets, config.schemes, share, config.seed, judged_on, config.never_held_out)
@@ -252,7 +260,14 @@ class _Laboratory:
         """Exact searches ask few experiments, one by one, and a computer may be disturbed at any of them."""
         if not (_is_exact(self._config) and _has_agent(self._config)):
             return self._cached
-        return SecondOpinion(self._cached, self._config.settings["epsilon"] / 2)
+        return SecondOpinion(self._cached, self._epsilon / 2)
+
+    @property
+    def _epsilon(self) -> float:
+        """Of an exact search."""
+        settings = self._config.settings
+        assert isinstance(settings, CegarSettings)
+        return settings.epsilon
 
     def _alone(self, schemes: Sequence[str]) -> list[str]:
         self._stages.enter(SINGLETONS)
@@ -260,7 +275,7 @@ class _Laboratory:
         alone = measured_alone(told, schemes, self._stages.log)
         if self._config.schemes != PROBE_SELECTION or not _is_exact(self._config):
             return list(alone)
-        single = single_uops(alone, self._config.settings["epsilon"], self._stages.log)
+        single = single_uops(alone, self._epsilon, self._stages.log)
         if not single:
             raise JobError("none of the probes takes as long as a single µop does: choose other schemes")
         return single
@@ -293,8 +308,8 @@ class _Laboratory:
 
 def _has_agent(config: InferConfig) -> bool:
     return (
-        "machine" in config.source
-        and Machine.objects.filter(pk=config.source["machine"], kind=Machine.Kind.AGENT).exists()
+        isinstance(config.source, MachineSource)
+        and Machine.objects.filter(pk=config.source.machine, kind=Machine.Kind.AGENT).exists()
     )
 
 
@@ -305,21 +320,23 @@ def _is_exact(config: InferConfig) -> bool:
 def _is_explored(config: InferConfig) -> bool:
     """Whether schemes are measured alone, and the bottleneck is looked for, before the search begins."""
     wanted = (_has_agent(config) or _is_exact(config)) and not ALGORITHMS[config.algorithm].explores
-    return "datasets" not in config.source and wanted
+    return not isinstance(config.source, RecordedSource) and wanted
 
 
 def _wants_bottleneck(config: InferConfig) -> bool:
-    return config.bottleneck and "r_max" in config.settings and config.settings["r_max"] is None
+    return config.bottleneck and getattr(config.settings, "r_max", 0) is None
 
 
 def _processor(config: InferConfig) -> tuple[SimulatedProcessor, set[str], Machine | None]:
     """Who simulates, the schemes it knows, and the machine it stands for."""
-    if "machine" in config.source:
-        machine = _existing(Machine.objects.filter(pk=config.source["machine"]).first(), "machine")
+    source = config.source
+    if isinstance(source, MachineSource):
+        machine = _existing(Machine.objects.filter(pk=source.machine).first(), "machine")
         return *simulated_machine(machine), machine
-    noise = {name: config.source[name] for name in NOISE if name in config.source}
-    row = PortMapping.objects.filter(pk=config.source["simulate"]).first()
+    assert isinstance(source, SimulatedSource)
+    row = PortMapping.objects.filter(pk=source.simulate).first()
     mapping = load_mapping(_existing(row, "port mapping"))
+    noise = source.model_dump(exclude={"simulate"})
     return SimulatedProcessor(mapping, seed=config.seed, **noise), known_schemes(mapping), None
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from inference.core.protocols import Json
 from inference.features.learning.know.query import part_outcomes
-from inference.features.learning.know.request import HOUR, LEAST_MINUTES, MOST_INFERRED, MOST_MINUTES
+from inference.features.learning.know.request import MOST_INFERRED, KnowConfig
 from inference.features.learning.latencies.query import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
 from inference.features.machines.measure.form import (
-    SELECTIONS,
+    SELECTION_WORDS,
     MeasuringForm,
     MeasuringPlan,
     chosen_schemes,
     measuring_page,
     schemes_config,
+    selection_field,
 )
 from inference.features.machines.measure.request import Effort, effort
 from inference.features.running.runs.record import RunRecord
@@ -27,6 +27,7 @@ from inference.isa.exclusions import NOT_IN_A_BODY
 from inference.models import Machine, Run, StoredCoreModel
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.past import past_share
+from inference.web.request_fields import RequestField
 
 EXPLAINED_PER_SCHEME = 12
 """Experiments that explain a scheme, about."""
@@ -34,29 +35,25 @@ _EVOLUTION_SECONDS = 60.0
 _LEARNT = "As these parts went on this computer before."
 
 
-_DEFAULT_FIRST = (
-    ("default", "the default set"),
-    ("starter", "the starter set: quick"),
-    *(choice for choice in SELECTIONS if choice[0] not in ("default", "starter")),
-)
+_DEFAULT_FIRST = {
+    "default": "the default set",
+    **SELECTION_WORDS,
+    "starter": "the starter set: quick",
+}
 
 
 class KnowForm(MeasuringForm):
     """Schemes, a name, and how long it may take."""
 
-    selection = forms.ChoiceField(
-        label="Schemes",
-        choices=_DEFAULT_FIRST,
-        initial="default",
-        help_text="The starter set has what compilers emit most, and something of each kind of unit.",
+    request = KnowConfig
+    selection = selection_field(
+        "default",
+        _DEFAULT_FIRST,
+        "The starter set has what compilers emit most, and something of each kind of unit.",
     )
     not_in_a_body = NOT_IN_A_BODY
-    minutes = forms.IntegerField(
-        min_value=LEAST_MINUTES,
-        max_value=MOST_MINUTES,
-        initial=HOUR,
-        required=False,
-        help_text="At most, about: explaining µops ends with what it has, in time for the other parts.",
+    minutes = RequestField(
+        help_text="At most, about: explaining µops ends with what it has, in time for the other parts."
     )
 
 
@@ -84,7 +81,7 @@ def _plan(machine: Machine, form: KnowForm) -> MeasuringPlan | None:
     texts = chosen_schemes(form, machine)
     if not texts:
         return None
-    minutes = form.cleaned_data["minutes"] or HOUR
+    minutes = form.cleaned_data["minutes"] or KnowConfig.usual("minutes")
     config: Json = {"machine": machine.pk, "minutes": minutes, **schemes_config(form, texts)}
     inferred = min(len(texts), MOST_INFERRED)
     pairs = effort(machine, inferred, "pairs").experiments

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.features.learning.inferring.request import starter_inference
-from inference.isa.bodies import obstacle_to_blocks
 from inference.models import Machine, Run
 from inference.models.scheme_search import NAMED_SELECTIONS, latency_schemes
-from inference.runs.errors import ConfigError
-from inference.runs.machines.described import read_machine
+from inference.runs.machines.described import read_block_machine
 from inference.runs.request import RunRequest
-from inference.runs.selections import read_schemes
+from inference.runs.selections import Schemes
 
 HOUR, LEAST_MINUTES, MOST_MINUTES = 60, 10, 10_000
 
@@ -33,7 +30,7 @@ class KnowConfig(RunRequest):
     noun = "a run over a whole core"
     machine: int
     isa: str = ""
-    schemes: Any = "starter"
+    schemes: Schemes = "starter"
     scheme_filter: str = ""
     minutes: int = Field(HOUR, ge=LEAST_MINUTES, le=MOST_MINUTES)
 
@@ -41,10 +38,8 @@ class KnowConfig(RunRequest):
 def read_config(given: Json) -> KnowConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = KnowConfig.read(given)
-    machine = read_machine("", config.machine)
-    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
-        raise ConfigError(hindered)
-    return config.model_copy(update={"isa": machine.isa.name, "schemes": read_schemes(config.schemes)})
+    machine = read_block_machine(config.machine)
+    return config.model_copy(update={"isa": machine.isa.name})
 
 
 @dataclass(frozen=True)

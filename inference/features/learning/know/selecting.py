@@ -11,7 +11,7 @@ import numpy as np
 from inference.core.arrays import Floats
 from inference.core.core_model.loop_code import LoopCode
 from inference.core.experiment import Measured
-from inference.core.judging.held_out import held_out_checks
+from inference.core.judging.held_out_checks import held_out_checks
 from inference.core.judging.selection import Selection, joined, selected
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.metrics import Unit

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from inference.agent.protocol import Settings
 from inference.core.event import Event
@@ -38,7 +37,7 @@ from inference.runs.machines.blocks import MeasureBlocks, measuring_blocks
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import agent_board, chosen_schemes
 from inference.runs.request import RunRequest
-from inference.runs.selections import read_schemes
+from inference.runs.selections import Schemes
 from inference.storage.latencies import recorded_readings, store_latencies
 from inference.storage.names import free_name
 
@@ -57,7 +56,7 @@ class LatenciesConfig(RunRequest):
     machine: int | None = None
     recorded: int | None = None
     isa: str = ""
-    schemes: Any = "starter"
+    schemes: Schemes = "starter"
     scheme_filter: str = ""
 
 
@@ -75,7 +74,7 @@ def read_config(given: Json) -> LatenciesConfig:
             raise ConfigError(f"recorded: the set {row.name!r} is from before readings were kept")
     if hindered := obstacle_to_chains(machine.name, machine.isa.name):
         raise ConfigError(hindered)
-    return config.model_copy(update={"isa": machine.isa.name, "schemes": read_schemes(config.schemes)})
+    return config.model_copy(update={"isa": machine.isa.name})
 
 
 class LatenciesJob:

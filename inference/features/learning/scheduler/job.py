@@ -48,7 +48,7 @@ from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import opened, suited_options, within_reach
 from inference.runs.measurements import RunMeasurements
-from inference.runs.request import DEFAULT_SEED, SEED_LIMIT, RunRequest
+from inference.runs.request import DEFAULT_SEED, RunRequest, Seed
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.rows import ids_of_schemes, load_measurements
 
@@ -72,7 +72,7 @@ class SchedulerConfig(RunRequest):
     experiment_set: int | None = None
     isa: str = ""
     seconds: Annotated[int, Field(ge=LEAST_SECONDS, le=MOST_SECONDS)] = SECONDS
-    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    seed: Seed = DEFAULT_SEED
 
 
 def read_config(given: Json) -> SchedulerConfig:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from inference.core.explain import SchemeFate
 from inference.core.judging.contradictions import NOT_SETTLED
-from inference.core.judging.held_out import NEAR, SHARE
+from inference.core.judging.held_out_checks import NEAR, SHARE
 from inference.core.judging.words import NO_GROUNDS, AllowedWord, Grounds, StrongWord, strongest_word
 from inference.core.mapping import Uops
 from inference.core.protocols import Json

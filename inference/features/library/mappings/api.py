@@ -20,6 +20,7 @@ from inference.features.library.experiments.shapes import PortPrediction, predic
 from inference.features.library.mappings.query import MAPPING_COLUMNS, hidden_kinds_of, port_mappings
 from inference.formats.exporting import MAPPING_EXPORTS
 from inference.models import InstructionScheme, PortMapping
+from inference.runs.request import OneOf
 from inference.storage.judging import allowed_report, grounds_of
 from inference.storage.rows import load_mapping, load_part
 from inference.web.api.access import READS, reading
@@ -46,7 +47,7 @@ from inference.web.api.shapes import (
     parameter,
     uops_json,
 )
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router = Router()
 MOST_EXPERIMENTS = 1000

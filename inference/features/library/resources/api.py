@@ -18,6 +18,7 @@ from inference.features.library.resources.query import (
 )
 from inference.formats.exporting import RESOURCE_EXPORTS
 from inference.models import ResourceMapping
+from inference.runs.request import OneOf
 from inference.storage.resource_mappings import load_resource_mapping
 from inference.web.api.document import FILE
 from inference.web.api.mapping_shapes import AnyMappingOut, any_mapping_json, described_schemes
@@ -31,7 +32,7 @@ from inference.web.api.named_rows import (
 )
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts
 from inference.web.api.shapes import Cycles, Name, Text
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router = Router()
 ResourceSort = Annotated[str, sorts(RESOURCE_MAPPING_COLUMNS)]

@@ -21,6 +21,7 @@ from inference.features.library.sets.query import (
 from inference.features.library.sets.shapes import MeasurementOut, measurements_json
 from inference.formats.exporting import SET_EXPORTS
 from inference.models import ExperimentSet
+from inference.runs.request import OneOf
 from inference.web.api.document import FILE
 from inference.web.api.named_rows import (
     DependentOut,
@@ -32,7 +33,7 @@ from inference.web.api.named_rows import (
 )
 from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import Name, Note, Ref, Text, Time, parameter, ref
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router = Router()
 router.add_router("", comparison_router)

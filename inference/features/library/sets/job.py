@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import Field
 
 from inference.core.event import Event
 from inference.core.events import Log, PhaseStarted, ResultStored
@@ -30,7 +30,7 @@ from inference.models import ExperimentSet, Run
 from inference.runs.described_rows import is_id
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest, chosen
+from inference.runs.request import OneOf, RunRequest
 from inference.storage.errors import ExchangeError
 from inference.storage.names import free_name, free_or_refuse
 from inference.storage.set_summary import rows_of
@@ -57,8 +57,8 @@ class MergedSets(RunRequest):
     sets: list[int] = []
     name: str = ""
     note: str = ""
-    conflicts: Annotated[str, AfterValidator(partial(chosen, tuple(Conflicts)))] = Conflicts.FIRST.value
-    tolerance: float = TOLERANCE
+    conflicts: Annotated[str, OneOf(Conflicts)] = Conflicts.FIRST.value
+    tolerance: Annotated[float, Field(ge=0, le=1000)] = TOLERANCE
 
 
 class CompareSetsJob:

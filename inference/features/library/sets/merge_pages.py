@@ -7,19 +7,22 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
 
-from inference.features.library.sets.merging import SETS, TOLERANCE, Conflicts
+from inference.features.library.sets.job import MergedSets
+from inference.features.library.sets.merging import SETS, Conflicts
 from inference.models import ExperimentSet
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.errors import ExchangeError
-from inference.storage.names import NOTE_LIMIT, free_or_refuse
+from inference.storage.names import free_or_refuse
+from inference.web.request_fields import RequestField, RequestForm, note_field
 
 _OFFERED = 200  # the newest ones; others are merged by shell and API
 
 
-class MergeForm(forms.Form):
+class MergeForm(RequestForm):
     """Sets, the name of the new one, and how conflicts are resolved."""
 
+    request = MergedSets
     sets = forms.MultipleChoiceField(
         label="Sets",
         help_text=f"{SETS[0]} to {SETS[1]} of one instruction set.",
@@ -35,26 +38,25 @@ class MergeForm(forms.Form):
         max_length=180,
         help_text="Commands and other pages find it by this name.",
     )
-    conflicts = forms.ChoiceField(
+    conflicts = RequestField(
+        {each.value: each.label for each in Conflicts},
         label="Where they contradict each other",
-        choices=[(each.value, each.label) for each in Conflicts],
         widget=forms.RadioSelect,
         help_text="The new set keeps this choice, and how often it was needed.",
+        required=True,
     )
-    tolerance = forms.FloatField(
+    tolerance = RequestField(
         label="A contradiction is a difference of more than, per cent",
-        min_value=0,
-        max_value=1000,
         help_text="Of the smaller number. Where numbers are closer, the first set counts.",
+        required=True,
     )
-    note = forms.CharField(required=False, max_length=NOTE_LIMIT, widget=forms.Textarea(attrs={"rows": 3}))
+    note = note_field()
 
     def __init__(self, sets: list[ExperimentSet], data: object = None, initial: object = None) -> None:
         super().__init__(data, initial=initial)  # type: ignore[arg-type]
         self.rows = {str(each.pk): each for each in sets}
         choices = [(pk, f"{each.name} ({each.isa.name})") for pk, each in self.rows.items()]
-        self.fields["sets"].choices = choices  # type: ignore[attr-defined]
-        self.fields["leading"].choices = [("", "the newest of those chosen"), *choices]  # type: ignore[attr-defined]
+        self.set_choices(sets=choices, leading=[("", "the newest of those chosen"), *choices])
 
     def clean_name(self) -> str:
         """Refuse a name in use."""
@@ -84,8 +86,6 @@ def sets_merge(request: HttpRequest) -> HttpResponse:
     initial = {
         "sets": wanted,
         "leading": wanted[0] if wanted else "",
-        "conflicts": Conflicts.FIRST.value,
-        "tolerance": TOLERANCE,
         "name": " and ".join(names[each] for each in wanted if each in names)[:180],
     }
     form = MergeForm(sets, request.POST if request.method == "POST" else None, initial)

@@ -13,7 +13,7 @@ from pydantic import Field
 from inference.features.library.uploads.choices import LEAVE_OUT, preview_as, read_upload
 from inference.features.library.uploads.preview import MODELS, as_json
 from inference.features.library.uploads.query import keep_all, waiting_uploads
-from inference.features.library.uploads.reading import ReadConfig
+from inference.features.library.uploads.read_job import ReadConfig
 from inference.features.library.uploads.recognition import Recognition, parsed_apart, recognised
 from inference.features.library.uploads.shapes import FileProblemOut
 from inference.models import ISA

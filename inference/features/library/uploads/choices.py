@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from inference.formats.file_units import FileUnit
 from inference.formats.importing import Preview, name_list_of, preview_of, rejects_of
@@ -14,8 +13,8 @@ from inference.formats.packing import unpack
 from inference.formats.parsing import ParsedFile, read
 from inference.models import ISA, ExperimentSet, Upload
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.request import RunRequest, chosen
-from inference.storage.names import by_name
+from inference.runs.request import OneOf, RunRequest
+from inference.storage.names import NAME_LIMIT, by_name
 
 STOP, LEAVE_OUT = "stop", "leave out"
 """What becomes of a file with rows that have problems."""
@@ -37,13 +36,13 @@ class FileChoices(RunRequest):
 
     upload: int
     isa: str = ""
-    new_isa: str = ""
-    unit: Annotated[str, AfterValidator(partial(chosen, tuple(FileUnit)))] = FileUnit.CYCLES.value
+    new_isa: Annotated[str, Field(max_length=NAME_LIMIT)] = ""
+    unit: Annotated[str, OneOf(FileUnit)] = FileUnit.CYCLES.value
     names: int | None = None
     rejects: list[int] | None = None
     microarchitecture: Annotated[str, Field(max_length=40)] | None = None
     taken: dict[SchemeName, SchemeName] | None = None
-    broken: Annotated[str, AfterValidator(partial(chosen, (STOP, LEAVE_OUT)))] | None = None
+    broken: Annotated[str, OneOf((STOP, LEAVE_OUT))] | None = None
 
     def check(self) -> None:
         """What only rows of the database tell. Raises `ConfigError` or `UnknownNameError`."""

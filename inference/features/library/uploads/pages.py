@@ -19,9 +19,10 @@ from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
 from inference.features.library.uploads.choices import LEAVE_OUT, STOP
+from inference.features.library.uploads.job import ImportConfig
 from inference.features.library.uploads.preview import MODELS
 from inference.features.library.uploads.query import waiting_uploads
-from inference.features.library.uploads.reading import receive, start_reading
+from inference.features.library.uploads.read_job import receive, start_reading
 from inference.formats.file_units import FileUnit
 from inference.formats.importing import XML_PEEK
 from inference.formats.uops_info_xml import is_xml
@@ -29,8 +30,8 @@ from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import LimitError, RunsError
 from inference.storage.errors import ExchangeError
-from inference.storage.names import free_name, free_or_refuse
-from inference.web.request_fields import SetsField
+from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
+from inference.web.request_fields import RequestField, RequestForm, SetsField, note_field
 from inference.web.requests import as_whole_number
 
 NEW = "new"
@@ -44,16 +45,17 @@ _BOUNDS = 50  # port mappings to hold numbers against that the preview offers
 EVIDENCE_SIZE = 2000  # measurements; a search for the ports of blocking instructions takes some dozens
 
 
-class ImportForm(forms.Form):
+class ImportForm(RequestForm):
     """What an import is told: the name, and for a new instruction set that one's name too."""
 
-    new_isa = forms.CharField(
+    request = ImportConfig
+    new_isa = RequestField(
         label="Name of the new instruction set",
-        max_length=200,
         help_text="Made from the scheme names in this file.",
+        required=True,
     )
-    name = forms.CharField(max_length=200, help_text="Commands and other pages find it by this name.")
-    note = forms.CharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}))
+    name = forms.CharField(max_length=NAME_LIMIT, help_text="Commands and other pages find it by this name.")
+    note = note_field()
     others = forms.MultipleChoiceField(
         required=False,
         label="Of the same file, import also",
@@ -76,12 +78,12 @@ class ImportForm(forms.Form):
             del self.fields["new_isa"]
         others = [each for each in seen["microarchitectures"] if each != seen["microarchitecture"]]
         if others and seen["isa"] is not None:
-            self.fields["others"].choices = [(each, each) for each in others]  # type: ignore[attr-defined]
+            self.set_choices(others=[(each, each) for each in others])
         else:
             del self.fields["others"]
         sets = _possible_evidence(seen["isa"]) if seen["explained"] else ExperimentSet.objects.none()
         if sets.exists():
-            self.fields["evidence"].queryset = sets  # type: ignore[attr-defined]
+            self.set_choices(evidence=sets)
         else:
             del self.fields["evidence"]
 

@@ -21,7 +21,7 @@ from inference.models import Run, Upload
 from inference.models.upload import UNDECIDED
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.limits import room_for_upload
+from inference.runs.user_limits import room_for_upload
 
 
 def free_upload(pk: object) -> Upload:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -27,8 +27,7 @@ from inference.models.scheme_search import (
 )
 from inference.runs.machines.facts import executable_schemes, obstacle_to_measuring, unsupported_runs
 from inference.runs.machines.past import past_pace
-from inference.storage.names import NOTE_LIMIT
-from inference.web.request_fields import describe_fields
+from inference.web.request_fields import RunForm, describe_fields, name_field
 from inference.web.run_forms import start_run
 
 FormT = TypeVar("FormT", bound="MeasuringForm")
@@ -81,13 +80,21 @@ def schemes_config(form: forms.Form, chosen: list[tuple[int, str]]) -> Json:
     return {"schemes": data["selection"]}
 
 
-SELECTIONS = (
-    ("starter", "the starter set of the ISA"),
-    ("default", "the default set of the ISA"),
-    ("probes", "probes: one or two per kind of execution unit"),
-    *GROUP_SELECTIONS.items(),
-    ("filter", "those matching a search"),
-)
+SELECTION_WORDS = {
+    "starter": "the starter set of the ISA",
+    "default": "the default set of the ISA",
+    "probes": "probes: one or two per kind of execution unit",
+    **GROUP_SELECTIONS,
+    "filter": "those matching a search",
+}
+"""Selections of schemes, but for `all`: what a machine can execute is never all of them."""
+
+
+def selection_field(
+    usual: str = "starter", words: Mapping[str, str] = SELECTION_WORDS, help_text: str = ""
+) -> forms.ChoiceField:
+    """The choice of schemes by a word, or by a search; `usual` stands first."""
+    return forms.ChoiceField(label="Schemes", choices=[*words.items()], initial=usual, help_text=help_text)
 
 
 EXAMPLES = 3  # schemes that the count shows by name
@@ -104,17 +111,12 @@ def search_field() -> forms.CharField:
     )
 
 
-class MeasuringForm(forms.Form):
+class MeasuringForm(RunForm):
     """Schemes, and a name for what comes of it."""
 
-    selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="starter")
+    selection = selection_field()
     filter = search_field()
-    name = forms.CharField(
-        max_length=200,
-        required=False,
-        help_text="Of the run and what it measures; if empty, one is generated.",
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    name = name_field("the run and what it measures")
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:
         super().__init__(data, initial=initial)

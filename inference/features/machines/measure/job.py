@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from inference.core.errors import KEEP, InterruptedRunError, UnknownSchemeError
 from inference.core.event import Event
@@ -32,11 +32,12 @@ from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
+from inference.runs.limits import MOST_MIXES
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
 from inference.runs.measurements import RunMeasurements
-from inference.runs.request import DEFAULT_SEED, MOST_MIXES, SEED_LIMIT, RunRequest, chosen
-from inference.runs.selections import read_schemes
+from inference.runs.request import DEFAULT_SEED, OneOf, RunRequest, Seed
+from inference.runs.selections import Schemes
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.rows import load_measurements
 
@@ -53,7 +54,7 @@ _PURPOSE = "measurements"
 class MeasureConfig(RunRequest):
     """What is measured where.
 
-    `machine`: id. `schemes` is one of `selections.SELECTIONS` or a list of scheme ids, `scheme_filter` the
+    `machine`: id. `schemes` is a selection by word or a list of scheme ids, `scheme_filter` the
     search text that those ids came from. `plan` is one of `PLANS`; with "mixes", `mixes` of them with
     `length` instructions each, chosen by `seed`; with "listed", `experiments` as texts, each measured
     `repeats` times, and `schemes` are those that occur in them. `unroll`, `breaking` and `values` say how
@@ -63,17 +64,17 @@ class MeasureConfig(RunRequest):
     noun = "a measuring run"
     machine: int
     isa: str = ""
-    schemes: Any = "starter"
+    schemes: Schemes = "starter"
     scheme_filter: str = ""
-    plan: Annotated[str, AfterValidator(partial(chosen, PLANS))] = "pairs"
+    plan: Annotated[str, OneOf(PLANS)] = "pairs"
     mixes: Annotated[int, Field(ge=1, le=MOST_MIXES)] = DEFAULT_MIXES
     length: Annotated[int, Field(ge=1, le=MOST_INSTRUCTIONS)] = MIX_LENGTH
-    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    seed: Seed = DEFAULT_SEED
     experiments: list[str] = []
     repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
     unroll: Annotated[int, Field(ge=FEWEST, le=MOST)] = DEFAULTS.instructions
     breaking: bool = DEFAULTS.breaking
-    values: Annotated[str, AfterValidator(partial(chosen, tuple(VALUES)))] = DEFAULTS.values
+    values: Annotated[str, OneOf(VALUES)] = DEFAULTS.values
 
     @property
     def options(self) -> Options:
@@ -89,15 +90,13 @@ class MeasureConfig(RunRequest):
 def read_config(given: Json) -> MeasureConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = MeasureConfig.read(given)
-    machine = read_machine("", config.machine)
-    if config.isa not in ("", machine.isa.name):
-        raise ConfigError(f"isa is {config.isa!r}, but the machine is for {machine.isa.name!r}")
+    machine = read_machine("", config.machine, config.isa)
     if config.plan != LISTED:
         if config.experiments:
             raise ConfigError(f"experiments go with the plan {LISTED!r}, not with {config.plan!r}")
         if config.repeats > 1:
             raise ConfigError(f"repeats go with the plan {LISTED!r}, not with {config.plan!r}")
-        found: Json = {"schemes": read_schemes(config.schemes)}
+        found: Json = {}
     else:
         experiments = read_listed(machine.isa, config.experiments)
         schemes = ids_of_schemes(machine.isa, experiments)

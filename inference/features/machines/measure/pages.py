@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
@@ -18,63 +17,45 @@ from inference.features.machines.measure.form import (
 )
 from inference.features.machines.measure.job import MeasureConfig
 from inference.features.machines.measure.request import effort
-from inference.isa.body_options import DEFAULTS, VALUES
+from inference.isa.body_options import VALUES
 from inference.models import Machine
-from inference.web.request_fields import number_field
+from inference.web.request_fields import RequestField
 
-PLANS = (
-    ("singletons", "every scheme alone"),
-    ("pairs", "alone, and every two together"),
-    ("mixes", "random mixes"),
-    ("slots", "issue slots: alone, and among moves"),
-)
+PLANS = {
+    "singletons": "every scheme alone",
+    "pairs": "alone, and every two together",
+    "mixes": "random mixes",
+    "slots": "issue slots: alone, and among moves",
+}
 
 
 class MeasureForm(MeasuringForm):
     """What to measure; the machine is that of the page."""
 
-    plan = forms.ChoiceField(
+    request = MeasureConfig
+
+    plan = RequestField(
+        PLANS,
         label="Experiments",
-        choices=PLANS,
-        initial="pairs",
         help_text="PMEvo learns from pairs; mixes test mappings. Slots are compared with those of mappings.",
+        required=True,
     )
-    mixes = number_field(
-        MeasureConfig,
-        "mixes",
-        label="Mixes",
-        required=False,
-        help_text="As many as there are at most.",
+    mixes = RequestField(help_text="As many as there are at most.")
+    length = RequestField(label="Instructions per mix", help_text="The papers use mixes of five.")
+    seed = RequestField(
+        help_text="Seed of the random choice: the same seed gives the same experiments.", required=True
     )
-    length = number_field(
-        MeasureConfig,
-        "length",
-        label="Instructions per mix",
-        required=False,
-        help_text="The papers use mixes of five.",
-    )
-    seed = number_field(
-        MeasureConfig,
-        "seed",
-        help_text="Seed of the random choice: the same seed gives the same experiments.",
-    )
-    unroll = number_field(
-        MeasureConfig,
-        "unroll",
+    unroll = RequestField(
         label="Instructions per loop body",
-        required=False,
         help_text="About; 40, 100 or 200: results that depend on it are limited by the front end.",
     )
-    values = forms.ChoiceField(
+    values = RequestField(
+        {name: f"{name}: {label}" for name, label in VALUES.items()},
         label="Operand values",
-        choices=[(name, f"{name}: {label}") for name, label in VALUES.items()],
-        initial=DEFAULTS.values,
-        required=False,
         help_text="What registers and memory hold at first. It matters to divisions, and to some others.",
     )
-    breaking = forms.BooleanField(
+    breaking = RequestField(
         label="Break dependencies",
-        required=False,
         help_text="Measures schemes with hard-wired operands (mul, adc, cmpxchg, gathers) as well, each "
         "together with the instruction that breaks its dependency. The run's log names these.",
     )
@@ -97,7 +78,7 @@ def machine_measure(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _usual_name(machine: Machine, form: MeasureForm) -> str:
-    return f"{machine.name}: {dict(PLANS)[form.cleaned_data['plan']]}"
+    return f"{machine.name}: {PLANS[form.cleaned_data['plan']]}"
 
 
 def _plan(machine: Machine, form: MeasureForm) -> MeasuringPlan | None:
@@ -109,17 +90,7 @@ def _plan(machine: Machine, form: MeasureForm) -> MeasuringPlan | None:
     if not texts:
         return None
     mixes = data["mixes"] or MeasureConfig.usual("mixes")
-    config: Json = {
-        "machine": machine.pk,
-        **schemes_config(form, texts),
-        "plan": data["plan"],
-        "mixes": mixes,
-        "length": data["length"] or MeasureConfig.usual("length"),
-        "seed": data["seed"],
-        "unroll": data["unroll"] or DEFAULTS.instructions,
-        "breaking": data["breaking"],
-        "values": data["values"] or DEFAULTS.values,
-    }
+    config: Json = {"machine": machine.pk, **schemes_config(form, texts), **form.stated()}
     return MeasuringPlan.of(machine, config, texts, effort(machine, len(texts), data["plan"], mixes))
 
 

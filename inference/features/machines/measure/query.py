@@ -9,7 +9,6 @@ from inference.features.machines.measure.job import MeasureConfig
 from inference.features.running.runs.asked import links, schemes_in_words
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.models import Machine, Run
-from inference.runs.selections import read_schemes
 
 _PLANS_IN_WORDS = {
     "singletons": "every scheme alone",
@@ -36,6 +35,4 @@ def measure_words(run: Run) -> Iterator[DescriptionItem]:
 
 def archived(config: Json) -> Json:
     """The description of a run from elsewhere. Raises `ExchangeError` or `ConfigError`."""
-    value = MeasureConfig.archived(config, "isa")
-    read_schemes(value.schemes)
-    return dict(value.as_json())
+    return MeasureConfig.archived(config, "isa").as_json()

@@ -30,7 +30,7 @@ def test_every_preset_is_a_complete_description_and_reads_as_itself(two, preset)
     complete = read_config({"predictors": two, "preset": preset})
     for name, value in PRESETS[preset].settings.items():
         groups = (complete.interest, complete.search, complete.domain, complete.space)
-        assert value in [group[name] for group in groups if name in group]
+        assert value in [getattr(group, name) for group in groups if hasattr(group, name)]
     assert complete.scheme_filter == PRESETS[preset].filter
     assert read_config(complete.as_json()) == complete
 
@@ -39,15 +39,15 @@ def test_what_a_user_says_goes_before_the_preset(two):
     complete = read_config(
         {"predictors": two, "preset": "hardware", "settings": {"threshold": "3", "orders": "2"}}
     )
-    assert complete.interest["threshold"] == 3.0
-    assert complete.interest["metric"] == "absolute"
-    assert complete.search["orders"] == 2
+    assert complete.interest.threshold == 3.0
+    assert complete.interest.metric == "absolute"
+    assert complete.search.orders == 2
 
 
 def test_mappings_alone_are_asked_for_blocks_without_dependencies(two, other):
-    assert not read_config({"predictors": two}).domain["aliasing"]
-    assert read_config({"predictors": [two[0], other]}).domain["aliasing"]
-    assert read_config({"predictors": two, "settings": {"aliasing": "true"}}).domain["aliasing"]
+    assert not read_config({"predictors": two}).domain.aliasing
+    assert read_config({"predictors": [two[0], other]}).domain.aliasing
+    assert read_config({"predictors": two, "settings": {"aliasing": "true"}}).domain.aliasing
 
 
 def test_a_description_from_before_a_setting_goes_on_without_it():
@@ -59,9 +59,9 @@ def test_a_description_from_before_a_setting_goes_on_without_it():
 
 
 def test_a_campaign_without_an_end_takes_ten_minutes(two):
-    assert read_config({"predictors": two}).end["minutes"] == 10
+    assert read_config({"predictors": two}).end.minutes == 10
     ends = read_config({"predictors": two, "end": {"discoveries": 5, "minutes": None}}).end
-    assert (ends["minutes"], ends["discoveries"]) == (None, 5)
+    assert (ends.minutes, ends.discoveries) == (None, 5)
 
 
 @pytest.mark.parametrize(

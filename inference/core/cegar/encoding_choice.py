@@ -36,11 +36,11 @@ class BooleanQuestions:
 def _suiting(shape: Shape, seed: int, limit: int, pulse: Callable[[], None]) -> tuple[Encoding, _Question]:
     # All of these load z3, which takes a second.
     from inference.core.cegar.closed_form import ClosedForm  # loads z3
+    from inference.core.cegar.fact_question import FactQuestion  # loads z3
     from inference.core.cegar.formula import Formula  # loads z3
     from inference.core.cegar.table_question import TableQuestion  # loads z3
     from inference.core.cegar.tabulated import Tabulated  # loads z3
-    from inference.core.cegar.three_level import FactQuestion  # loads z3
-    from inference.core.cegar.two_level import UnionQuestion  # loads z3
+    from inference.core.cegar.union_question import UnionQuestion  # loads z3
 
     formula = Formula(shape, seed, limit, pulse)
     if not shape.is_two_level and Tabulated.suits(shape):

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.urls import reverse
-from pydantic import AfterValidator
+from pydantic import JsonValue
 
 from inference.core.event import Event
 from inference.core.events import ResultStored
@@ -28,7 +28,7 @@ from inference.models import PortMapping, Run, Upload
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.lifecycle import submit, unused_name
-from inference.runs.request import chosen
+from inference.runs.request import OneOf
 from inference.storage.errors import ExchangeError
 from inference.storage.names import NAME_LIMIT, by_name
 from inference.storage.resource_mappings import load_model
@@ -47,10 +47,10 @@ class ReadConfig(FileChoices):
     """
 
     noun = "the reading of a file"
-    unit: Annotated[str, AfterValidator(partial(chosen, (GUESSED, *FileUnit)))] = GUESSED
+    unit: Annotated[str, OneOf((GUESSED, *FileUnit))] = GUESSED
     take_nearest: bool = False
     ports: str = ""
-    options: dict[str, Any] = {}
+    options: dict[str, JsonValue] = {}
 
 
 class ReadJob:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from inference.core.cegar.closed_form import ClosedForm
 from inference.core.cegar.encodings import Found
-from inference.core.cegar.faster import FasterQuestion
+from inference.core.cegar.faster_question import FasterQuestion
 from inference.core.cegar.formula import Literal
 from inference.core.cegar.profiles import Fact, Profile, facts_of, implies, telling
 from inference.core.cegar.shape import Candidate, unions

@@ -1,0 +1,31 @@
+"""What predictors are asked about blocks: the description of a run of kind `ask`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
+from inference.features.asking.predictors.query import MOST_PREDICTORS
+from inference.isa.targets import DEFAULT
+from inference.runs.request import RunRequest
+
+MOST_BLOCKS = 1000
+"""In one run: its answers travel with its journal."""
+
+
+class AskConfig(RunRequest):
+    """`predictors` are ids, `blocks` machine code of the instruction set `isa` in hexadecimal digits.
+
+    With `anew`, cached answers are ignored. `about` is for whoever asks: what the blocks belong to. `mode`:
+    in which all are asked; "" as each predictor's options say.
+    """
+
+    noun = "a question"
+    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
+    isa: str = DEFAULT
+    blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
+    anew: bool = False
+    about: dict[str, JsonValue] = {}
+    mode: QuestionMode = AS_NAMED

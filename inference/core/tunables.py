@@ -30,7 +30,7 @@ def values_of(cls: Any, options: Mapping[str, Any], algorithm: str) -> dict[str,
     false where that is wanted. Domains, and whether a number is one, are the dataclass's own to check.
     """
     if not isinstance(options, Mapping):
-        raise InvalidInputError(f"settings must be an object of names and values, not {options!r:.80}")
+        raise InvalidInputError(f"settings must be an object of names and values, not {as_written(options)}")
     fields = {entry.name: str(entry.type) for entry in dataclasses.fields(cls)}
     values: dict[str, Any] = {}
     for name, value in options.items():

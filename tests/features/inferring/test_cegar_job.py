@@ -262,7 +262,7 @@ def test_what_is_known_of_schemes_reaches_the_search(isa):
     [
         ({"known": {"uops": {"zz": 2}}}, "toy has no scheme 'zz'"),
         ({"known": {"uops": {"a x": 0}}}, "'a x' must have 1 to 8 µops, not 0"),
-        ({"known": {"uops": ["a x"]}}, "known uops must be an object of schemes"),
+        ({"known": {"uops": ["a x"]}}, "known uops must be an object"),
         ({"known": {"widths": {"a x": 2}, "uops": {"a x": 2}}}, "no single size of a port set"),
         ({"known": {"colour": {}}}, "uops, widths, improper"),
         (

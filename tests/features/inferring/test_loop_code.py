@@ -10,6 +10,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.inferring import loop_code
 from inference.features.learning.inferring.loop_code import loop_code_of_run
+from inference.features.learning.inferring.request import RecordedSource
 from inference.features.learning.inferring.subject import JUDGING
 from inference.isa.body_options import Options
 from inference.isa.x86.scheme_set import described
@@ -49,7 +50,7 @@ def measured(isa: ISA, machine: Machine | None, source: str = "measurements") ->
 
 
 def of_run(row: ExperimentSet) -> dict[tuple[int, int], float]:
-    config = SimpleNamespace(isa="x86-64", source={"datasets": [row.pk]})
+    config = SimpleNamespace(isa="x86-64", source=RecordedSource(datasets=[row.pk]))
     run = Run.objects.create(name=f"of {row.name}", kind="infer", state="queued", config={})
     return dict(loop_code_of_run(run, config, TRUTH, run.created, STAGES))
 

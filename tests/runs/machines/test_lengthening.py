@@ -32,7 +32,7 @@ def task(home):
     return SimpleNamespace(
         lease=lease,
         run=Run.objects.get(pk=lease.run_id),
-        reporter=SimpleNamespace(tell=lambda kind, payload: None, pulse=lambda: None),
+        reporter=SimpleNamespace(emit=lambda event: None, pulse=lambda: None),
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from channels.testing import WebsocketCommunicator
 
-SOON = 20.0
+SOON = 60.0
+"""Seconds after which there is no more hope: looks happen twice a second, but the computer may be busy."""
 
 
 async def is_open(socket: WebsocketCommunicator, doubt: float = 0.3) -> bool:
     """Whether it stays open for so many seconds, or says something else than that it closes."""
-    if await socket.receive_nothing(timeout=doubt):
+    if await socket.receive_nothing(timeout=doubt):  # its end would have come
         return True
     return (await socket.receive_output(timeout=SOON))["type"] != "websocket.close"
 

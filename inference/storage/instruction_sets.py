@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 from django.db import connection, transaction
-from django.db.models import Count, Max
+from django.db.models import Count, Max, Q
 
 from inference.formats.errors import ExchangeError
 from inference.formats.typed import Typed, read_typed
@@ -29,6 +29,12 @@ from inference.storage.rows import BATCH, scheme_ids
 def code_isa(isa: ISA | None) -> str:
     """The instruction set of machine code that belongs to a row; `DEFAULT` where the row names none."""
     return DEFAULT if isa is None else code_target(isa.name).name
+
+
+def of_isa(isa: str) -> Q:
+    """Rows whose description (`config`) is about blocks of a set; those of earlier releases name none."""
+    named = Q(config__isa=isa)
+    return named | Q(config__isa__isnull=True) if isa == DEFAULT else named
 
 
 def core_of(machine: Machine) -> Microarchitecture | None:

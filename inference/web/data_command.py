@@ -12,6 +12,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
+from inference.formats.errors import ExchangeError
+
 
 class DataCommand(BaseCommand):
     """Says in words, not by a traceback, that there is no data yet or that nobody can get at it."""
@@ -21,11 +23,13 @@ class DataCommand(BaseCommand):
     """Whether it prepares a data directory in which nothing is yet, as the first start of a site does."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command; raises `CommandError` where the database does not answer."""
+        """Run the command; raises `CommandError` for unknown rows, and where no database answers."""
         try:
             if self.makes_data and _is_new():
                 self._prepare()
             return super().execute(*args, **options)
+        except ExchangeError as error:
+            raise CommandError(str(error)) from error
         except OperationalError as error:
             raise CommandError(
                 f"there is no usable database in {settings.HOME} ({error}). Start the site once with "

@@ -22,7 +22,7 @@ def join(common: bytes, piece: bytes, context: TaskContext) -> bytes:
 
 def backwards(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     """The later the piece, the sooner the answer."""
-    time.sleep((9 - int(piece)) * 0.02)
+    time.sleep((9 - int(piece)) * 0.02)  # any order will do, and this is the worst one
     return piece
 
 

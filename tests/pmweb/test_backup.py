@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import sqlite3
@@ -13,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connections
 
@@ -21,6 +19,7 @@ from inference.models import Run
 from pmweb.accounts import links
 from pmweb.backup import sqlite
 from pmweb.launcher.instance import only_instance
+from tests.doors import printed
 from tests.runs.fixtures import migrated, site
 from tests.ways_in import LINK, lets_in, make_ways_in
 
@@ -41,12 +40,6 @@ def home(site, settings) -> Iterator[Path]:
         yield site.home
 
 
-def command(*arguments: object) -> str:
-    said = io.StringIO()
-    call_command(*map(str, arguments), stdout=said)
-    return said.getvalue()
-
-
 def names(database: Path) -> list[str]:
     with closing(sqlite3.connect(database)) as rows:
         return [name for (name,) in rows.execute("SELECT name FROM inference_run ORDER BY id")]
@@ -62,15 +55,15 @@ def changed(source: Path, target: Path, **parts: bytes) -> Path:
 
 def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(home, tmp_path):
     file = tmp_path / "mine.pmweb-backup"
-    assert "rows of" in command("backup", file)
+    assert "rows of" in printed("backup", file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     Run.objects.filter(name="one").delete()
     (home / "secret-key").write_text("another key")
     connections.close_all()
     with pytest.raises(CommandError, match="--replace puts the back-up in its place"):
-        command("restore", file)
+        printed("restore", file)
     assert names(home / "pmweb.sqlite3") == ["two"]
-    assert "is kept as" in command("restore", file, "--replace")
+    assert "is kept as" in printed("restore", file, "--replace")
     assert names(home / "pmweb.sqlite3") == ["one", "two"]
     assert (home / "secret-key").read_text() == "the key"
     (kept,) = home.glob("pmweb.sqlite3.before-*")
@@ -80,11 +73,11 @@ def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(home, tmp_path
 
 def test_into_an_empty_directory_it_needs_no_leave(home, tmp_path, settings):
     file = tmp_path / "mine.pmweb-backup"
-    command("backup", file)
+    printed("backup", file)
     settings.HOME = tmp_path / "new"
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(settings.DATABASES["default"], "NAME", settings.HOME / "pmweb.sqlite3")
-        command("restore", file)
+        printed("restore", file)
     assert names(settings.HOME / "pmweb.sqlite3") == ["one", "two"]
     assert stat.S_IMODE((settings.HOME / "secret-key").stat().st_mode) == 0o600
 
@@ -92,51 +85,51 @@ def test_into_an_empty_directory_it_needs_no_leave(home, tmp_path, settings):
 def test_a_back_up_that_is_put_back_lets_nobody_in(home, tmp_path):
     session = make_ways_in()
     file = tmp_path / "stolen.pmweb-backup"
-    command("backup", file)
+    printed("backup", file)
     assert lets_in(session) == {"session", "link", "token", "agent"}
-    said = command("restore", file, "--replace")
+    said = printed("restore", file, "--replace")
     assert lets_in(session) == set()
     assert "all tokens of programs and agents are revoked: `manage.py login-link` prints a way in" in said
 
 
 def test_a_link_that_was_used_after_the_back_up_is_not_unused_again(home, tmp_path):
     session = make_ways_in()
-    command("backup", tmp_path / "mine.pmweb-backup")
+    printed("backup", tmp_path / "mine.pmweb-backup")
     assert links.redeem(LINK) is not None
     connections.close_all()
-    command("restore", tmp_path / "mine.pmweb-backup", "--replace")
+    printed("restore", tmp_path / "mine.pmweb-backup", "--replace")
     assert "link" not in lets_in(session)
 
 
 def test_tokens_are_kept_where_that_is_asked_for_which_is_said(home, tmp_path):
     session = make_ways_in()
     file = tmp_path / "mine.pmweb-backup"
-    command("backup", file)
+    printed("backup", file)
     connections.close_all()
-    said = command("restore", file, "--replace", "--keep-tokens")
+    said = printed("restore", file, "--replace", "--keep-tokens")
     assert lets_in(session) == {"token", "agent"}
     assert "Tokens of programs and agents are kept" in said
 
 
 def test_a_running_site_is_left_alone(home, tmp_path):
     file = tmp_path / "mine.pmweb-backup"
-    command("backup", file)
+    printed("backup", file)
     with (
         only_instance(home),
         pytest.raises(CommandError, match="cannot be replaced while a site works with it"),
     ):
-        command("restore", file, "--replace")
+        printed("restore", file, "--replace")
 
 
 def test_a_database_that_somebody_else_has_open_stays_where_it_is(home, tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite, "_PATIENCE", 0.2)
     file = tmp_path / "mine.pmweb-backup"
-    command("backup", file)
+    printed("backup", file)
     connections.close_all()
     with closing(sqlite3.connect(home / "pmweb.sqlite3")) as other:
         other.execute("SELECT count(*) FROM inference_run").fetchone()
         with pytest.raises(CommandError, match=r"another program has .* open"):
-            command("restore", file, "--replace")
+            printed("restore", file, "--replace")
     assert names(home / "pmweb.sqlite3") == ["one", "two"]
 
 
@@ -144,7 +137,7 @@ def test_what_is_being_written_meanwhile_is_there_whole_or_not_at_all(home, tmp_
     with sqlite3.connect(home / "pmweb.sqlite3", isolation_level=None) as writer:
         writer.execute("BEGIN IMMEDIATE")
         writer.execute("UPDATE inference_run SET name = name || '!'")
-        command("backup", tmp_path / "mine.pmweb-backup")
+        printed("backup", tmp_path / "mine.pmweb-backup")
         writer.execute("ROLLBACK")
     with zipfile.ZipFile(tmp_path / "mine.pmweb-backup") as packed:
         (tmp_path / "copy").write_bytes(packed.read("database"))
@@ -165,10 +158,10 @@ def test_what_is_being_written_meanwhile_is_there_whole_or_not_at_all(home, tmp_
     ],
 )
 def test_a_file_that_is_not_sound_changes_nothing(home, tmp_path, parts, said):
-    command("backup", tmp_path / "mine.pmweb-backup")
+    printed("backup", tmp_path / "mine.pmweb-backup")
     bad = changed(tmp_path / "mine.pmweb-backup", tmp_path / "bad.pmweb-backup", **parts)
     with pytest.raises(CommandError, match=said):
-        command("restore", bad, "--replace")
+        printed("restore", bad, "--replace")
     assert names(home / "pmweb.sqlite3") == ["one", "two"]
     assert not list(home.glob("pmweb.sqlite3.before-*"))
 
@@ -194,30 +187,30 @@ def manifest_of(file: Path) -> dict:
 )
 def test_a_manifest_that_does_not_fit_changes_nothing(home, tmp_path, change, said):
     file = tmp_path / "mine.pmweb-backup"
-    command("backup", file)
+    printed("backup", file)
     facts = manifest_of(file)
     change(facts)
     bad = changed(file, tmp_path / "bad.pmweb-backup", manifest=json.dumps(facts).encode())
     with pytest.raises(CommandError, match=said):
-        command("restore", bad, "--replace")
+        printed("restore", bad, "--replace")
     assert not list(home.glob("pmweb.sqlite3.before-*"))
 
 
 def test_a_truncated_file_is_no_back_up(home, tmp_path):
     file = tmp_path / "mine.pmweb-backup"
-    command("backup", file)
+    printed("backup", file)
     file.write_bytes(file.read_bytes()[:-200])
     with pytest.raises(CommandError, match="no back-up of pmweb, or a damaged one"):
-        command("restore", file, "--replace")
+        printed("restore", file, "--replace")
 
 
 def test_of_a_directory_the_newest_are_kept(home, tmp_path):
     directory = tmp_path / "backups"
     for k in range(4):
-        command("backup", "--directory", directory, "--keep", 2)
+        printed("backup", "--directory", directory, "--keep", 2)
         (made,) = set(directory.iterdir()) - set(directory.glob("old-*"))
         shutil.move(made, directory / f"old-{k}.pmweb-backup")
-    command("backup", "--directory", directory, "--keep", 2)
+    printed("backup", "--directory", directory, "--keep", 2)
     assert len(list(directory.iterdir())) == 2
     assert (directory / "old-3.pmweb-backup").exists()
 
@@ -233,10 +226,10 @@ def test_of_a_directory_the_newest_are_kept(home, tmp_path):
 )
 def test_what_makes_no_sense_is_said(home, arguments, said):
     with pytest.raises(CommandError, match=said):
-        command("backup", *arguments)
+        printed("backup", *arguments)
 
 
 def test_a_back_up_replaces_no_file(home, tmp_path):
     (tmp_path / "there").write_text("mine")
     with pytest.raises(CommandError, match="is there already"):
-        command("backup", tmp_path / "there")
+        printed("backup", tmp_path / "there")

@@ -48,7 +48,7 @@ TOLD: list[int] = []
 def _counted(request: HttpRequest) -> HttpResponse:
     AT_WORK.add(threading.get_ident())
     TOLD.append(len(AT_WORK))
-    time.sleep(0.02)
+    time.sleep(0.02)  # long enough for another one to begin, if it may
     AT_WORK.discard(threading.get_ident())
     return HttpResponse()
 
@@ -118,7 +118,7 @@ async def answered(pages: Pages, address: str, **more: Any) -> tuple[int, list[b
         part = await visitor.receive_output(10)
         parts.append(part.get("body", b""))
         more = part.get("more_body", False)
-    await visitor.wait(10)
+    await visitor.wait(60)
     return begun["status"], parts
 
 
@@ -155,7 +155,7 @@ async def test_requests_at_a_time_have_a_thread_each_and_few_of_them_are_kept(
         left = set(threading.enumerate()) - before
         if len(left) == 2:
             return
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)  # no thread that waits: it would be one of those that are counted
     pytest.fail(f"these are left: {left}")
 
 
@@ -205,7 +205,7 @@ async def test_a_stream_ends_when_its_visitor_leaves(pages: Pages) -> None:
     assert (await visitor.receive_output(10))["body"] == b"more"
     assert not CLOSED.is_set()
     await visitor.send_input({"type": "http.disconnect"})
-    await visitor.wait(10)
+    await visitor.wait(60)
     assert CLOSED.is_set()
     assert await asked(pages, "/thread/") == (200, before), "its thread is there for others"
 
@@ -249,7 +249,7 @@ async def test_whoever_reads_slowly_holds_neither_a_place_nor_a_thread(pages: Pa
     readers = []
     for _ in range(3):
         readers.append(SlowReader(pages, address))
-        await asyncio.wait_for(readers[-1].begun.wait(), 10)
+        await asyncio.wait_for(readers[-1].begun.wait(), 60)
     assert len(pages._idle) == 1, "one thread was enough"
     for reader in readers:
         await reader.leave()
@@ -268,7 +268,7 @@ async def test_of_a_long_answer_all_but_its_body_is_the_same(pages: Pages) -> No
     begun = await visitor.receive_output(10)
     assert begun["status"] == 201
     assert {(b"X-Own", b"1"), (b"Set-Cookie", b"a=b; Path=/")} <= set(begun["headers"])
-    await visitor.wait(10)
+    await visitor.wait(60)
 
 
 @pytest.mark.parametrize("view", [_long, _stream, _file, _endless])

@@ -70,7 +70,7 @@ def test_one_request_waits_until_somebody_answers(server):
     assert not first.has_come()
     assert not first.has_come()
     thread = answer(server, GOOD)
-    wait_until(first.has_come, 10, "the answer")
+    wait_until(first.has_come, 60, "the answer")
     thread.join()
     server.settimeout(0.1)
     with pytest.raises(TimeoutError):
@@ -80,7 +80,7 @@ def test_one_request_waits_until_somebody_answers(server):
 def test_a_broken_connection_or_a_bad_answer_is_followed_by_another_request(server):
     thread = answer(server, b"", b"HTTP/1.0 500 Oops\r\n\r\n", GOOD)
     first = FirstAnswer(*server.getsockname())
-    wait_until(first.has_come, 10, "the third answer")
+    wait_until(first.has_come, 60, "the third answer")
     thread.join()
 
 

@@ -65,7 +65,7 @@ async def rest_of(stream: AsyncIterator[bytes]) -> bytes:
 async def goes_on(stream: AsyncIterator[bytes]) -> bool:
     """Whether nothing comes, and no end either, for several looks."""
     rest = asyncio.ensure_future(rest_of(stream))
-    done, _ = await asyncio.wait({rest}, timeout=0.5)
+    done, _ = await asyncio.wait({rest}, timeout=0.5)  # several looks: nothing may end it
     rest.cancel()
     return not done
 
@@ -101,7 +101,7 @@ async def test_a_stream_ends_with_the_token_that_opened_it(end: Callable[[User],
     user, program, _ = await somebody()
     stream = await stream_of(program, run)
     going = asyncio.ensure_future(rest_of(stream))
-    await asyncio.wait({going}, timeout=0.2)
+    await asyncio.wait({going}, timeout=0.2)  # nothing ends it yet
     assert not going.done()
     await sync_to_async(end)(user)
     assert b"event: end" not in await asyncio.wait_for(going, SOON)
@@ -114,7 +114,7 @@ async def test_a_stream_ends_with_the_session_that_opened_it(end: Callable[[User
     run = await Run.objects.acreate(name="a run", kind="infer")
     user, _, browser = await somebody()
     going = asyncio.ensure_future(rest_of(await stream_of(browser, run)))
-    await asyncio.wait({going}, timeout=0.2)
+    await asyncio.wait({going}, timeout=0.2)  # nothing ends it yet
     assert not going.done()
     await sync_to_async(end)(user)
     await asyncio.wait_for(going, SOON)
@@ -161,7 +161,8 @@ async def test_a_stream_is_watched_on_when_the_first_one_has_left() -> None:
         await visitor.send_input({"type": "http.request", "body": b""})
         assert (await visitor.receive_output(SOON))["status"] == 200
         visitors.append(visitor)
-    await asyncio.sleep(0.2)
+    while len(watching.shared_visits()._open) < len(visitors):
+        await asyncio.sleep(0.01)
     await visitors[0].send_input({"type": "http.disconnect"})
     await visitors[0].wait(SOON)
     assert len(watching.shared_visits()._open) == 1

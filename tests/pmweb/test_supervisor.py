@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,7 +29,7 @@ def supervise(*children: Child, when_up: Callable[[], None]) -> None:
 
 
 def stop_soon(after: float = 0.0) -> None:
-    threading.Timer(after, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    threading.Timer(after, os.kill, (os.getpid(), signal.SIGTERM)).start()  # until then nothing more happens
 
 
 def test_when_up_is_called_once_and_a_stop_signal_ends_the_children(tmp_path):
@@ -89,7 +90,7 @@ def test_a_second_stop_signal_ends_the_waiting(tmp_path, monkeypatch):
 
     began = time.monotonic()
     supervise(deaf, when_up=when_up)
-    assert time.monotonic() - began < 200
+    assert time.monotonic() - began < 200  # of 300 s that it would wait after the first signal
 
 
 def test_what_dies_before_the_site_answered_is_given_up(tmp_path, monkeypatch):
@@ -172,9 +173,13 @@ def test_what_says_that_it_is_of_no_use_is_not_started_again(tmp_path, monkeypat
     starts = tmp_path / "starts"
     useless = child(tmp_path, f"open({str(starts)!r}, 'a').write('x'); raise SystemExit(3)")
     useless.final_status = 3
-    supervise(useless, when_up=lambda: stop_soon(1.5))
+
+    def watch() -> None:
+        wait_until(lambda: "starting it again would change nothing" in caplog.text, 60, "its end")
+        stop_soon(0.5)
+
+    supervise(useless, when_up=threading.Thread(target=watch).start)
     assert starts.read_text() == "x"
-    assert "starting it again would change nothing" in caplog.text
 
 
 BEATING = (
@@ -210,22 +215,43 @@ def test_a_child_whose_heart_stops_is_killed_and_started_again(tmp_path, caplog)
     wait_for_death([int(started.read_text().split()[0])])
 
 
-def test_a_child_whose_heart_beats_and_one_that_is_still_starting_are_left_alone(tmp_path, caplog):
+@pytest.fixture
+def clock(monkeypatch):
+    """The supervisor's, which a test sets."""
+    stopped = SimpleNamespace(now=0.0, monotonic=lambda: stopped.now)
+    monkeypatch.setattr(supervising, "time", stopped)
+    return stopped
+
+
+def wait_for_beat(child: Child, moment: float) -> None:
+    """Until the supervisor hears its heart at a moment of a clock that stands still."""
+    wait_until(lambda: child.listen(was_absent=False) or child._beaten == moment, 60, "a beat")
+
+
+def test_a_child_whose_heart_beats_and_one_that_is_still_starting_are_left_alone(tmp_path, clock):
     alive = beating(tmp_path, "while True: heart.beat(); time.sleep(0.1)", 1.0)
     starting = beating(tmp_path, "time.sleep(60)", 1.0)
-    supervise(alive, starting, when_up=lambda: stop_soon(3.0))
-    assert "has not answered" not in caplog.text
+    for each in (alive, starting):
+        each.start()
+    for clock.now in (5.0, 10.0, 15.0):
+        wait_for_beat(alive, clock.now)
+        starting.listen(was_absent=False)
+        assert not any(each.end_if_hung() for each in (alive, starting))
+    for each in (alive, starting):
+        each.send(signal.SIGKILL)
+        assert each.process is not None
+        assert each.process.wait(30) == -signal.SIGKILL
 
 
-def test_a_supervisor_that_was_away_itself_begins_to_count_anew(tmp_path):
+def test_a_supervisor_that_was_away_itself_begins_to_count_anew(tmp_path, clock):
     hung = beating(tmp_path, "heart.beat(); time.sleep(60)", 0.2)
     hung.start()
     assert hung.process is not None
-    wait_until(lambda: hung.listen(was_absent=False) or hung._beaten is not None, 60, "the first beat")
-    time.sleep(0.3)
+    wait_for_beat(hung, clock.now)
+    clock.now += 0.3
     hung.listen(was_absent=True)
     assert not hung.end_if_hung()
-    time.sleep(0.3)
+    clock.now += 0.3
     hung.listen(was_absent=False)
     assert hung.end_if_hung()
     assert hung.process.wait(30) == -signal.SIGKILL

@@ -22,7 +22,8 @@ from django.db import connections
 from inference.models import Run
 from pmweb.backup import dump_text
 from pmweb.backup.archive import BackupError
-from tests.pmweb.test_backup import command, home, names
+from tests.doors import printed
+from tests.pmweb.test_backup import home, names
 from tests.prepared import migrated_file
 from tests.runs.fixtures import migrated, opened, site
 from tests.upgrade.make import COMMITS, restore
@@ -92,10 +93,10 @@ def existing(statement: str, database: Path) -> str:
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_the_restored_database_has_the_schema_of_a_new_one(home, tmp_path, change, tmp_path_factory):
     file, place = tmp_path / "mine.pmweb-backup", home / "pmweb.sqlite3"
-    command("backup", file)
+    printed("backup", file)
     statements = [existing(statement, place) for statement in change]
     bad = tampered(file, tmp_path / "bad.pmweb-backup", *statements)
-    said = command("restore", bad, "--replace")
+    said = printed("restore", bad, "--replace")
     assert schema_of(place) == schema_of(migrated_file(tmp_path_factory))
     assert names(place) == ["one", "two"]
     strange = any(word in change[0] for word in ("TRIGGER", "VIEW", "CREATE TABLE", "VIRTUAL TABLE"))
@@ -116,10 +117,10 @@ def test_the_restored_database_has_the_schema_of_a_new_one(home, tmp_path, chang
 )
 def test_rows_that_do_not_fit_into_it_change_nothing(home, tmp_path, statements, said):
     file = tmp_path / "mine.pmweb-backup"
-    command("backup", file)
+    printed("backup", file)
     bad = tampered(file, tmp_path / "bad.pmweb-backup", "PRAGMA foreign_keys = OFF", *statements)
     with pytest.raises(CommandError, match=said):
-        command("restore", bad, "--replace")
+        printed("restore", bad, "--replace")
     assert names(home / "pmweb.sqlite3") == ["one", "two"]
     assert not list(home.glob("pmweb.sqlite3.before-*"))
 
@@ -145,9 +146,9 @@ def let_in(password: str) -> set[str]:
 def test_no_password_of_a_back_up_lets_anybody_in(home, tmp_path):
     User.objects.create_user("ada", password="hers")
     file = tmp_path / "mine.pmweb-backup"
-    command("backup", file)
+    printed("backup", file)
     bad = with_stranger(file, tmp_path / "bad.pmweb-backup")
-    said = command("restore", bad, "--replace")
+    said = printed("restore", bad, "--replace")
     assert let_in(PASSWORD) == set()
     assert "no password is valid any more" in said
     assert "`manage.py account list`" in said
@@ -157,8 +158,8 @@ def test_no_password_of_a_back_up_lets_anybody_in(home, tmp_path):
 def test_passwords_are_kept_where_that_is_asked_for_which_is_said(home, tmp_path):
     User.objects.create_user("ada", password="hers")
     file = tmp_path / "mine.pmweb-backup"
-    command("backup", file)
-    said = command("restore", file, "--replace", "--keep-passwords")
+    printed("backup", file)
+    said = printed("restore", file, "--replace", "--keep-passwords")
     assert let_in("hers") == {"ada"}
     assert "Passwords are those that the back-up has" in said
     assert "no password is valid" not in said
@@ -168,8 +169,8 @@ def test_no_number_is_given_out_again(home, tmp_path):
     last = Run.objects.order_by("-pk").first()
     assert last is not None
     Run.objects.filter(pk=last.pk).delete()
-    command("backup", tmp_path / "mine.pmweb-backup")
-    command("restore", tmp_path / "mine.pmweb-backup", "--replace")
+    printed("backup", tmp_path / "mine.pmweb-backup")
+    printed("restore", tmp_path / "mine.pmweb-backup", "--replace")
     copy = Run.objects.get()
     copy.pk, copy.name = None, "another"
     copy.save()
@@ -187,8 +188,8 @@ def test_a_back_up_of_an_older_version_comes_back_and_is_migrated(
         place = Path(connections["default"].settings_dict["NAME"])
         patch.setitem(settings.DATABASES["default"], "NAME", place)
         runs = names(place)
-        command("backup", file)
-        command("restore", file, "--replace")
+        printed("backup", file)
+        printed("restore", file, "--replace")
         assert names(place) == runs
         call_command("migrate", verbosity=0, skip_checks=True)
         connections.close_all()

@@ -16,7 +16,7 @@ def answered(
     sent = []
 
     async def pages(scope, receive, send):
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds)  # at least: what is noted must not be less
         await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", kind)]})
         await send({"type": "http.response.body", "body": b"x"})
 

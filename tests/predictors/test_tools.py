@@ -206,7 +206,7 @@ def test_the_time_in_which_osaca_loads_is_not_given_to_a_block_after_a_crash(tmp
     try:
         began = time.monotonic()
         crashed, hung, good = predictor.predict([CRASHING, HANGING, GOOD])
-        assert time.monotonic() - began < 60
+        assert time.monotonic() - began < 60  # of 3 s, where its loading may take far longer
     finally:
         predictor.close()
     assert (crashed.failure, hung.failure, good.failure) == (Failure.CRASH, Failure.TIMEOUT, None)

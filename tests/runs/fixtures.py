@@ -134,7 +134,7 @@ def forget_connection():
         del connections["default"]
 
 
-def wait_for(condition, seconds: float = 60.0):
+def wait_for(condition, seconds: float = 180.0):
     """The condition's first true value; fails with its last one after so many seconds."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

@@ -41,10 +41,10 @@ def test_a_killed_fork_server_takes_its_runs_along_and_its_worker_starts_another
     worker = staffed.processes[0]
     wait_for(lambda: reached(run, 3))
     child, server = child_of(worker, run), fork_server_of(worker)
+    hurry(run)  # before it is started again, which nobody here can hold up
     os.kill(server, signal.SIGTERM)  # for the worker to hear, not for what does its runs
     os.kill(server, signal.SIGKILL)
     wait_for(lambda: not is_alive(child))
-    hurry(run)
     wait_for(lambda: state(run) == "done")
     assert run.result["value"] == counted(400)
     assert_journal_is_whole(run, 400)
@@ -64,7 +64,7 @@ def test_pause_keeps_the_checkpoint_and_resume_goes_on(staffed):
     lifecycle.pause(run)
     wait_for(lambda: state(run) == "paused")
     told = len(payloads(run, "step"))
-    time.sleep(0.7)
+    time.sleep(0.7)  # a paused run takes no step however long one waits
     assert len(payloads(run, "step")) == told
     hurry(run)
     lifecycle.resume(run)
@@ -97,7 +97,7 @@ def test_a_worker_that_lost_its_lease_stops_its_child_and_changes_nothing(staffe
     wait_for(lambda: not is_alive(child))
     run.refresh_from_db()
     told = run.next_seq
-    time.sleep(0.6)
+    time.sleep(0.6)  # who lost it writes nothing however long one waits
     run.refresh_from_db()
     assert (run.state, run.lease_token, run.worker, run.next_seq) == ("running", 99, "somebody else", told)
     assert worker.poll() is None

@@ -62,10 +62,10 @@ def rung(layer):
 
 def test_a_new_run_and_its_events_are_announced_after_the_commit(site, layer):
     site.count("a run")
-    wait_until(lambda: {"work", "run-news"} <= rung(layer), 10, "the wake-ups of a new run")
+    wait_until(lambda: {"work", "run-news"} <= rung(layer), 60, "the wake-ups of a new run")
     layer.sent.clear()
     journal.append(leases.claim("w"), [("log", {"level": "info", "text": "x"})])
-    wait_until(lambda: rung(layer) == {"run-news"}, 10, "the wake-ups of an event")
+    wait_until(lambda: rung(layer) == {"run-news"}, 60, "the wake-ups of an event")
     assert layer.sent[0][1] == {"type": "wakeup", "topic": "run-news"}
 
 
@@ -75,11 +75,11 @@ def test_a_layer_that_fails_costs_nothing_and_is_told_once(site, layer, fault, c
     with caplog.at_level(logging.WARNING):
         for k in range(3):
             site.count(f"run {k}")
-        wait_until(lambda: "events are found by polling" in caplog.text, 10, "a warning")
+        wait_until(lambda: "events are found by polling" in caplog.text, 60, "a warning")
     assert leases.claim("w").run_id == Run.objects.order_by("id")[0].pk
     layer.fault = None
     site.count("another run")
-    wait_until(lambda: "work" in rung(layer), 10, "a wakeup when the layer is back")
+    wait_until(lambda: "work" in rung(layer), 60, "a wakeup when the layer is back")
     assert caplog.text.count("events are found by polling") == 1
 
 
@@ -92,11 +92,11 @@ def test_the_in_memory_layer_is_not_used_across_processes():
 def test_a_bell_is_struck_from_elsewhere_as_long_as_it_is_open(tmp_path, monkeypatch, layer):
     monkeypatch.setattr(settings, "HOME", tmp_path)
     with wakeups.wakeup_for_results(7) as wakeup, wakeups.wakeup_for_batches(7) as other:
-        wait_until(lambda: layer.groups == {"results-7", "batches-7"}, 10, "the groups")
+        wait_until(lambda: layer.groups == {"results-7", "batches-7"}, 60, "the groups")
         layer.waiting.append({"type": "wakeup", "topic": "results-7"})
-        assert wakeup.wait(10)
+        assert wakeup.wait(60)
         assert not other.wait(0.01)
-    wait_until(lambda: layer.groups == set(), 10, "the end of the groups")
+    wait_until(lambda: layer.groups == set(), 60, "the end of the groups")
 
 
 def test_who_rings_never_waits_for_the_layer(layer, monkeypatch):
@@ -104,13 +104,13 @@ def test_who_rings_never_waits_for_the_layer(layer, monkeypatch):
 
     async def group_send(group, message):
         stuck.set()
-        await asyncio.sleep(60)
+        await asyncio.sleep(60)  # it hangs
 
     monkeypatch.setattr(layer, "group_send", group_send)
     board = layer_relay.present()
     for _ in range(100):
         board.wake("work")
-    assert stuck.wait(10)
+    assert stuck.wait(60)
     board.wake("run-news")
 
 
@@ -128,7 +128,7 @@ async def test_without_a_layer_processes_of_this_host_hear_each_other(site, monk
     while not (site.home / "wakeups").is_dir() or not list((site.home / "wakeups").glob("[!.]*")):
         await asyncio.sleep(0.01)
     await sync_to_async(announce)()
-    await asyncio.wait_for(wakeup.wait(), 10)
+    await asyncio.wait_for(wakeup.wait(), 60)
     listening.cancel()
     await asyncio.wait({listening})
     assert list((site.home / "wakeups").iterdir()) == []

@@ -103,7 +103,7 @@ def test_a_long_transaction_takes_no_run_from_anybody(site):
     wait_for(lambda: all(reached(run, 5) for run in runs))
     writer = sqlite3.connect(connection.settings_dict["NAME"], timeout=30, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
-    time.sleep(LEASE_TIME.total_seconds() + 2.5)
+    time.sleep(LEASE_TIME.total_seconds() + 2.5)  # in other processes, whose clocks cannot be set
     writer.execute("COMMIT")
     writer.close()
     told = timezone.now()

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import io
 import threading
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
 from inference.models import ISA, Run, RunEvent
 from inference.runs import journal, leases
+from tests.doors import printed
 from tests.runs.fixtures import assert_journal_is_whole, numbers, payloads
 from tests.ways_in import lets_in, make_ways_in
-
-
-def command(*arguments: object) -> str:
-    said = io.StringIO()
-    call_command(*map(str, arguments), stdout=said)
-    return said.getvalue()
 
 
 def test_what_was_backed_up_comes_back_and_numbering_goes_on(site, tmp_path):
     file = tmp_path / "mine.pmweb-backup"
     run = site.count("one")
-    assert "rows of" in command("backup", file)
+    assert "rows of" in printed("backup", file)
     Run.objects.all().delete()
     ISA.objects.create(name="made later")
     with pytest.raises(CommandError, match="is not empty: --replace"):
-        command("restore", file)
-    assert "has been replaced" in command("restore", file, "--replace")
+        printed("restore", file)
+    assert "has been replaced" in printed("restore", file, "--replace")
     assert list(Run.objects.values_list("name", flat=True)) == ["one"]
     assert not ISA.objects.filter(name="made later").exists()
     assert site.count("two").pk > run.pk  # the sequences came along
@@ -41,11 +34,11 @@ def test_what_was_backed_up_comes_back_and_numbering_goes_on(site, tmp_path):
 def test_a_back_up_that_is_put_back_lets_nobody_in_unless_tokens_shall_stay(site, tmp_path):
     session = make_ways_in()
     file = tmp_path / "mine.pmweb-backup"
-    command("backup", file)
+    printed("backup", file)
     assert lets_in(session) == {"session", "link", "token", "agent"}
-    assert "are kept" in command("restore", file, "--replace", "--keep-tokens")
+    assert "are kept" in printed("restore", file, "--replace", "--keep-tokens")
     assert lets_in(session) == {"token", "agent"}
-    assert "are revoked" in command("restore", file, "--replace")
+    assert "are revoked" in printed("restore", file, "--replace")
     assert lets_in(session) == set()
 
 
@@ -94,10 +87,10 @@ def test_of_a_dump_that_was_changed_rows_come_back_and_nothing_else(site, tmp_pa
         for statement in CHANGES:
             cursor.execute(statement)
     assert schema_of() != usual
-    command("backup", tmp_path / "bad.pmweb-backup")
+    printed("backup", tmp_path / "bad.pmweb-backup")
     with connection.cursor() as cursor:
         cursor.execute("DROP VIEW spy; DROP TABLE spare; DROP FUNCTION back CASCADE")
-    said = command("restore", tmp_path / "bad.pmweb-backup", "--replace")
+    said = printed("restore", tmp_path / "bad.pmweb-backup", "--replace")
     assert schema_of() == usual
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace")
@@ -107,7 +100,7 @@ def test_of_a_dump_that_was_changed_rows_come_back_and_nothing_else(site, tmp_pa
     assert not user.is_superuser
     assert not user.has_usable_password()
     assert "left out, since pmweb has none of that name: table spare" in said
-    command("restore", tmp_path / "bad.pmweb-backup", "--replace", "--keep-passwords")
+    printed("restore", tmp_path / "bad.pmweb-backup", "--replace", "--keep-passwords")
     user.refresh_from_db()
     assert user.check_password("hers")
 
@@ -122,21 +115,21 @@ def test_rows_that_break_a_constraint_change_nothing(site, tmp_path):
         for (name,) in cursor.fetchall():
             cursor.execute(f'ALTER TABLE inference_run DROP CONSTRAINT "{name}"')
         cursor.execute("UPDATE inference_run SET created_by_id = 777")
-    command("backup", tmp_path / "bad.pmweb-backup")
+    printed("backup", tmp_path / "bad.pmweb-backup")
     Run.objects.update(name="two", created_by=None)
     with pytest.raises(CommandError, match="does not take what the back-up has"):
-        command("restore", tmp_path / "bad.pmweb-backup", "--replace")
+        printed("restore", tmp_path / "bad.pmweb-backup", "--replace")
     assert list(Run.objects.values_list("name", flat=True)) == ["two"]
 
 
 def test_others_that_are_connected_are_not_robbed(site, tmp_path, postgresql):
     file = tmp_path / "mine.pmweb-backup"
-    command("backup", file)
+    printed("backup", file)
     with (
         postgresql.connect(connection.settings_dict["NAME"]),
         pytest.raises(CommandError, match=r"1 other connections to .* are open: stop"),
     ):
-        command("restore", file, "--replace")
+        printed("restore", file, "--replace")
     assert Run.objects.count() == 0
 
 
@@ -156,12 +149,12 @@ def test_one_moment_is_backed_up_while_others_write(site, tmp_path):
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        command("backup", tmp_path / "mine.pmweb-backup")
+        printed("backup", tmp_path / "mine.pmweb-backup")
     finally:
         stop.set()
         writer.join()
     written = RunEvent.objects.count()
-    command("restore", tmp_path / "mine.pmweb-backup", "--replace")
+    printed("restore", tmp_path / "mine.pmweb-backup", "--replace")
     run.refresh_from_db()
     assert run.next_seq == len(numbers(run)) + 1
     assert_journal_is_whole(run, len(payloads(run, "step")))
@@ -172,9 +165,9 @@ def test_a_dump_that_cannot_be_put_back_changes_nothing(site, tmp_path, monkeypa
     from pmweb.backup import postgresql as dumping
 
     file = tmp_path / "mine.pmweb-backup"
-    command("backup", file)
+    printed("backup", file)
     site.count("one")
     monkeypatch.setattr(dumping, "_EMPTY", dumping._EMPTY + "; SELECT 1 / 0")
     with pytest.raises(CommandError, match="does not take what the back-up has: division by zero"):
-        command("restore", file, "--replace")
+        printed("restore", file, "--replace")
     assert Run.objects.count() == 1

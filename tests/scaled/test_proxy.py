@@ -73,7 +73,7 @@ def test_no_log_of_nginx_has_the_token_of_an_address(before_nobody, address, sec
     head = "GET /marker HTTP/1.1\nHost: localhost\nConnection: close"
     ask(before_nobody, head)
     log = Path(before_nobody.directory) / "pmweb.log"
-    wait_until(lambda: "/marker" in log.read_text(), 10, "the marker in the log")
+    wait_until(lambda: "/marker" in log.read_text(), 60, "the marker in the log")
     assert TOKEN not in before_nobody.log()
     assert "/marker" in (Path(before_nobody.directory) / "error.log").read_text(), "faults are still logged"
 

@@ -133,7 +133,10 @@ def get_best_selection(
     measure, sizes = measure_of_run(runs), runs.result["best"]
     k = min(k, len(sizes))
     best: Json = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
-    rows = Discovery.objects.defer("foreign", "remarks").in_bulk(best["chosen"])
+    found = Discovery.objects.select_related("campaign__isa").defer(
+        "foreign", "remarks", "campaign__config", "campaign__facts"
+    )
+    rows = found.in_bulk(best["chosen"])
     return {
         "coverage": runs.shown.pk,
         "over": measure.over,

@@ -9,8 +9,8 @@ from functools import lru_cache
 from anica_app.core.domain.mention import Mention, mention_of
 from anica_app.core.errors import AnicaError
 from anica_app.models import Discovery
-from inference.isa.blocks import BlockError, BlockName, isa_beside, schemes_of_bytes
-from inference.isa.targets import target_of
+from inference.isa.blocks import BlockError, BlockName, schemes_of_bytes
+from inference.isa.targets import DEFAULT, code_target, target_of
 from inference.models import InstructionScheme
 
 LOOKED_THROUGH = 1000
@@ -48,7 +48,7 @@ def mentions_of(scheme: InstructionScheme) -> Mentions | None:
     facts = rows.values_list("pk", "abstract", "code", "campaign__isa__name")
     for pk, abstract, code, isa in facts[:LOOKED_THROUGH]:
         looked += 1
-        witness = BlockName(isa_beside({"isa": isa}), bytes(code))
+        witness = BlockName(code_target(isa or DEFAULT).name, bytes(code))
         how: Mention | None = Mention.NAMED if scheme.text in _schemes_in(witness) else None
         if how is None and abstract is not None:
             try:

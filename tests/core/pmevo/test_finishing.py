@@ -221,8 +221,8 @@ def test_a_search_ends_in_time_with_the_best_so_far(seconds: float) -> None:
         QUICK, ports=8, starts=2, rounds=50, patience=50, perturbations=10_000, seconds=seconds
     )
     listener = Listener()
-    began = time.monotonic()
+    began = time.process_time()
     found = infer(PMEvoProblem(tuple(CORE.usage), settings), wasteful(), listener, seed=1)
     assert set(found.mapping.usage) == set(CORE.usage)
     assert "log" in listener.kinds()
-    assert time.monotonic() - began < 120  # with the time that compiling takes
+    assert time.process_time() - began < 120  # with the time that compiling takes

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -15,6 +14,7 @@ from django.utils import timezone
 from inference.features.judging.accuracy_checks import command
 from inference.features.judging.accuracy_checks.result import AccuracyCheck
 from inference.models import BasicBlockSet, Machine, PortMapping, Predictor, Run
+from tests.doors import printed
 from tests.features.accuracy_checks.checked import checked_run
 from tests.heads import behind_head
 
@@ -136,9 +136,7 @@ def test_the_shell_prints_or_writes_what_was_found(
     monkeypatch.setattr(command.Command, "do_run", do_run)
 
     def shell(*arguments: str) -> str:
-        out = io.StringIO()
-        call_command("accuracy", *arguments, stdout=out)
-        return out.getvalue()
+        return printed("accuracy", *arguments)
 
     text = shell("blocks", "--machine", "lab", "--blocks", "50", "--seed", "7")
     assert "good tool: 100 % answered, MAPE 1.00 %" in text

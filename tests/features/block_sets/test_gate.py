@@ -7,7 +7,7 @@ import json
 from xml.etree import ElementTree
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +26,7 @@ from inference.formats.junit import TestCase, write_junit
 from inference.isa.targets import X86
 from inference.models import BasicBlockSet, Prediction
 from inference.storage.block_sets import store
+from tests.doors import printed
 
 TEXT = b"bb,measured,good,partial\n4801d8,1.0,1.1,1.0\n480fafc3,2.0,2.1,-1\n4829d8,4.0,4.1,4.0\n"
 
@@ -167,9 +168,7 @@ def test_junit_holds_any_name() -> None:
 
 
 def shell(*arguments: str) -> str:
-    out = io.StringIO()
-    call_command("block-sets", "three blocks", "--accuracy", "measured", *arguments, stdout=out)
-    return out.getvalue()
+    return printed("block-sets", "three blocks", "--accuracy", "measured", *arguments)
 
 
 def test_the_shell_writes_a_baseline_and_ends_with_two_where_a_column_is_worse(block_set, tmp_path) -> None:

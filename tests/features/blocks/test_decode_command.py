@@ -10,16 +10,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.web.code_files import blocks_of_file
+from tests.doors import printed
 
 LOOP = (
     "f:\n mov eax, 0 # %eax\n.L2:\n add eax, [rdi]\n js .L3\n add rdi, 4\n cmp rdi, rsi\n jne .L2\n.L3: ret\n"
 )
-
-
-def printed(*arguments: str) -> str:
-    out = io.StringIO()
-    call_command("decode", *arguments, stdout=out)
-    return out.getvalue()
 
 
 @pytest.fixture
@@ -30,7 +25,7 @@ def code(tmp_path: Path) -> Path:
 
 
 def test_a_script_gets_one_object(code: Path):
-    assert json.loads(printed(str(code), "--json")) == {
+    assert json.loads(printed("decode", str(code), "--json")) == {
         "blocks": [
             {
                 "name": "f",
@@ -61,7 +56,7 @@ def test_a_script_gets_one_object(code: Path):
 
 
 def test_people_get_a_table(code: Path):
-    lines = printed(str(code)).splitlines()
+    lines = printed("decode", str(code)).splitlines()
     assert lines[0] == "f (straight, line 2)"
     assert any(line.split() == ["jne", ".loop", "closes", "the", "loop"] for line in lines)
     assert lines[-1] == "Blocks end at 2 jumps, 1 return."
@@ -88,7 +83,7 @@ def test_what_cannot_be_read_fails_all_and_says_where(tmp_path: Path, capsys, co
     assert told.keys() == {"error", "line", "column"}
     assert told.items() >= error.items()
     with pytest.raises(CommandError):
-        printed(str(file))
+        printed("decode", str(file))
 
 
 def test_a_missing_file_is_an_error_of_the_same_form(tmp_path: Path):
@@ -104,8 +99,8 @@ NOTICE = "line 2 looks like code, and is in no block: imul %rbx,%rax"
 
 def test_a_line_that_is_not_read_is_told_with_its_number(code: Path):
     code.write_text(LISTING)
-    assert f"Warning: {NOTICE}" in printed(str(code)).splitlines()
-    assert json.loads(printed(str(code), "--json"))["dropped"] == [
+    assert f"Warning: {NOTICE}" in printed("decode", str(code)).splitlines()
+    assert json.loads(printed("decode", str(code), "--json"))["dropped"] == [
         {"line": 2, "text": "imul %rbx,%rax", "reason": "looks like code"}
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
@@ -14,6 +13,7 @@ from inference.isa.targets import X86
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.storage.instruction_sets import store_isa
+from tests.doors import printed
 from tests.runs.agents import do
 from tests.simulated import simulated_machine
 
@@ -34,9 +34,7 @@ def machine(db):
 def answer(tmp_path, *options):
     file = tmp_path / "code.s"
     file.write_text("shl rax, cl")
-    out = io.StringIO()
-    call_command("measure-block", str(file), "--machine", "lab", *options, stdout=out)
-    return out.getvalue()
+    return printed("measure-block", str(file), "--machine", "lab", *options)
 
 
 def test_the_shell_takes_values_and_says_them(site, tmp_path):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
@@ -17,12 +16,11 @@ from inference.models import ResourceMapping as ResourceMappingRow
 from inference.storage.instruction_sets import new_isa
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import scheme_ids, store_mapping, store_measurements
+from tests.doors import printed
 
 
 def manage(*arguments: object) -> str:
-    out = StringIO()
-    call_command("compare", *(str(argument) for argument in arguments), stdout=out)
-    return out.getvalue()
+    return printed("compare", *(str(argument) for argument in arguments))
 
 
 @pytest.fixture

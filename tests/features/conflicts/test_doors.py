@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from io import StringIO
 
 import pytest
@@ -16,6 +15,7 @@ from inference.features.judging.conflicts.query import conflicts_in
 from inference.features.judging.conflicts.request import ConflictsRequest
 from inference.models import ISA, ExperimentSet
 from inference.storage.rows import store_measurements
+from tests.doors import agreed, printed
 from tests.rows.library import ADD, IMUL
 
 
@@ -102,11 +102,9 @@ def test_what_cannot_be_asked_is_said(
 
 
 def test_programs_and_the_shell_get_the_same(visitor: Client, pairs: ExperimentSet) -> None:
-    answer = visitor.get(f"/api/v1/sets/{pairs.pk}/conflicts", {"by": "classes"}).json()
+    command = ("conflicts", "pairs", "--classes")
+    answer = agreed(visitor, f"/sets/{pairs.pk}/conflicts", *command, query={"by": "classes"})
     assert (answer["pairs"], answer["competing"], len(answer["rows"])) == (2, 1, 2)
-    out = StringIO()
-    call_command("conflicts", "pairs", "--classes", "--json", stdout=out)
-    assert json.loads(out.getvalue()) == answer
     add = pairs.isa.schemes.get(text=ADD).pk
     found = visitor.get(f"/api/v1/sets/{pairs.pk}/conflicts/{add}").json()
     assert [pair["share"] for pair in found] == [1.0, 0.0]
@@ -114,14 +112,11 @@ def test_programs_and_the_shell_get_the_same(visitor: Client, pairs: ExperimentS
     (one,) = visitor.get(f"/api/v1/sets/{pairs.pk}/conflicts/{add}", {"other": imul}).json()
     assert (one["second"]["scheme"], one["cycles"]) == (IMUL, 2.0)
     assert visitor.get(f"/api/v1/sets/{pairs.pk}/conflicts/0").status_code == 404
-    text = StringIO()
-    call_command("conflicts", "pairs", "--csv", stdout=text)
+    text = printed("conflicts", "pairs", "--csv")
     page = visitor.get(reverse("set-conflicts-csv", args=[pairs.pk])).content.decode()
-    assert text.getvalue() == page
+    assert text == page
     assert len([line for line in page.splitlines() if not line.startswith("#")]) == 3
-    plain = StringIO()
-    call_command("conflicts", "pairs", stdout=plain)
-    assert plain.getvalue().startswith("pairs: 1 of 2 pairs compete")
+    assert printed("conflicts", "pairs").startswith("pairs: 1 of 2 pairs compete")
     with pytest.raises(CommandError, match="no experiment set"):
         call_command("conflicts", "nothing", stdout=StringIO())
 

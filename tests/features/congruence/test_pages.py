@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -17,6 +15,7 @@ from inference.features.learning.inferring.classes_section import FEW_COMPARED
 from inference.models import ISA, ExperimentSet, PortMapping, Run, RunEvent
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping, store_measurements
+from tests.doors import agreed, printed
 from tests.simulated import simulated_machine
 
 TRUTH = Mapping(
@@ -87,14 +86,9 @@ def test_the_page_says_how_few_were_compared_and_measures_the_rest(
 
 
 def test_programs_and_the_shell_are_told_the_same(visitor: Client, isa: ISA, row: PortMapping) -> None:
-    found = visitor.get(f"/api/v1/mappings/{row.pk}/congruence").json()
+    found = agreed(visitor, f"/mappings/{row.pk}/congruence", "congruence", row.name)
     assert (found["known"], [each["scheme"] for each in found["weak"]]) == (True, ["a y"])
-    out = StringIO()
-    call_command("congruence", row.name, "--json", stdout=out)
-    assert json.loads(out.getvalue()) == found
-    plain = StringIO()
-    call_command("congruence", row.name, stdout=plain)
-    assert "a y: 1 compared with a x" in plain.getvalue()
+    assert "a y: 1 compared with a x" in printed("congruence", row.name)
     machine = simulated_machine(isa, TRUTH, seed=1)
     address = f"/api/v1/mappings/{row.pk}/congruence/measurements"
     made = visitor.post(address, json.dumps({"machine": machine.pk}), content_type="application/json")

@@ -37,6 +37,7 @@ from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
 from inference.web.deleting import dependents_of
+from tests.doors import printed
 from tests.rows.library import visitor
 from tests.simulated import simulated_machine
 from tests.work import work_off
@@ -198,14 +199,10 @@ def test_without_a_core_model_the_shell_says_so(db: None, tmp_path: Path) -> Non
 def test_the_shell_prints_the_reason(model: StoredCoreModel, tmp_path: Path) -> None:
     file = tmp_path / "code.s"
     file.write_text(CODE)
-    out = StringIO()
-    call_command("predict", "--predictor", "core model lab", "--why", str(file), stdout=out)
-    first, *lines = out.getvalue().splitlines()
+    first, *lines = printed("predict", "--predictor", "core model lab", "--why", str(file)).splitlines()
     assert first.startswith(f"block 1: {chain_of(model):.1f} cycles: the chain rax → ")
     assert any(line.split()[0] == "ports" for line in lines)
-    told = StringIO()
-    call_command("predict", "--why", str(file), "--json", stdout=told)
-    (block,) = json.loads(told.getvalue())["blocks"]
+    (block,) = json.loads(printed("predict", "--why", str(file), "--json"))["blocks"]
     assert block["cycles"] == pytest.approx(chain_of(model), abs=0.01)
 
 
@@ -291,19 +288,16 @@ def test_its_file_imports_again_and_predicts_the_same(
 def test_a_broken_file_is_refused_with_the_place(
     model: StoredCoreModel, tmp_path: Path, broken: dict, said: str
 ) -> None:
-    out = StringIO()
-    call_command("export", "model", "lab", stdout=out)
+    out = printed("export", "model", "lab")
     file = tmp_path / "lab.json"
-    file.write_text(json.dumps({**json.loads(out.getvalue()), **broken}))
+    file.write_text(json.dumps({**json.loads(out), **broken}))
     with pytest.raises(CommandError, match=said):
         call_command("import", str(file), stdout=StringIO())
     assert StoredCoreModel.objects.count() == 1
 
 
 def test_an_uploaded_file_waits_to_be_confirmed(visitor: Client, model: StoredCoreModel) -> None:
-    out = StringIO()
-    call_command("export", "model", "lab", stdout=out)
-    (upload,) = receive([SimpleUploadedFile("lab.json", out.getvalue().encode())], None)
+    (upload,) = receive([SimpleUploadedFile("lab.json", printed("export", "model", "lab").encode())], None)
     upload.refresh_from_db()
     work_off(upload.reading)
     address = reverse("upload-core-model", args=[upload.pk])
@@ -426,9 +420,7 @@ def test_port_names_for_programs_and_in_the_shell(visitor: Client, model: Stored
     assert named({"1": "AGU"})[1]["port_names"] == {"1": "AGU"}
     status, problem = named({"7": "AGU"})
     assert (status, "the ports are 0, 1" in problem["detail"]) == (422, True), problem
-    out = StringIO()
-    call_command("name-ports", "lab", "0=ALU", "1=", stdout=out)
-    assert out.getvalue() == "0\tALU\n1\t\n"
+    assert printed("name-ports", "lab", "0=ALU", "1=") == "0\tALU\n1\t\n"
     with pytest.raises(CommandError, match="not PORT=NAME"):
         call_command("name-ports", "lab", "0", stdout=StringIO())
 

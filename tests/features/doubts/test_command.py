@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from inference.core.mapping import PortMapping as Value
 from inference.models import ExperimentSet, Machine, PortMapping
 from inference.storage.rows import store_mapping
+from tests.doors import printed
 from tests.explained import BSF, IMUL, PORTS, TRUTH, explained_mapping, toy_isa
 
 OTHER = Value(PORTS, {**TRUTH.usage, IMUL: ((0b1000, 1),)}, 5.0)
 
 
 def manage(*arguments: object) -> str:
-    out = StringIO()
-    call_command("doubts", *(str(argument) for argument in arguments), stdout=out)
-    return out.getvalue()
+    return printed("doubts", *(str(argument) for argument in arguments))
 
 
 @pytest.fixture

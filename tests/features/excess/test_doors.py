@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
@@ -15,6 +14,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.models import ExperimentSet, PortMapping
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping, store_measurements
+from tests.doors import printed
 
 FP = Mapping(tuple("0123"), {"mul": ((0b0011, 1),), "add": ((0b1011, 1),), "shift": ((0b0100, 1),)})
 MEASURED = (({"mul": 1, "add": 1}, 0.733), ({"mul": 1, "add": 2}, 1.1), ({"shift": 2}, 2.01))
@@ -42,13 +42,9 @@ def test_programs_and_the_shell_are_told_the_same(visitor: Client, mapping: Port
     told = visitor.get(f"/api/v1/mappings/{mapping.pk}/excess/{chosen.pk}").json()
     assert (told["experiments"], told["exceeding"]) == (3, 2)
     assert told["groups"][0]["port_sets"] == [["0", "1"], ["0", "1", "3"]]
-    out = io.StringIO()
-    call_command("excess", "mine", "--dataset", "mixes", "--json", stdout=out)
-    said = json.loads(out.getvalue())
+    said = json.loads(printed("excess", "mine", "--dataset", "mixes", "--json"))
     assert said["groups"][0]["median"] == told["groups"][0]["median"]
-    out = io.StringIO()
-    call_command("excess", "mine", "--dataset", "mixes", stdout=out)
-    assert "[0,1] and [0,1,3]: 2 of 2" in out.getvalue()
+    assert "[0,1] and [0,1,3]: 2 of 2" in printed("excess", "mine", "--dataset", "mixes")
 
 
 def test_a_set_of_other_instructions_is_refused(visitor: Client, mapping: PortMapping) -> None:

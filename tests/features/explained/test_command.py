@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
@@ -10,6 +9,7 @@ from django.core.management import CommandError, call_command
 
 from inference.models import PortMapping
 from inference.storage.rows import store_mapping
+from tests.doors import printed
 from tests.explained import (
     ADD,
     ADD_LOAD,
@@ -32,9 +32,7 @@ def row(db):
 
 
 def said(*arguments: str) -> list[str]:
-    out = io.StringIO()
-    call_command("explain", "found", *arguments, stdout=out)
-    return out.getvalue().splitlines()
+    return printed("explain", "found", *arguments).splitlines()
 
 
 def test_every_scheme_asked_for_is_listed():

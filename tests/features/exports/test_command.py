@@ -23,14 +23,13 @@ from inference.storage.core_model_exporting import LLVM_SOURCES
 from inference.storage.exporting import CORE_MODEL_EXPORTS, MAPPING_EXPORTS
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, load_measurements, store_mapping, store_measurements
+from tests.doors import printed
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"
 
 
 def export(*arguments: object) -> str:
-    out = StringIO()
-    call_command("export", *(str(argument) for argument in arguments), stdout=out)
-    return out.getvalue()
+    return printed("export", *(str(argument) for argument in arguments))
 
 
 @pytest.fixture

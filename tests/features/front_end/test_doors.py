@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -17,6 +14,7 @@ from inference.models import Machine, MeasuredFrontEnd, Run
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.storage.instruction_sets import new_isa, store_isa
+from tests.doors import printed
 from tests.rows.library import visitor
 from tests.simulated import simulated_machine
 from tests.work import work_off
@@ -114,6 +112,5 @@ def test_programs_read_numbers_and_pairs(visitor: Client, measured: MeasuredFron
 
 
 def test_the_shell_shows_what_was_measured(measured: MeasuredFrontEnd) -> None:
-    shown = StringIO()
-    call_command("front_end", "--show", measured.name, stdout=shown)
-    assert f"Slots per cycle: {SimulatedFrontEnd.drawn(SEED).slots:.2f}" in shown.getvalue()
+    shown = printed("front_end", "--show", measured.name)
+    assert f"Slots per cycle: {SimulatedFrontEnd.drawn(SEED).slots:.2f}" in shown

@@ -21,6 +21,7 @@ from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, store_mapping, store_measurements
+from tests.doors import printed
 from tests.runs.fixtures import payloads, state, wait_for
 
 WIDE = Mapping(
@@ -42,9 +43,7 @@ QUICK = [
 
 
 def infer(*options):
-    out = io.StringIO()
-    call_command("infer", "--algorithm", "pmevo", *QUICK, *options, stdout=out, stderr=io.StringIO())
-    return out.getvalue()
+    return printed("infer", "--algorithm", "pmevo", *QUICK, *options)
 
 
 def make_data():

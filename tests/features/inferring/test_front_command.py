@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import PortMapping
 from inference.storage.fronts import JudgedPoint, store_front
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping
+from tests.doors import printed
 from tests.fronts import SIZE, front_of
 
 pytestmark = pytest.mark.django_db
@@ -29,9 +29,7 @@ def row(db):
 
 
 def said(*arguments: str) -> str:
-    out = io.StringIO()
-    call_command("front", *arguments, stdout=out)
-    return out.getvalue()
+    return printed("front", *arguments)
 
 
 def test_the_points_are_listed_with_what_became_of_them():

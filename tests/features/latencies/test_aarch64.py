@@ -19,6 +19,7 @@ from inference.models import LatencySet, Run
 from inference.models.scheme_search import latency_schemes
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import store_isa
+from tests.doors import printed
 from tests.rows.library import visitor
 from tests.simulated import simulated_machine
 from tests.work import work_off
@@ -54,9 +55,7 @@ def test_latencies_of_aarch64_are_measured_and_shown(visitor: Client, measured: 
     assert f"{reverse('blocks')}?code=" not in shown  # blocks are of x86-64
     found = visitor.get(f"/api/v1/latencies/{measured.pk}/schemes", {"q": "add"}).json()["items"]
     assert found[0]["pairs"][0]["chains"][0]["listing"] == ["add x0, x0, x1"]
-    told = StringIO()
-    call_command("latencies", "--show", measured.name, "--scheme", ADD, stdout=told)
-    assert "add x1, x0, x2; sxtw x0, w1" in told.getvalue()
+    assert "add x1, x0, x2; sxtw x0, w1" in printed("latencies", "--show", measured.name, "--scheme", ADD)
 
 
 def test_latencies_of_aarch64_are_read_again_and_written_as_xml(

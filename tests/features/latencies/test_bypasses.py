@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -22,6 +19,7 @@ from inference.storage.core_models import core_model_of
 from inference.storage.instruction_sets import store_isa
 from inference.storage.latencies import store_latencies
 from tests.core.core_model.test_bypasses import CODES, SCHEMES, inferred, plain, zen5
+from tests.doors import printed
 from tests.rows.library import visitor
 from tests.simulated import simulated_machine
 
@@ -57,9 +55,7 @@ def test_a_scheme_says_what_it_takes_where(visitor: Client, measured: LatencySet
     assert (row.least, row.most) == pytest.approx((1.0, 2.0))
     words = "2.00 while others are queued; kind"
     assert words in visitor.get(reverse("latency-scheme", args=[measured.pk, row.scheme_id])).text
-    shown = StringIO()
-    call_command("latencies", "--show", measured.name, "--scheme", ONE_CYCLE, stdout=shown)
-    assert words in shown.getvalue()
+    assert words in printed("latencies", "--show", measured.name, "--scheme", ONE_CYCLE)
 
 
 def test_a_stored_model_and_its_file_predict_alike(measured: LatencySet) -> None:

@@ -15,6 +15,7 @@ from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet, Machine, PortMapping
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
+from tests.doors import printed
 from tests.simulated import simulated_machine
 
 SCHEMES = ("add GPR[64]:RW, GPR[64]:R", "vaddpd XMM:W, XMM:R, XMM:R")
@@ -43,9 +44,7 @@ def test_the_last_line_is_the_json_that_scripts_rely_on(site, kind):
 
 
 def shown(*options: str) -> dict:
-    out = io.StringIO()
-    call_command("latencies", *options, "--json", stdout=out, stderr=io.StringIO())
-    return json.loads(out.getvalue().splitlines()[-1])
+    return json.loads(printed("latencies", *options, "--json").splitlines()[-1])
 
 
 def test_a_mapping_is_simulated_and_recorded_readings_say_the_same_again(site):

@@ -34,6 +34,7 @@ from inference.measuring.simulated_chains import SimulatedLatencies, drawn_laten
 from inference.models import ISA, LatencySet, Machine
 from inference.storage.instruction_sets import new_isa, store_isa
 from inference.storage.latencies import store_latencies
+from tests.doors import printed
 from tests.drawn import examples
 from tests.rows.library import visitor
 from tests.simulated import simulated_machine
@@ -194,17 +195,13 @@ def test_programs_compare(visitor: Client, first: LatencySet, second: LatencySet
 
 
 def test_the_shell_compares(first: LatencySet, second: LatencySet) -> None:
-    told = StringIO()
-    call_command("latencies", "--show", "first", "--compare", "second", stdout=told)
-    counts, scheme, *pairs = told.getvalue().splitlines()
+    counts, scheme, *pairs = printed("latencies", "--show", "first", "--compare", "second").splitlines()
     assert counts.startswith(
         "2 schemes in both: 1 the same, 1 different, 0 not comparable; 1 only in 'first'"
     )
     assert scheme == IMUL
     assert sum(line.startswith("≠ 2 → 1: ") for line in pairs) == 1
-    told = StringIO()
-    call_command("latencies", "--show", "first", "--compare", "second", "--json", stdout=told)
-    answer = json.loads(told.getvalue())
+    answer = json.loads(printed("latencies", "--show", "first", "--compare", "second", "--json"))
     assert (answer["sets"], answer["different"], answer["only"]) == (["first", "second"], 1, [1, 1])
     assert [one["scheme"] for one in answer["differences"]] == [IMUL]
     with pytest.raises(CommandError, match="no latency set named"):
@@ -235,10 +232,9 @@ def test_more_sets_stand_side_by_side(
     told = visitor.get(f"/api/v1/latencies/{first.pk}/compare/{second.pk}", {"also": third.pk}).json()
     assert [one["name"] for one in told["sets"]] == ["first", "second", "third"]
     assert (told["shared"], len(told["items"][0]["pairs"][0]["said"])) == (4, 3)
-    out = StringIO()
-    call_command("latencies", "--show", "first", "--compare", "second", "third", stdout=out)
-    assert out.getvalue().startswith("4 schemes in several: ")
-    assert f"{IMUL}\n" in out.getvalue()
+    out = printed("latencies", "--show", "first", "--compare", "second", "third")
+    assert out.startswith("4 schemes in several: ")
+    assert f"{IMUL}\n" in out
 
 
 def test_a_page_offers_no_set_twice(

@@ -18,6 +18,7 @@ from inference.models import LatencySet, Machine
 from inference.storage.documented_latencies import documented_share
 from inference.storage.instruction_sets import store_isa
 from inference.storage.latencies import store_latencies
+from tests.doors import printed
 from tests.rows.library import visitor
 
 __all__ = ["visitor"]
@@ -77,9 +78,7 @@ def test_a_core_of_which_nothing_is_documented_has_no_share(
     assert "Documented pairs" not in visitor.get(reverse("latency-set", args=[measured.pk])).text
     with pytest.raises(CommandError, match="no latencies are documented"):
         call_command("latencies", "--show", "measured", "--documented", stdout=StringIO())
-    told = StringIO()
-    call_command("latencies", "--show", "measured", "--documented", "--json", stdout=told)
-    assert json.loads(told.getvalue()) is None
+    assert json.loads(printed("latencies", "--show", "measured", "--documented", "--json")) is None
 
 
 def test_the_page_of_a_set_counts_those_that_agree_and_lists_the_others(
@@ -108,13 +107,9 @@ def test_the_page_of_a_scheme_has_the_documented_number_beside_the_measured_one(
 
 
 def test_programs_and_the_shell_are_told_the_same(visitor: Client, measured: LatencySet) -> None:
-    told = StringIO()
-    call_command("latencies", "--show", "measured", "--documented", "--json", stdout=told)
-    document = json.loads(told.getvalue())
+    document = json.loads(printed("latencies", "--show", "measured", "--documented", "--json"))
     assert visitor.get(f"/api/v1/latencies/{measured.pk}").json()["documented"] == document
     assert [one["source"] for one in document["off"]] == ["2", "1", "2"]
-    told = StringIO()
-    call_command("latencies", "--show", "measured", "--documented", stdout=told)
-    head, *lines = told.getvalue().splitlines()
+    head, *lines = printed("latencies", "--show", "measured", "--documented").splitlines()
     assert head.startswith("documented pairs within 0.1 cycles: 3 of 6 (AMD")
     assert lines[1] == f"  {IMUL}: 1 → 1: measured no chain has settled, documented 3.00"

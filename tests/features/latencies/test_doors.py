@@ -27,6 +27,7 @@ from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.storage.core_models import core_model_of_parts
 from inference.storage.instruction_sets import new_isa, store_isa
+from tests.doors import agreed, printed
 from tests.rows.library import visitor
 from tests.simulated import simulated_machine
 from tests.work import work_off
@@ -107,9 +108,8 @@ def test_a_division_has_latencies_of_quick_and_of_slow_values(visitor: Client, m
     found = visitor.get(f"/api/v1/latencies/{measured.pk}/schemes", {"q": "div"}).json()["items"]
     told = [one for one in found[0]["pairs"] if (one["source"], one["destination"]) == ("rax", "rdx")]
     assert told[0]["values"] == pair["values"]
-    shown = StringIO()
-    call_command("latencies", "--show", measured.name, "--scheme", DIVISION, stdout=shown)
-    assert f"    slow values, 0x343a9ed700000085 / 0x75e6e44f: {slow:.2f}" in shown.getvalue()
+    shown = printed("latencies", "--show", measured.name, "--scheme", DIVISION)
+    assert f"    slow values, 0x343a9ed700000085 / 0x75e6e44f: {slow:.2f}" in shown
     bounds = [one for one in row.pairs if one["at_most"] is not None]
     assert bounds
     for one in bounds:
@@ -178,13 +178,11 @@ def test_a_set_is_renamed_and_deleted_and_keeps_its_machine(visitor: Client, mea
 
 
 def test_the_shell_shows_what_was_measured(measured: LatencySet) -> None:
-    told = StringIO()
-    call_command("latencies", "--show", measured.name, "--scheme", SCHEMES[0], stdout=told)
-    assert "  1 → 1: " in told.getvalue()
-    assert "add rbx, r8; movsxd rbx, ebx" in told.getvalue()
-    told = StringIO()
-    call_command("latencies", "--show", measured.name, "--json", stdout=told)
-    assert [json.loads(line)["scheme"] for line in told.getvalue().splitlines()] == sorted(SCHEMES)
+    told = printed("latencies", "--show", measured.name, "--scheme", SCHEMES[0])
+    assert "  1 → 1: " in told
+    assert "add rbx, r8; movsxd rbx, ebx" in told
+    told = printed("latencies", "--show", measured.name, "--json")
+    assert [json.loads(line)["scheme"] for line in told.splitlines()] == sorted(SCHEMES)
     with pytest.raises(CommandError, match="has no latencies of"):
         call_command("latencies", "--show", measured.name, "--scheme", "nop", stdout=StringIO())
 
@@ -217,8 +215,7 @@ def test_whatever_shows_latencies_says_with_which_values(
 ) -> None:
     LatencySet.objects.update(identity=identity)
     scheme = measured.schemes.get(scheme__text=SCHEMES[0]).scheme
-    out = StringIO()
-    call_command("latencies", "--show", measured.name, stdout=out)
+    out = printed("latencies", "--show", measured.name)
     places = {
         "set": visitor.get(reverse("latency-set", args=[measured.pk])),
         "chains": visitor.get(reverse("latency-scheme", args=[measured.pk, scheme.pk])),
@@ -227,7 +224,7 @@ def test_whatever_shows_latencies_says_with_which_values(
         "API": visitor.get(f"/api/v1/latencies/{measured.pk}"),
         "XML": visitor.get(reverse("latency-set-export", args=[measured.pk])),
     }
-    texts = {name: answer.content.decode() for name, answer in places.items()} | {"shell": out.getvalue()}
+    texts = {name: answer.content.decode() for name, answer in places.items()} | {"shell": out}
     assert [name for name, text in texts.items() if said not in text] == []
 
 
@@ -248,10 +245,10 @@ def test_the_conditions_of_renamed_memory_are_shown_alike_everywhere(
 ) -> None:
     unit = drawn_memory_unit(SEED)  # what the machine is
     page = visitor.get(reverse("latency-memory", args=[measured.pk]))
-    told = visitor.get(f"/api/v1/latencies/{measured.pk}/memory/conditions").json()
-    out = StringIO()
-    call_command("latencies", "--show", measured.name, "--memory", stdout=out)
-    assert out.getvalue().splitlines() == told["words"] == page.context["sentences"]
+    command = ("latencies", "--show", measured.name, "--memory")
+    told = agreed(visitor, f"/latencies/{measured.pk}/memory/conditions", *command)
+    out = printed("latencies", "--show", measured.name, "--memory")
+    assert out.splitlines() == told["words"] == page.context["sentences"]
     assert unit.renames
     assert f"More than {unit.other_stores} other stores in between end that." in told["words"]
     assert told["renaming"]["stores_between"] == unit.other_stores
@@ -259,14 +256,9 @@ def test_the_conditions_of_renamed_memory_are_shown_alike_everywhere(
     assert len(usual["in_turn"]) == 32
     assert {cycles for lines, cycles in usual["in_turn"] if lines > unit.lines} == {float(unit.far)}
     assert len(page.context["store_figure"]["data"]) == 8  # widths, and two stores to each line
-    out = StringIO()
-    call_command("latencies", "--show", measured.name, "--memory", "--json", stdout=out)
-    assert json.loads(out.getvalue()) == told
     LatencySet.objects.update(memory=[])
     assert visitor.get(f"/api/v1/latencies/{measured.pk}/memory/conditions").json()["words"] == []
-    out = StringIO()
-    call_command("latencies", "--show", measured.name, "--memory", stdout=out)
-    assert "measure latencies again" in out.getvalue()
+    assert "measure latencies again" in printed("latencies", "--show", measured.name, "--memory")
 
 
 def test_memory_is_shown_case_by_case(visitor: Client, measured: LatencySet) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from inference.agent.protocol import Beat
 from inference.isa.targets import AARCH64, X86, target_of
 from inference.models import ISA, Machine
 from inference.runs.machines import sessions, tokens
 from inference.storage.instruction_sets import new_isa, store_isa
+from tests.doors import printed
 
 
 @pytest.fixture
@@ -24,9 +24,7 @@ def isa(db: None) -> ISA:
 
 
 def manage(*arguments: str) -> str:
-    out = StringIO()
-    call_command(*arguments, stdout=out, stderr=StringIO())
-    return out.getvalue()
+    return printed(*arguments)
 
 
 def test_add_machine_prints_the_line_that_starts_its_agent(isa: ISA) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from urllib.parse import urlencode
@@ -10,7 +9,6 @@ from urllib.parse import urlencode
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -33,6 +31,7 @@ from inference.storage.fronts import JudgedPoint, pick, store_front
 from inference.storage.judging import grounds_of
 from inference.storage.results import compared_results, store_result
 from inference.storage.rows import load_mapping
+from tests.doors import printed
 from tests.rows.lab import FACTS
 
 TEMPLATES = settings.BASE_DIR / "templates"
@@ -256,9 +255,7 @@ def test_exports_of_a_core_model_say_so(form: str, results: tuple[PortMapping, P
 
 def test_the_shell_says_so(results: tuple[PortMapping, PortMapping]) -> None:
     def shell(*arguments: str) -> str:
-        out = io.StringIO()
-        call_command(*arguments, stdout=out)
-        return out.getvalue()
+        return printed(*arguments)
 
     assert SAYS_TOO in shell("doubts", "uops", "--against", "none")
     assert SAYS_TOO in shell("explain", "uops")

@@ -14,8 +14,8 @@ from inference.models import Run
 from inference.runs import journal, leases, lifecycle
 from inference.runs.watcher import shared_watcher
 from inference.sockets import websocket_urlpatterns
+from tests.listening import SOON, closing_code
 
-SOON = 20.0  # seconds; a look happens twice per second, but the computer may be busy
 APPLICATION = URLRouter(websocket_urlpatterns)
 
 
@@ -46,12 +46,6 @@ def log(lease, *texts):
     journal.append(lease, [("log", {"level": "info", "text": text}) for text in texts])
 
 
-async def closing_code(socket):
-    message = await socket.receive_output(timeout=SOON)
-    assert message["type"] == "websocket.close"
-    return message["code"]
-
-
 async def test_the_journal_is_replayed_and_then_live_in_order(site):
     run, lease = await claimed(site)
     await log(lease, "a", "b")
@@ -65,7 +59,7 @@ async def test_the_journal_is_replayed_and_then_live_in_order(site):
         live = await receive(socket, 10)
         assert [m["seq"] for m in live] == list(range(5, 15))
         assert live[0]["payload"]["text"] == "live 0"
-        assert await socket.receive_nothing(0.7)
+        assert await socket.receive_nothing(0.7)  # of all this nothing comes twice
 
 
 async def test_a_browser_that_comes_back_gets_only_what_it_lacks(site):
@@ -104,7 +98,7 @@ async def test_several_browsers_share_one_watcher_that_ends_with_them(site):
         task = shared_watcher()._task
         await log(lease, "news")
         assert (await receive(first, 1))[0]["seq"] == (await receive(second, 1))[0]["seq"] == 3
-        assert await third.receive_nothing(0.7)
+        assert await third.receive_nothing(0.7)  # of another run nothing comes
         assert shared_watcher()._task is task
     await asyncio.wait_for(asyncio.wait({task}), SOON)
     assert task.done()
@@ -168,7 +162,7 @@ async def test_the_list_tells_of_every_run_that_changes(site):
         await sync_to_async(leases.fail)(lease, "it broke\nevidence")
         last = (await receive(socket, 1))[0]
         assert (last["state"], last["error"]) == ("failed", "it broke")
-        assert await socket.receive_nothing(0.7)
+        assert await socket.receive_nothing(0.7)  # and nothing comes after the end
 
 
 async def test_the_list_tells_of_runs_that_came_and_went_between_two_looks(site):

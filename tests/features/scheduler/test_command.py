@@ -12,6 +12,7 @@ from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.isa.x86.scheme_set import described
 from inference.storage.instruction_sets import store_isa
 from tests.core.core_model.test_scheduler_inference import MODEL, PORTS
+from tests.doors import printed
 from tests.simulated import simulated_machine
 
 
@@ -31,6 +32,4 @@ def test_the_last_line_is_the_json_that_scripts_rely_on(site) -> None:
     }
     assert (answer["core_model"], answer["source"], answer["scheduler"]) == ("lab", "sim", None)
     assert answer["reason"]
-    shown = io.StringIO()
-    call_command("scheduler", "lab", "--show", stdout=shown)
-    assert shown.getvalue() == f"core model 'lab': no scheduler: {answer['reason']}\n"
+    assert printed("scheduler", "lab", "--show") == f"core model 'lab': no scheduler: {answer['reason']}\n"

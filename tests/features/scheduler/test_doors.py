@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -22,6 +20,7 @@ from inference.storage.core_models import core_model_of
 from inference.storage.instruction_sets import new_isa, store_isa
 from inference.storage.rows import store_measurements
 from tests.core.core_model.test_scheduler_inference import CORE, KINDS, MODEL, PORTS
+from tests.doors import agreed
 from tests.rows.library import visitor
 from tests.simulated import simulated_machine
 from tests.work import work_off
@@ -72,13 +71,10 @@ def test_a_set_that_shows_a_scheduler_gives_the_core_model_one(
     assert "It was not judged on code with dependences: a set has no such code." in page.text
     assert page.text.count("chooses</td>") + page.text.count("judges</td>") == 12
     assert "lab" in visitor.get(reverse("run", args=[run.pk])).text
-    answer = visitor.get(f"/api/v1/core-models/{row.pk}/scheduler").json()
+    answer = agreed(visitor, f"/core-models/{row.pk}/scheduler", "scheduler", "lab", "--show")
     assert answer["scheduler"]["width"] == 8
     assert len(answer["experiments"]) == run.result["experiments"] > 50
     assert all(one["simulated"] for one in answer["experiments"])
-    out = StringIO()
-    call_command("scheduler", "lab", "--show", "--json", stdout=out)
-    assert json.loads(out.getvalue()) == answer
 
 
 def test_a_machine_that_wastes_nothing_gives_none_and_the_reason(

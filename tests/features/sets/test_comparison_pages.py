@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 
 import pytest
 from django.contrib.auth.models import User
@@ -20,6 +19,7 @@ from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit
 from inference.storage.rows import load_measurements, store_measurements
 from pmweb.models import Scope
+from tests.doors import printed
 from tests.rows.library import ADD, IMUL, LOAD, experiment_set, isa, visitor
 from tests.rows.programs import program_of
 from tests.work import work_off
@@ -219,13 +219,11 @@ def test_a_set_is_taken_away_as_a_file(visitor: Client, experiment_set: Experime
 
 
 def test_the_shell_compares_and_merges(experiment_set: ExperimentSet, again: ExperimentSet) -> None:
-    out = io.StringIO()
-    call_command("compare-sets", "small", "again", stdout=out)
-    assert "3 experiments in both sets, 0 only in 'small', 1 only in 'again'" in out.getvalue()
-    assert "66.7 % within 5 %" in out.getvalue()
-    out = io.StringIO()
-    call_command("merge-sets", "both", "small", "again", "--conflicts", "leave-out", stdout=out)
-    assert "4 experiments, 3 of them in several sets, 1 with different numbers" in out.getvalue()
+    out = printed("compare-sets", "small", "again")
+    assert "3 experiments in both sets, 0 only in 'small', 1 only in 'again'" in out
+    assert "66.7 % within 5 %" in out
+    out = printed("merge-sets", "both", "small", "again", "--conflicts", "leave-out")
+    assert "4 experiments, 3 of them in several sets, 1 with different numbers" in out
     assert ExperimentSet.objects.get(name="both").making["left_out"] == 1
     with pytest.raises(CommandError, match="itself"):
         call_command("compare-sets", "small", "small")

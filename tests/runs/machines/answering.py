@@ -76,7 +76,7 @@ class AnsweringAgent:
         results = answers(message["content"], self._options.cycles)
         batch, fence = self._holds = [message["batch"], message["fence"]]
         self._results = encode("results", batch=batch, fence=fence, results=results)
-        await asyncio.sleep(self._options.after)
+        await asyncio.sleep(self._options.after)  # what measuring takes
 
     async def _beat(self, socket) -> None:
         while True:

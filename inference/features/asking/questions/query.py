@@ -17,6 +17,7 @@ from inference.predictors import machine
 from inference.predictors.loops import asked_as
 from inference.predictors.protocol import Answer
 from inference.predictors.samples import Sample
+from inference.storage.instruction_sets import of_isa
 from inference.web.origins import RunOrigin, number_about
 
 _MOST_RUNS = 50
@@ -147,8 +148,8 @@ def furthest_apart(lines: Sequence[PredictorAnswer]) -> tuple[int, int] | None:
 
 def memory_run(name: BlockName) -> Run | None:
     """The newest question about the variants of a block (one query)."""
-    rows = Run.objects.filter(kind=KIND, config__about__memory=name.hex).order_by("-pk")
-    return next((run for run in rows[:_MOST_RUNS] if isa_beside(run.config) == name.isa), None)
+    rows = Run.objects.filter(of_isa(name.isa), kind=KIND, config__about__memory=name.hex)
+    return rows.order_by("-pk").first()
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ def test_a_tool_that_cannot_work_ends_the_search_with_its_own_words():
 
 def test_the_same_seed_finds_the_same_however_slow_the_tools_are_and_another_seed_something_else():
     def dawdling(block):
-        time.sleep(random.random() / 2000)
+        time.sleep(random.random() / 2000)  # any length: it must make no difference
         return several(block)
 
     one = Search(several, plain, end={"blocks": 60}).result()

@@ -23,6 +23,7 @@ from inference.runs.execute import StopRequests, execute
 from inference.runs.kinds import Task, job
 from inference.runs.reporter import JournalReporter
 from tests.anica.formats.published import LABEL, documents, write_directory
+from tests.doors import printed
 from tests.heads import behind_head
 from tests.work import read_uploads, work_off
 from tests.zips import packed
@@ -186,11 +187,10 @@ def test_half_a_generalisation_says_which_half_is_missing(tmp_path: Path, lackin
 
 
 def test_the_shell_imports_a_directory_of_generalisations(tmp_path: Path) -> None:
-    out = io.StringIO()
-    call_command("import", str(generalisations(tmp_path, "x", "y")), stdout=out)
+    out = printed("import", str(generalisations(tmp_path, "x", "y")))
     assert sorted(Campaign.objects.values_list("name", flat=True)) == ["x", "y"]
-    assert "campaign 'x'" in out.getvalue()
-    assert "campaign 'y'" in out.getvalue()
+    assert "campaign 'x'" in out
+    assert "campaign 'y'" in out
 
 
 def test_a_broken_archive_fails_with_its_place_and_stays_for_another_try(tmp_path: Path) -> None:
@@ -234,9 +234,8 @@ def test_one_command_imports_them_like_all_other_files(tmp_path: Path) -> None:
     assert "basic-block set 'mine': 2 blocks" in out.getvalue()
     assert "left out: 1 row" in out.getvalue()
     assert "mca: 1 answer below" in out.getvalue()
-    out = io.StringIO()
-    call_command("import", str(write_directory(tmp_path / "run")), stdout=out)
-    assert "campaign 'run': 1 discovery, 2 generalisations with 4 decisions" in out.getvalue()
+    out = printed("import", str(write_directory(tmp_path / "run")))
+    assert "campaign 'run': 1 discovery, 2 generalisations with 4 decisions" in out
     with pytest.raises(CommandError, match="another campaign is named 'run'"):
         call_command("import", str(tmp_path / "run"))
 

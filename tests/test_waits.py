@@ -1,0 +1,85 @@
+"""Tests wait for what happens: a wait whose length matters says in its line why it is one."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CLOCKS = {"monotonic", "perf_counter"}
+WAITING = {"sleep", "receive_nothing", "Timer", "call_later"}
+WAITS = re.compile("|".join(CLOCKS | WAITING | {"timeout="}))
+
+
+def called(node: ast.AST) -> str:
+    """The last part of the name of what is called; "" where nothing is."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return getattr(function, "attr", "") or getattr(function, "id", "")
+
+
+def is_wait(node: ast.AST) -> bool:
+    """Whether it lasts for a time, or asserts how long something took on this computer."""
+    match node:
+        case ast.Call(args=[ast.Constant(value=0)]):  # others take their turn
+            return False
+        case ast.Call(keywords=keywords) if called(node) == "wait":
+            return any(keyword.arg == "timeout" for keyword in keywords)
+        case ast.Compare(left=ast.BinOp(op=ast.Sub(), left=clock), ops=[ast.Lt() | ast.LtE()]):
+            return called(clock) in CLOCKS
+    return called(node) in WAITING
+
+
+def waits(node: ast.AST) -> Iterator[ast.expr]:
+    """Those outside loops that look for a condition."""
+    for child in ast.iter_child_nodes(node):
+        if is_wait(child):
+            assert isinstance(child, ast.expr)
+            yield child
+        if not isinstance(child, ast.While):
+            yield from waits(child)
+
+
+def without_reason(text: str) -> list[int]:
+    """The lines of waits that have no comment."""
+    if not WAITS.search(text):
+        return []
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    reasons = {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
+    return [
+        node.lineno
+        for node in waits(ast.parse(text))
+        if reasons.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    ]
+
+
+def test_every_wait_in_tests_gives_its_reason():
+    folder = Path(__file__).parent
+    lines = [
+        f"{path.relative_to(folder.parent)}:{line}"
+        for path in sorted(folder.rglob("*.py"))
+        for line in without_reason(path.read_text())
+    ]
+    assert not lines, "wait for a condition, or say in the line why it has to be a time"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_flawed"),
+    [
+        ("time.sleep(0.3)", True),
+        ("time.sleep(0.3)  # for so long nothing comes", False),
+        ("while not there(): time.sleep(0.3)", False),
+        ("assert time.monotonic() - began < 5", True),
+        ("assert time.monotonic() - began > 5", False),
+        ("assert await socket.receive_nothing()", True),
+        ("await asyncio.wait({task}, timeout=0.2)", True),
+        ("await asyncio.sleep(0)", False),
+    ],
+)
+def test_a_wait_without_a_reason_is_found(line: str, is_flawed: bool):
+    text = f"async def test():\n    {line}\n"
+    assert bool(without_reason(text)) is is_flawed

@@ -153,11 +153,11 @@ def _has_loops(program: bytes, samples: tuple[bytes, str] | None) -> bool:
 
 
 def _read_blocks(content: bytes) -> bool:
-    from anica_app.formats.incoming import sort_of_content
+    from inference.formats.block_files import block_file_of
     from inference.formats.block_sets import BlockSetOptions, look
     from inference.formats.blocks_csv import Broken
 
-    sort_of_content(content)
+    block_file_of(content)
     accepted = False
     for broken in Broken:
         try:

@@ -66,9 +66,9 @@ def _readers() -> tuple[Callable[[str], str], ...]:
 
 
 def _recognised(text: str) -> str:
-    from anica_app.formats.incoming import sort_of_content
+    from inference.formats.block_files import block_file_of
 
-    return f"taken for: {sort_of_content(text.encode())}"
+    return f"taken for: {block_file_of(text.encode())}"
 
 
 def _parsed(text: str) -> str:

@@ -17,12 +17,12 @@ FEATURES = {
     campaigns: "Campaigns",
     discoveries: "Discoveries",
     explanations: "Basic blocks",
-    importing: "Basic-block sets",
+    importing: "",
     coverage: "What campaigns explain",
     families: "Families",
     matrices: "Tool × tool matrices",
 }
-"""Each with the heading of its operations in the reference of the API."""
+"""Each with the heading of its operations in the reference of the API; "" for none."""
 
 
 def register_all() -> None:

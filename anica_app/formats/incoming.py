@@ -1,4 +1,4 @@
-"""Which of AnICA's formats a file, a directory or an upload is in, and how to read it."""
+"""Which format of campaigns a file, a directory or an upload is in, and how to read it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ from anica_app.formats.anica_documents import CONFIG, DATABASE, DISCOVERY, WITNE
 from anica_app.formats.campaign_zip import is_campaign_archive, read_archive
 from anica_app.formats.file_trees import Directory, FileTree, PartOfTree, ZipTree
 from anica_app.formats.spooled_campaigns import SpooledCampaign
-from inference.formats import block_sets
-from inference.formats.blocks_csv import is_block_csv
 from inference.formats.errors import ExchangeError
-from inference.formats.listed_loops import is_listing
-from inference.formats.other_formats import BEGINNING
-from inference.formats.perf_texts import is_script
-from inference.isa.blocks.programs import is_binary
 
 _ZIP = b"PK\x03\x04"
 _MARKS = (CONFIG, DISCOVERY, WITNESS, campaign_zip.MAIN)
@@ -39,10 +33,6 @@ Told = Callable[[int, int], None]
 class Sort(StrEnum):
     """What a file brings, by its format."""
 
-    BLOCKS = block_sets.TITLE
-    PROGRAM = "compiled program"
-    LISTING = "listing of machine code"
-    SAMPLES = "samples of a profiler"
     PUBLISHED = anica_campaigns.TITLE
     ARCHIVE = campaign_zip.TITLE
 
@@ -61,10 +51,10 @@ def sort_of_path(path: Path) -> Sort | None:
 
 def sort_of_file(file: BinaryIO) -> Sort | None:
     """What an opened file is, read from its beginning."""
-    beginning = file.read(BEGINNING)
+    beginning = file.read(len(_ZIP))
     file.seek(0)
-    if not beginning.startswith(_ZIP):
-        return _sort_of_text(beginning)
+    if beginning != _ZIP:
+        return None
     try:
         parts = parts_of(ZipTree(file, "archive"))
     except ExchangeError:
@@ -89,17 +79,6 @@ def parts_of(tree: FileTree) -> list[FileTree]:
         return [tree]
     inner = sorted(top for top in tops if not any(top.startswith(f"{other}/") for other in tops))
     return [PartOfTree(tree, top) for top in inner]
-
-
-def _sort_of_text(beginning: bytes) -> Sort | None:
-    if is_binary(beginning):
-        return Sort.PROGRAM
-    text = beginning.decode("utf-8-sig", "replace")
-    if is_listing(text):
-        return Sort.LISTING
-    if is_script(text):
-        return Sort.SAMPLES
-    return Sort.BLOCKS if is_block_csv(beginning) else None
 
 
 def sort_of_content(content: bytes) -> Sort | None:

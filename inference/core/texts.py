@@ -58,3 +58,8 @@ def check_paragraphs(text: str) -> str:
 
 def _fault(text: str, match: re.Match[str]) -> str:
     return f"{text[:40]!a} has U+{ord(match[0]):04X} at character {match.start() + 1}"
+
+
+def count_of(count: int, one: str, several: str = "") -> str:
+    """A number with its noun."""
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"

@@ -21,7 +21,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from inference.features.asking import block_sets, blocks, predictors, questions
+from inference.features.asking import block_files, block_sets, blocks, predictors, questions
 from inference.features.judging import (
     accuracy_checks,
     comparing,
@@ -97,6 +97,7 @@ FEATURES = {
     questions: "Basic blocks",
     predictors: "Predictors",
     block_sets: "Basic-block sets",
+    block_files: "Basic-block sets",
     comparisons: "Predictor comparisons",
     accuracy_checks: "Accuracy checks",
     llvm_difference: "Port mappings",

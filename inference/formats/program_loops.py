@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
 
-from inference.core.texts import ORIGIN_LIMIT
+from inference.core.texts import ORIGIN_LIMIT, count_of
 from inference.formats.blocks_csv import ROW_LIMIT
 from inference.formats.errors import ExchangeError
 from inference.formats.perf_texts import Placed, placed, read_samples
@@ -96,16 +96,16 @@ class ProgramLoops:
 
     def lines(self) -> list[str]:
         """What a search has to tell, a line each."""
-        functions = _counted(self.functions, "function")
-        found = [f"{_counted(len(self.loops), 'loop')} in {functions}, {self.bytes:,} bytes of code"]
+        functions = count_of(self.functions, "function")
+        found = [f"{count_of(len(self.loops), 'loop')} in {functions}, {self.bytes:,} bytes of code"]
         if self.total is not None:
             share = f"{100 * self.inside / self.total:.1f} % of " if self.total else ""
             event = f" of {self.event}" if self.event else ""
             found.append(f"{share}{_number(self.total)} samples{event} are in these loops")
         if self.below:
-            found.append(f"with a smaller share of the samples: {_counted(self.below, 'loop')}")
+            found.append(f"with a smaller share of the samples: {count_of(self.below, 'loop')}")
         if self.too_long:
-            found.append(f"too long for a basic block: {_counted(self.too_long, 'loop')}")
+            found.append(f"too long for a basic block: {count_of(self.too_long, 'loop')}")
         found += [f"{_number(number)} samples are {why}" for why, number in self.lost]
         if self.elsewhere:
             names = ", ".join(f"{name} ({_number(number)})" for name, number in self.elsewhere)
@@ -222,10 +222,6 @@ def _bounded(loops: tuple[FoundLoop, ...], file_name: str) -> tuple[FoundLoop, .
             f"{file_name} has {len(loops):,} loops, of {ROW_LIMIT:,} at most: choose functions by their names"
         )
     return loops
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _number(value: float) -> str:

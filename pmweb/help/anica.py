@@ -41,6 +41,14 @@ PAGES = {
         "Where blocks come in: a table with a column per tool, or a program whose loops are found.",
         operators=("Drop a file or paste a listing; you see a preview before anything is stored.",),
     ),
+    "anica-import": Help(
+        "What is in a file of blocks or an archive of campaigns, before it is imported.",
+        operators=("Look it through, then import it.",),
+    ),
+    "anica-loops": Help(
+        "The loops of an uploaded program, with what samples of a profiler say of each.",
+        operators=("Have them found, choose some, and make a set of these [[basic block]]s.",),
+    ),
     "block-set-ask": Help(
         "The form that asks predictors for all blocks of a set.",
         operators=("Choose predictors; the answers of each become a column.",),
@@ -187,14 +195,6 @@ PAGES = {
     "discovery-reproduce": Help(
         "How to see the disagreement elsewhere: the smallest block with the command line of every tool.",
         can=("Copy a line, or take the report for a bug tracker.",),
-    ),
-    "anica-import": Help(
-        "What is in a file of AnICA’s own, before it is imported.",
-        operators=("Look it through, then import it.",),
-    ),
-    "anica-loops": Help(
-        "The loops of an uploaded program, with what samples of a profiler say of each.",
-        operators=("Have them found, choose some, and make a set of these [[basic block]]s.",),
     ),
     "mapping-llvm": Help(
         "Every scheme of a mapping beside what LLVM’s scheduling model says of it, by llvm-mca.",

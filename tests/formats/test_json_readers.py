@@ -58,7 +58,7 @@ OWN = {
     ),
     **dict.fromkeys(
         (
-            "anica_app/features/importing/recognition.py",
+            "inference/features/asking/block_files/recognition.py",
             "inference/features/library/uploads/recognition.py",
             "inference/web/reading_server.py",
         ),

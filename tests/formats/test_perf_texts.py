@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anica_app.formats.incoming import Sort, sort_of_content
+from inference.formats.block_files import BlockFileSort, block_file_of
 from inference.formats.errors import ExchangeError
 from inference.formats.perf_texts import PerfSamples, Placed, placed, read_samples
 from inference.isa.blocks.listing import object_file
@@ -119,10 +119,10 @@ def test_what_is_no_text_of_perf_is_refused_with_what_would_be_right(text: str) 
 
 def test_the_texts_are_recognised_by_their_beginnings() -> None:
     for text in (ONE_LINE, CHAINS, FIELDS, "     55cb66be521c\n     55cb66be5220\n"):
-        assert sort_of_content(text.encode()) is Sort.SAMPLES, text
-    assert sort_of_content(ANNOTATED.encode()) is Sort.LISTING
-    assert sort_of_content(b"\n/tmp/a:     file format elf64-x86-64\n\n") is Sort.LISTING
-    assert sort_of_content(object_file(b"\xc3")) is Sort.PROGRAM
+        assert block_file_of(text.encode()) is BlockFileSort.SAMPLES, text
+    assert block_file_of(ANNOTATED.encode()) is BlockFileSort.LISTING
+    assert block_file_of(b"\n/tmp/a:     file format elf64-x86-64\n\n") is BlockFileSort.LISTING
+    assert block_file_of(object_file(b"\xc3")) is BlockFileSort.PROGRAM
 
 
 @pytest.mark.parametrize(

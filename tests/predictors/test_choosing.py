@@ -277,7 +277,7 @@ DOORS: Mapping[str, set[str]] = {
     },
     "predictor_of": {
         f"{ASKING}/predictors/query.py",
-        "anica_app/features/importing/import_job.py",  # a mapping
+        f"{ASKING}/block_files/reading.py",  # a mapping
     },
 }
 """Where a caller says that options may choose, or makes a predictor of options at once."""

@@ -68,7 +68,7 @@ def test_an_unknown_kind_is_refused_with_those_there_are() -> None:
 
 @pytest.mark.django_db
 def test_whatever_reads_and_writes_files_is_there() -> None:
-    assert len(other_formats.importers()) == 3
+    assert len(other_formats.importers()) == 4
     assert set(other_formats.written_kinds()) == {"run", "block-set", "campaign"}
     for kind in other_formats.written_kinds():
         with pytest.raises(ExchangeError, match="nothing"):

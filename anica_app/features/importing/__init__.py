@@ -1,66 +1,20 @@
-"""Files with basic blocks, programs, listings and campaigns: looked at and imported."""
+"""Published campaigns and generalisations of AnICA, and archives of campaigns: looked at and imported.
+
+They come in through `inference.features.asking.block_files`, whose runs and page import what is registered.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Job, Lane, RunKind
-
 if TYPE_CHECKING:
     from inference.formats.other_formats import Importer
 
 
-def _import_anica_job() -> Job:
-    from anica_app.features.importing.import_job import ImportAnicaJob  # noqa: PLC0415  runs load it
-
-    return ImportAnicaJob()
-
-
-def _import_anica_presentation() -> KindPresentation:
-    from anica_app.features.importing.asked import import_words, imports_of  # noqa: PLC0415  pages load it
-
-    return KindPresentation(words=import_words, outcomes=imports_of)
-
-
-def _loops_job() -> Job:
-    from anica_app.features.importing.loops_job import LoopsJob  # noqa: PLC0415  runs load it
-
-    return LoopsJob()
-
-
-def _loops_presentation() -> KindPresentation:
-    from anica_app.features.importing.asked import loops_of  # noqa: PLC0415  pages load it
-
-    return KindPresentation(outcomes=loops_of)
-
-
-KINDS = (
-    RunKind(
-        "import-anica",
-        label="Block import",
-        job=_import_anica_job,
-        summary="A basic-block set or a campaign from a file",
-        example={"upload": 5, "name": "BHive on Haswell", "broken": "skip", "numbers": "cycles"},
-        lane=Lane.SHORT,
-    ),
-    RunKind(
-        "loops",
-        label="Loop search",
-        job=_loops_job,
-        summary="The loops of a compiled program",
-        example={"upload": 5, "functions": "mat*"},
-        lane=Lane.SHORT,
-    ),
-)
-
-PRESENTATIONS = {"import-anica": _import_anica_presentation, "loops": _loops_presentation}
-
-
 def _files() -> Importer:
-    from anica_app.features.importing.import_job import AnicaImporter  # noqa: PLC0415  imports load it
+    from anica_app.features.importing.importer import CampaignImporter  # noqa: PLC0415  imports load it
 
-    return AnicaImporter()
+    return CampaignImporter()
 
 
 IMPORTERS = (_files,)

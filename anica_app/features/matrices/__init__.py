@@ -1,4 +1,7 @@
-"""How often each two tools disagree about the blocks of a set."""
+"""How often each two tools disagree about the blocks of a set.
+
+The blocks may be fresh ones of AnICA's domains, and a disagreement is what a campaign would count as one.
+"""
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, RunKind

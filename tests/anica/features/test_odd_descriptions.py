@@ -16,12 +16,11 @@ from anica_app.features.campaigns.request import CampaignConfig
 from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.explanations.job import GeneraliseConfig
 from anica_app.features.families.request import FamiliesConfig
-from anica_app.features.importing.import_job import ImportAnicaConfig
-from anica_app.features.importing.loops_job import LoopsConfig
 from anica_app.features.matrices.job import MatrixConfig
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
+from inference.features.asking.block_files.request import BlockImportConfig, LoopsConfig
 from inference.features.judging.accuracy_checks.request import AccuracyCheckConfig
 from inference.features.judging.comparisons.request import ComparisonConfig
 from inference.features.judging.llvm_difference.job import DifferenceConfig
@@ -75,7 +74,7 @@ def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple
     }
     return {
         **{kind: (config, names_of(shape)) for kind, (config, shape) in described.items()},
-        "import-anica": ({"upload": upload.pk}, names_of(ImportAnicaConfig)),
+        "import-anica": ({"upload": upload.pk}, names_of(BlockImportConfig)),
         "loops": ({"upload": upload.pk}, names_of(LoopsConfig)),
         "ask": ({"predictors": tools, "blocks": ["90"]}, ["predictors", "blocks", "anew", "about"]),
         "columns": ({"block_set": blocks.pk, "predictors": tools}, ["block_set", "predictors"]),

@@ -29,7 +29,9 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "anica_app/features/campaigns/parts_api.py": ("proven",),
     "anica_app/features/coverage/job.py": ("proven",),
     "templates/anica/campaigns/compare.html": ("Unique",),  # discoveries that no other campaign includes
-    "templates/anica/importing/loops/listing.html": ("certain",),  # bytes of a program, not guessed ones
+    "templates/inference/block_files/loops/listing.html": (
+        "certain",
+    ),  # bytes of a program, not guessed ones
     "docs/core-model.md": ("certain",),  # addresses that overlap whatever registers hold
     "docs/faults.md": ("proven",),  # tests of the program
     "docs/operating.md": ("proof",),  # in a list of what pruning leaves

@@ -13,8 +13,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.features.importing.import_job import reading_of
 from inference.core.mapping import PortMapping as Value
+from inference.features.asking.block_files.reading import reading_of
 from inference.features.library.search.query import find, pasted
 from inference.formats.block_sets import BlockSetOptions, look
 from inference.formats.blocks_csv import Broken

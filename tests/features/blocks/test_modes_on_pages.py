@@ -39,7 +39,7 @@ OTHER = {
     "inference/sets/": EXPERIMENTS,
     "inference/uploads/": "of files, which do not say how they were measured",
     "inference/blocks/instructions.html": "of the critical chain, not of the block",
-    "anica/importing/upload.html": "the word in an explanation",
+    "inference/block_files/upload.html": "the word in an explanation",
     "inference/block_sets/list.html": "the word in an explanation",
     "inference/block_sets/doubts.html": "of a file that is looked at before it is imported",
     "inference/llvm_difference/": "of one scheme, and says how it is measured",

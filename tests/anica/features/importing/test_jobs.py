@@ -1,4 +1,4 @@
-"""Basic-block sets and campaigns come in through a durable run, and through the one command for all files."""
+"""Campaigns come in through a durable run and through the one command for all files, as blocks do."""
 
 from __future__ import annotations
 
@@ -12,34 +12,24 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.features.importing.asked import imports_of
-from anica_app.features.importing.import_job import AnicaImporter
+from anica_app.features.importing.importer import CampaignImporter
 from anica_app.models import Campaign
+from inference.features.asking.block_files.asked import imports_of
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs import leases, lifecycle
-from inference.runs.errors import ConfigError, JobError, LeaseLostError
+from inference.runs.errors import JobError, LeaseLostError
 from inference.runs.execute import StopRequests, execute
 from inference.runs.kinds import Task, job
 from inference.runs.reporter import JournalReporter
 from tests.anica.formats.published import LABEL, documents, write_directory
 from tests.doors import printed
+from tests.features.block_files.test_import_job import BLOCKS, done, uploaded
 from tests.heads import behind_head
-from tests.work import read_uploads, work_off
+from tests.work import read_uploads
 from tests.zips import packed
 
 pytestmark = pytest.mark.django_db
-
-BLOCKS = b"bb,mca\n4801d8,1.0\nzz,1.0\n4829d8,-1\n"
-
-
-def uploaded(content: bytes, name: str = "blocks.csv") -> Upload:
-    return Upload.objects.create(file_name=name, content=content, sha256="0" * 64)
-
-
-def done(upload: Upload, **config: Any) -> Run:
-    run = lifecycle.submit("import-anica", {"upload": upload.pk, **config}, f"import {Run.objects.count()}")
-    return work_off(run)
 
 
 def zipped(top: Path) -> bytes:
@@ -50,43 +40,12 @@ def zipped(top: Path) -> bytes:
     return out.getvalue()
 
 
-def test_a_set_with_a_broken_row_is_refused_or_comes_in_without_it() -> None:
-    upload = uploaded(BLOCKS)
-    refused = done(upload)
-    assert refused.state == "failed"
-    assert "row 3, column bb" in refused.error
-    assert not BasicBlockSet.objects.exists()
-    run = done(upload, broken="skip", name="mine", note="why")
-    assert run.state == "done", run.error
-    made = BasicBlockSet.objects.get()
-    assert (made.name, made.note, made.size, made.run) == ("mine", "why", 2, run)
-    assert run.result == {"block_set": made.pk, "name": "mine", "rows": 2}
-    assert not Upload.objects.exists()
-
-
-def test_what_the_numbers_mean_can_be_told() -> None:
-    run = done(uploaded(b"4801d8,126.00\n"), numbers="cycles")
-    assert run.state == "done", run.error
-    assert BasicBlockSet.objects.get().blocks.get().predictions.get().cycles == 126.0
-
-
 def test_a_zipped_campaign_comes_in(tmp_path: Path) -> None:
     run = done(uploaded(zipped(tmp_path), "run.zip"))
     assert run.state == "done", run.error
     campaign = Campaign.objects.get()
     assert (campaign.name, campaign.discoveries.count(), campaign.run) == ("run", 1, run)
     assert run.result["campaign"] == campaign.pk
-
-
-def test_an_upload_is_imported_by_one_run_at_a_time() -> None:
-    upload = uploaded(BLOCKS)
-    complete = job("import-anica").check({"upload": upload.pk})  # as of somebody who submits at the same time
-    lifecycle.submit("import-anica", {"upload": upload.pk}, "first")
-    with pytest.raises(ConfigError, match="imported already, by the run 'first'"):
-        lifecycle.submit("import-anica", {"upload": upload.pk}, "second")
-    late = Run.objects.create(kind="import-anica", config=complete, name="third")
-    with pytest.raises(ConfigError, match="imported already, by the run 'first'"):
-        job("import-anica").submitted(late)
 
 
 @pytest.mark.parametrize("sort", ["blocks", "campaign"])
@@ -104,13 +63,6 @@ def test_a_file_that_two_runs_have_read_is_stored_once(sort: str, tmp_path: Path
     with pytest.raises(JobError, match="has been imported meanwhile, by another run"):
         stores[1]()
     assert BasicBlockSet.objects.count() + Campaign.objects.count() == 1
-
-
-@pytest.mark.parametrize("field", ["name", "note", "bounds"])
-def test_what_is_no_text_where_one_belongs_is_refused(field: str) -> None:
-    upload = uploaded(BLOCKS)
-    with pytest.raises(ConfigError, match=f"{field} must be a text, not 5"):
-        lifecycle.submit("import-anica", {"upload": upload.pk, field: 5}, "import")
 
 
 def test_a_run_that_died_while_reading_is_taken_up_again_and_stores_once(tmp_path: Path) -> None:
@@ -148,7 +100,7 @@ def packed_below(top: Path) -> bytes:
 def test_an_archive_of_several_generalisations_brings_them_all(tmp_path: Path) -> None:
     content = packed_below(generalisations(tmp_path, "fig4/a", "fig4/b", "tab4/a"))
     upload = uploaded(content, "all.zip")
-    seen = AnicaImporter().read(content, "all.zip", {})
+    seen = CampaignImporter().read(content, "all.zip", {})
     assert seen["facts"][0] == ["Campaigns", "3: a, b, a"]
     assert seen["facts"][1] == ["Discoveries", "3"]
     run = done(upload, name="published", note="all of them")
@@ -183,7 +135,7 @@ def test_half_a_generalisation_says_which_half_is_missing(tmp_path: Path, lackin
     top = generalisations(tmp_path, "fig4_a", "fig4_b")
     (top / "fig4_b" / lacking).unlink()
     with pytest.raises(ExchangeError, match=f"fig4_b has .* and no {lacking}: a generalisation .* has both"):
-        AnicaImporter().read(packed_below(top), "all.zip", {})
+        CampaignImporter().read(packed_below(top), "all.zip", {})
 
 
 def test_the_shell_imports_a_directory_of_generalisations(tmp_path: Path) -> None:
@@ -204,22 +156,6 @@ def test_a_broken_archive_fails_with_its_place_and_stays_for_another_try(tmp_pat
     assert run.state == "failed"
     assert "metrics.json" in run.error
     assert (Campaign.objects.count(), Upload.objects.count()) == (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("config", "says"),
-    [
-        ({"broken": "mend"}, "broken"),
-        ({"numbers": "seconds"}, "numbers"),
-        ({"issue_width": 0}, "issue_width"),
-        ({"upload": 77}, "no uploaded file"),
-        ({"colour": 1}, "no field 'colour'"),
-    ],
-)
-def test_a_description_that_makes_no_sense_is_refused(config: dict[str, Any], says: str) -> None:
-    upload = uploaded(BLOCKS)
-    with pytest.raises(ConfigError, match=says):
-        lifecycle.submit("import-anica", {"upload": upload.pk, **config}, "import")
 
 
 def test_one_command_imports_them_like_all_other_files(tmp_path: Path) -> None:
@@ -252,47 +188,6 @@ def test_what_one_command_writes_the_other_reads(tmp_path: Path) -> None:
     assert behind_head((tmp_path / "c.csv").read_text()) == (tmp_path / "b.csv").read_text()
     with pytest.raises(CommandError, match="no campaign named 'other'"):
         call_command("export", "campaign", "other", "--output", str(tmp_path / "x"))
-
-
-def test_each_column_may_have_numbers_of_its_own(client: Client, administrator: Any) -> None:
-    upload = uploaded(b"bb,one,two,ran\n4801d8,126.0,1.5,0.25\n")
-    run = done(upload, numbers=["hundredths", "", "weight"], name="mixed")
-    assert run.state == "done", run.error
-    made = BasicBlockSet.objects.get()
-    told = dict(made.blocks.get().predictions.values_list("column__name", "cycles"))
-    assert (told, made.blocks.get().weight) == ({"one": 1.26, "two": 1.5}, 0.25)
-    client.force_login(administrator)
-    page = client.get(reverse("run", args=[run.pk])).content.decode()
-    assert "hundredths, detected, weight" in page
-    assert reverse("block-set", args=[made.pk]) in page
-    for wrong in (["miles"], 7):
-        with pytest.raises(ConfigError, match="numbers"):
-            done(uploaded(BLOCKS, "other.csv"), numbers=wrong)
-
-
-def test_a_refused_import_leads_back_to_the_choice(client: Client, administrator: Any) -> None:
-    upload = uploaded(BLOCKS)
-    run = done(upload)
-    client.force_login(administrator)
-    page = client.get(reverse("run", args=[run.pk])).content.decode()
-    assert "row 3, column bb" in page
-    assert reverse("upload-preview", args=[upload.pk]) in page
-
-
-def test_an_upload_is_previewed_and_imported(client: Client, administrator: Any) -> None:
-    client.force_login(administrator)
-    upload = uploaded(BLOCKS)
-    read_uploads()
-    address = reverse("anica-import", args=[upload.pk])
-    assert client.get(reverse("upload-preview", args=[upload.pk])).url == address  # type: ignore[attr-defined]
-    page = client.get(address).content.decode()
-    assert "1 row" in page
-    assert "&#x27;zz&#x27;" in page
-    answer = client.post(address, {"name": "mine", "broken": "skip", "numbers": ""})
-    assert answer.status_code == 302
-    run = Run.objects.get(kind="import-anica")
-    assert run.config["broken"] == "skip"
-    assert client.get(reverse("run", args=[run.pk])).status_code == 200
 
 
 def test_a_preview_of_an_archive_tells_what_is_in_it(

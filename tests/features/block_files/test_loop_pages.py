@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.models import BasicBlockSet, Run, Upload
-from tests.anica.features.importing.test_loops import LOOP, OTHER, PROGRAM
+from tests.features.block_files.test_loops import LOOP, OTHER, PROGRAM
 from tests.work import read_uploads, work_off
 
 pytestmark = pytest.mark.django_db

@@ -8,14 +8,14 @@ from django import forms
 from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
-from anica_app.features.importing.import_forms import BlockImportForm
-from anica_app.features.importing.loops_job import MOST_KEYS, LoopsConfig
-from anica_app.features.importing.recognition import have_samples
 from inference.core.protocols import Json
+from inference.features.asking.block_files.import_forms import BlockImportForm
+from inference.features.asking.block_files.recognition import have_samples
+from inference.features.asking.block_files.request import MOST_KEYS, LoopsConfig
 from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.other_formats import BEGINNING
 from inference.formats.program_loops import Weighing
-from inference.models import BasicBlockSet, Upload
+from inference.models import Upload
 from inference.web.reading_process import SlowFileError
 from inference.web.request_fields import RequestField, RequestForm
 
@@ -94,15 +94,11 @@ class SearchForm(RequestForm):
 class ListingForm(BlockImportForm):
     """What becomes of a listing."""
 
-    model = BasicBlockSet
-
     functions = SearchForm.base_fields["functions"]
 
 
 class ChooseForm(BlockImportForm):
     """Which of the loops that were found become a set."""
-
-    model = BasicBlockSet
 
     which = forms.ChoiceField(choices=[(ALL, ""), (SHARE, ""), (TICKED, "")], initial=ALL)
     least = RequestField(

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import path
 from django.views.decorators.http import require_POST
 
-from anica_app.features.importing.recognition import sort_apart
+from inference.features.asking.block_files.recognition import sort_apart
 from inference.features.library.uploads.file_reading import receive
 from inference.formats.errors import ExchangeError
 from inference.runs.errors import LimitError
@@ -17,7 +17,7 @@ from inference.runs.errors import LimitError
 
 def block_set_upload(request: HttpRequest) -> HttpResponse:
     """What can be read, and the field for the file; it goes the way of all uploads."""
-    return render(request, "anica/importing/upload.html", {"limit": settings.UPLOAD_LIMIT_BYTES})
+    return render(request, "inference/block_files/upload.html", {"limit": settings.UPLOAD_LIMIT_BYTES})
 
 
 @require_POST
@@ -35,7 +35,7 @@ def block_set_paste(request: HttpRequest) -> HttpResponse:
     except (ExchangeError, LimitError) as problem:
         error = str(problem)
     context = {"limit": settings.UPLOAD_LIMIT_BYTES, "error": error, "text": text[:100_000]}
-    return render(request, "anica/importing/upload.html", context, status=400)
+    return render(request, "inference/block_files/upload.html", context, status=400)
 
 
 urlpatterns = [

@@ -1,14 +1,12 @@
-"""What imports of files with blocks or campaigns have made, and their descriptions in words."""
+"""What imports of uploaded files and searches for loops have made, and what was asked of them in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from django.urls import reverse
 
-from anica_app.features.campaigns.asked import campaigns_of
-from inference.features.asking.block_sets.asked import sets_of
+from inference.features.asking.block_files.upload_importers import upload_importers
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome
 from inference.formats.blocks_csv import Broken
@@ -18,13 +16,8 @@ _BROKEN = {Broken.STOP: "stop the import", Broken.SKIP: "are left out and report
 
 
 def imports_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The campaigns and basic-block sets that came out of files (two queries); of several, the first."""
-    more = {run.pk: len(run.result.get("campaigns", ())) - 1 for run in runs}
-    campaigns = {
-        run: replace(made, name=f"{made.name} and {more[run]} more") if more[run] > 0 else made
-        for run, made in campaigns_of(runs).items()
-    }
-    return campaigns | sets_of(runs)
+    """What came out of the files, of whichever sort (a query each, or two)."""
+    return {run: made for one in upload_importers() for run, made in one.outcomes(runs).items()}
 
 
 def loops_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:

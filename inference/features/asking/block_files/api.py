@@ -9,10 +9,10 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema
 from pydantic import Field
 
-from anica_app.features.importing.recognition import look_apart, sort_apart
-from anica_app.formats.incoming import Sort
+from inference.features.asking.block_files.recognition import look_apart, sort_apart
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.library.uploads.shapes import FileProblemOut
+from inference.formats.block_files import BlockFileSort
 from inference.web.api.answers import NamedBlock
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import parameter
@@ -72,7 +72,7 @@ def preview_block_file(
     """
     upload = get_object_or_404(waiting_uploads().defer(None), pk=block_file_id)
     content = bytes(upload.content)
-    if sort_apart(content) is not Sort.BLOCKS:
+    if sort_apart(content) is not BlockFileSort.BLOCKS:
         raise ProblemError(
             422,
             f"{upload.file_name} holds no basic blocks",

@@ -1,4 +1,4 @@
-"""Forms about files of AnICA's: what becomes of one, and how its rows and numbers are to be understood."""
+"""Forms about uploads: what becomes of one, and how the rows and numbers of blocks are to be understood."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 from django import forms
 
-from anica_app.features.importing.import_job import FOUND_OUT, WIDEST, ImportAnicaConfig
-from anica_app.models import Campaign
 from inference.core.protocols import Json
+from inference.features.asking.block_files.reading import WIDEST
+from inference.features.asking.block_files.request import FOUND_OUT, BlockImportConfig
 from inference.formats.blocks_csv import WORDS, Broken, Scale
 from inference.formats.errors import ExchangeError
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping
+from inference.models.named import Named
 from inference.storage.names import NAME_LIMIT, free_or_refuse
 from inference.web.request_fields import RequestField, RequestForm, note_field
 
@@ -20,11 +21,11 @@ from inference.web.request_fields import RequestField, RequestForm, note_field
 class BlockImportForm(RequestForm):
     """What becomes of a file: a row of `model` with this name."""
 
-    request = ImportAnicaConfig
+    request = BlockImportConfig
     name = forms.CharField(max_length=NAME_LIMIT, help_text="Commands and other pages find it by this name.")
     note = note_field()
 
-    model: type[BasicBlockSet] | type[Campaign] = Campaign
+    model: type[Named] = BasicBlockSet
 
     def clean_name(self) -> str:
         """Refuse a name in use."""
@@ -38,20 +39,18 @@ class BlockImportForm(RequestForm):
 class BlocksForm(BlockImportForm):
     """What becomes of a file with blocks, and how its rows and numbers are to be understood."""
 
-    model = BasicBlockSet
-
     broken = RequestField(
         {
             Broken.STOP.value: "stop at the first one and store nothing",
             Broken.SKIP.value: "leave them out and report them",
         },
-        of=ImportAnicaConfig,
+        of=BlockImportConfig,
         label="Rows that cannot be read",
         widget=forms.RadioSelect,
         required=True,
     )
     issue_width = RequestField(
-        of=ImportAnicaConfig,
+        of=BlockImportConfig,
         initial=WIDEST,
         label="Instructions per cycle",
         help_text="As many as the processor can start: 4 to 8 on today’s. Answers below what this allows are "

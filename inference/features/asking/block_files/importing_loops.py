@@ -8,12 +8,13 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
-from anica_app.features.importing.loops_job import samples_of, wanted_of
-from anica_app.formats.incoming import Sort
 from inference.core.event import Event
 from inference.core.events import Log, ResultStored
 from inference.core.protocols import Json
+from inference.features.asking.block_files.progress import telling
+from inference.features.asking.block_files.request import samples_of, wanted_of
 from inference.features.library.uploads.query import discard_upload
+from inference.formats.block_files import BlockFileSort
 from inference.formats.errors import ExchangeError
 from inference.formats.listed_loops import find_listed_loops
 from inference.formats.program_loops import ProgramLoops, Weighing, find_loops
@@ -24,15 +25,15 @@ from inference.runs.kinds import Store, Task
 from inference.storage.block_sets import store_loops
 from inference.storage.names import NAME_LIMIT, free_name
 
-SORTS = (Sort.PROGRAM, Sort.LISTING, Sort.SAMPLES)
+SORTS = (BlockFileSort.PROGRAM, BlockFileSort.LISTING, BlockFileSort.SAMPLES)
 """What this module imports, or says what is missing."""
 
 
-def import_loops(
-    task: Task, upload: Upload, content: bytes, sort: Sort, told: Callable[[int, int], None]
-) -> Store:
+def import_loops(task: Task, upload: Upload, content: bytes, sort: BlockFileSort) -> Store:
     """Find the wanted loops, to be stored when the run is finished. Raises `ExchangeError`, `JobError`."""
-    found = _found(content, upload.file_name, sort, task.run.config, samples_of(task.run.config), told)
+    found = _found(
+        content, upload.file_name, sort, task.run.config, samples_of(task.run.config), telling(task, "bytes")
+    )
     return partial(_store, task, upload, found)
 
 
@@ -65,7 +66,7 @@ def add_loop_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--list-loops", action="store_true", help="list the loops and store nothing")
 
 
-def import_loops_of(path: Path, sort: Sort, options: Mapping[str, Any]) -> list[str]:
+def import_loops_of(path: Path, sort: BlockFileSort, options: Mapping[str, Any]) -> list[str]:
     """The same in the shell, at once; the lines tell what was made. Raises `ExchangeError`."""
     samples = None
     if beside := options.get("samples"):
@@ -103,18 +104,18 @@ def listed(found: ProgramLoops) -> list[str]:
 def _found(
     content: bytes,
     file_name: str,
-    sort: Sort,
+    sort: BlockFileSort,
     options: Mapping[str, Any],
     samples: tuple[bytes, str] | None,
     told: Callable[[int, int], None],
 ) -> ProgramLoops:
-    if sort is Sort.SAMPLES:
+    if sort is BlockFileSort.SAMPLES:
         raise ExchangeError(
             f"{file_name} has samples, but not the code that they are in: give the program or library, and "
             "this file as its samples"
         )
     wanted = wanted_of(dict(options))
-    if sort is Sort.LISTING:
+    if sort is BlockFileSort.LISTING:
         return find_listed_loops(content, file_name, wanted, told)
     return find_loops(content, file_name, wanted, samples, told)
 

@@ -6,8 +6,8 @@ import io
 import json
 from collections.abc import Sequence
 
-from anica_app.formats.incoming import Sort, sort_of_content
 from inference.core.protocols import Json
+from inference.formats.block_files import BlockFileSort, block_file_of
 from inference.formats.block_scales import Bounds
 from inference.formats.block_sets import BlockSetOptions, look
 from inference.formats.blocks_csv import Broken
@@ -15,10 +15,10 @@ from inference.formats.perf_texts import is_annotate
 from inference.web.reading_process import READING_SECONDS, read_apart
 
 
-def sort_apart(content: bytes) -> Sort | None:
-    """As `sort_of_content`. Raises `ExchangeError` where that takes too long."""
+def sort_apart(content: bytes) -> BlockFileSort | None:
+    """As `block_file_of`. Raises `ExchangeError` where that takes too long."""
     name = read_apart(_sort, content).decode()
-    return Sort(name) if name else None
+    return BlockFileSort(name) if name else None
 
 
 def have_samples(beginnings: Sequence[bytes]) -> list[bool]:
@@ -36,7 +36,7 @@ def look_apart(content: bytes, file_name: str, broken: str, issue_width: float |
 
 
 def _sort(content: bytes) -> bytes:
-    return (sort_of_content(content) or "").encode()
+    return (block_file_of(content) or "").encode()
 
 
 def _have_samples(content: bytes, sizes: Sequence[int]) -> bytes:
@@ -45,9 +45,9 @@ def _have_samples(content: bytes, sizes: Sequence[int]) -> bytes:
 
 
 def _has_samples(beginning: bytes) -> bool:
-    sort = sort_of_content(beginning)
-    return sort is Sort.SAMPLES or (
-        sort is Sort.LISTING and is_annotate(beginning.decode("utf-8-sig", "replace"))
+    sort = block_file_of(beginning)
+    return sort is BlockFileSort.SAMPLES or (
+        sort is BlockFileSort.LISTING and is_annotate(beginning.decode("utf-8-sig", "replace"))
     )
 
 

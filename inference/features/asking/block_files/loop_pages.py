@@ -8,17 +8,18 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
-from anica_app.features.importing.import_pages import seen_of
-from anica_app.features.importing.loop_forms import (
+from inference.core.protocols import Json
+from inference.features.asking.block_files.import_job import KIND as IMPORT
+from inference.features.asking.block_files.import_pages import seen_of
+from inference.features.asking.block_files.loop_forms import (
     ChooseForm,
     ListingForm,
     SearchForm,
     uploads_with_beginnings,
     waiting_programs,
 )
-from anica_app.features.importing.loops_job import KIND, LISTED
-from anica_app.formats.incoming import Sort
-from inference.core.protocols import Json
+from inference.features.asking.block_files.loops_job import KIND, LISTED
+from inference.formats.block_files import BlockFileSort
 from inference.isa.blocks import isa_beside
 from inference.isa.blocks.programs import BinaryFileError, described
 from inference.models import BasicBlockSet, Run, Upload
@@ -27,7 +28,6 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import free_name
 from inference.web.requests import whole_number
 
-IMPORT = "import-anica"
 _HEADER = 64
 
 
@@ -38,13 +38,13 @@ def anica_loops(request: HttpRequest, pk: int) -> HttpResponse:
     if seen is None:
         return redirect("upload-preview", pk)
     match seen["sort"]:
-        case Sort.PROGRAM:
+        case BlockFileSort.PROGRAM:
             return _program(request, found)
-        case Sort.LISTING:
+        case BlockFileSort.LISTING:
             return _listing(request, found)
-        case Sort.SAMPLES:
+        case BlockFileSort.SAMPLES:
             context = {"upload": found, "programs": waiting_programs()}
-            return render(request, "anica/importing/loops/samples.html", context)
+            return render(request, "inference/block_files/loops/samples.html", context)
     raise Http404("this file has no machine code")
 
 
@@ -53,7 +53,7 @@ def _program(request: HttpRequest, found: Any) -> HttpResponse:
         context: dict[str, Any] = {"upload": found, "kind": described(bytes(found.beginning)[:_HEADER])}
     except BinaryFileError as error:
         context = {"upload": found, "problem": str(error)}
-        return render(request, "anica/importing/loops/program.html", context)
+        return render(request, "inference/block_files/loops/program.html", context)
     run = _run(request, found)
     done = run is not None and run.state == Run.State.DONE
     press = request.POST.get("press") if request.method == "POST" else None
@@ -85,7 +85,9 @@ def _program(request: HttpRequest, found: Any) -> HttpResponse:
         "which": request.POST.get("which", "all"),
     }
     refused = (search.is_bound and bool(search.errors)) or (choose.is_bound and bool(choose.errors))
-    return render(request, "anica/importing/loops/program.html", context, status=400 if refused else 200)
+    return render(
+        request, "inference/block_files/loops/program.html", context, status=400 if refused else 200
+    )
 
 
 def _rows(loops: list[Json], ticked: set[str]) -> list[tuple[Json, bool]]:
@@ -107,7 +109,9 @@ def _listing(request: HttpRequest, found: Upload) -> HttpResponse:
             form.add_error(None, str(error))
     context = {"upload": found, "form": form, "programs": waiting_programs()}
     refused = form.is_bound and bool(form.errors)
-    return render(request, "anica/importing/loops/listing.html", context, status=400 if refused else 200)
+    return render(
+        request, "inference/block_files/loops/listing.html", context, status=400 if refused else 200
+    )
 
 
 def _run(request: HttpRequest, found: Upload) -> Run | None:

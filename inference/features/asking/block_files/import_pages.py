@@ -1,4 +1,4 @@
-"""A file of AnICA's between its upload and its import: what is in it, and how it shall be read."""
+"""An upload that brings blocks, or what others register: what is in it, and how it shall be read."""
 
 from __future__ import annotations
 
@@ -6,27 +6,29 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from anica_app.features.importing.import_forms import BlockImportForm, BlocksForm
-from anica_app.features.importing.import_job import AnicaImporter
-from anica_app.features.importing.importing_loops import SORTS as LOOP_SORTS
-from anica_app.formats.incoming import Sort
-from anica_app.models import Campaign
 from inference.core.protocols import Json
+from inference.features.asking.block_files.import_forms import BlockImportForm, BlocksForm
+from inference.features.asking.block_files.import_job import KIND
+from inference.features.asking.block_files.importing_loops import SORTS as LOOP_SORTS
+from inference.features.asking.block_files.upload_importers import (
+    PREVIEW,
+    UploadImporter,
+    upload_importer_of_sort,
+)
 from inference.features.library.uploads.file_reading import start_reading
 from inference.features.library.uploads.query import waiting_uploads
+from inference.formats.block_files import BlockFileSort
 from inference.formats.errors import ExchangeError
-from inference.models import BasicBlockSet, Upload
+from inference.models import Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import free_name
-
-KIND = "import-anica"
 
 
 def seen_of(found: Upload) -> Json | None:
     """What the reading of such a file has found; None before it is read, and for files of other formats."""
     preview: Json = found.preview or {}
-    return preview["seen"] if preview.get("page") == AnicaImporter.preview else None
+    return preview["seen"] if preview.get("page") == PREVIEW else None
 
 
 def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
@@ -37,7 +39,8 @@ def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("upload-preview", pk)
     if seen["sort"] in LOOP_SORTS:
         return redirect("anica-loops", pk)
-    form = _form(request, found, seen)
+    importer = upload_importer_of_sort(seen["sort"])
+    form = _form(request, found, seen, importer)
     if form.is_bound and form.is_valid():
         answers = {key: value for key, value in form.cleaned_data.items() if value is not None}
         try:
@@ -48,18 +51,21 @@ def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
             return redirect("run", submit(KIND, {"upload": pk, **answers}, name, user=request.user).pk)
         except (ExchangeError, RunsError) as error:
             form.add_error(None, str(error))
-    context = {"upload": found, "seen": seen, "form": form, "sets": seen["sort"] == Sort.BLOCKS}
+    sets = seen["sort"] == BlockFileSort.BLOCKS
+    context = {"upload": found, "seen": seen, "form": form, "importer": importer, "sets": sets}
     refused = form.is_bound and bool(form.errors)
-    return render(request, "anica/importing/import.html", context, status=400 if refused else 200)
+    return render(request, "inference/block_files/import.html", context, status=400 if refused else 200)
 
 
-def _form(request: HttpRequest, found: Upload, seen: Json) -> BlockImportForm:
+def _form(request: HttpRequest, found: Upload, seen: Json, importer: UploadImporter) -> BlockImportForm:
     stem = found.file_name.rpartition(".")[0] or found.file_name
     data = request.POST if request.method == "POST" else None
-    before = _chosen_before(found)
-    if seen["sort"] == Sort.BLOCKS:
-        return BlocksForm(seen, {"name": free_name(BasicBlockSet, stem), **before}, data)
-    return BlockImportForm(data, initial={"name": free_name(Campaign, stem)})
+    name = {"name": free_name(importer.model, stem)}
+    if seen["sort"] == BlockFileSort.BLOCKS:
+        return BlocksForm(seen, {**name, **_chosen_before(found)}, data)
+    form = BlockImportForm(data, initial=name)
+    form.model = importer.model
+    return form
 
 
 def _chosen_before(found: Upload) -> Json:

@@ -90,7 +90,9 @@ def _described(
         try:
             owner.parse({name: value})
         except InvalidInputError as error:
-            raise ValidationError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
+            flaw = str(error)  # the form shows it below the field's label
+            flaw = f"it {flaw[len(name) :].lstrip()}" if flaw.startswith(f"{name} ") else flaw
+            raise ValidationError(f"{flaw[:1].upper()}{flaw[1:]}.") from error
 
     usual = owner.__dataclass_fields__[name].default
     return FieldShape.of(get_type_hints(owner)[name]), usual, [check]

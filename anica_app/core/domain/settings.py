@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inference.core.errors import InvalidInputError
+from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
 from inference.core.tunables import check_whole, setting, values_of
 
@@ -27,6 +27,8 @@ GROUPS = ("avx512", "gather", "legacy-sse", "mmx", "rep", "system", "x87")
 
 MOST_EDITS = 10
 MOST_LOG = 10
+MOST_EXTENSIONS = 400
+"""Characters of a list of CPU features."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ class SpaceSettings:
 
     def __post_init__(self) -> None:
         _check_words("groups", self.groups, GROUPS)
+        if len(self.extensions) > MOST_EXTENSIONS:
+            raise InvalidInputError(f"extensions must have {MOST_EXTENSIONS} characters at most")
 
     @property
     def group_names(self) -> frozenset[str]:
@@ -120,4 +124,4 @@ class SpaceSettings:
 def _check_words(name: str, words: str, allowed: tuple[str, ...]) -> None:
     unknown = [word for word in words.split() if word not in allowed]
     if unknown:
-        raise InvalidInputError(f"{name} are words of {', '.join(allowed)}, not {unknown[0]!r}")
+        raise InvalidInputError(f"{name} are words of {', '.join(allowed)}, not {as_written(unknown[0])}")

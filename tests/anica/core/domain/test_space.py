@@ -176,3 +176,11 @@ def test_only_the_features_asked_for_are_spoken_of() -> None:
     settings = DomainSettings(features="memory mnemonic uops", edit_distance=1)
     domain = BlockDomain(SchemeSpace.listed(["nop"]), settings)
     assert domain.vocabulary.names == ("mnemonic", "memory")  # no number of µops is known
+
+
+def test_a_list_of_extensions_has_an_end_and_a_word_is_told_in_part() -> None:
+    with pytest.raises(InvalidInputError, match="400 characters at most"):
+        SpaceSettings(extensions="AVX2 " * 100)
+    with pytest.raises(InvalidInputError) as refused:
+        SpaceSettings(groups="x" * 5000)
+    assert len(str(refused.value)) < 300

@@ -100,6 +100,7 @@ class BoundedSearch:
         self._first = first
         self._random = random
         self._pulse = pulse
+        limited = settings.r_max is not None
         # Of few schemes there cannot be many experiments.
         per_scheme = max(arrays.experiments_per_scheme, min(_FEW, len(arrays.times)))
         self.prices = Prices(
@@ -108,11 +109,10 @@ class BoundedSearch:
             uop=settings.uop_price * per_scheme,
             slot=settings.slot_price * per_scheme,
             rare=RARE * dearer * max(per_scheme, _FEW_FOR_KINDS),
-            # What may be waste must not be all that a scheme's µops explain.
-            none=(settings.uop_price + settings.new_kind_price) * per_scheme if forgiven else 0.0,
+            # Neither may waste be all that a scheme's µops explain, nor may R_max hide all that it has.
+            none=(settings.uop_price + settings.new_kind_price) * per_scheme if forgiven or limited else 0.0,
         )
-        widths = settings.r_max is not None and settings.issue_width is None
-        self._wider = _WIDER if widths else ()
+        self._wider = _WIDER if limited and settings.issue_width is None else ()
 
     @property
     def most(self) -> int:

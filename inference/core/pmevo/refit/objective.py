@@ -23,7 +23,7 @@ class Prices(NamedTuple):
     `kind`: for each kind of µop that no other scheme uses. `volume`: for each µop and port that it can use.
     `uop` and `slot`: for each of these, whatever it can use. `rare`: for each kind that others use, times the
     logarithm of all schemes to its users: of two kinds that explain as much, the one in common use. `none`:
-    for a scheme without µops, which almost every instruction has.
+    for a scheme without µops that takes longer alone than its slot, as the width may hide it in all mixes.
     """
 
     kind: float

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
+from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.evaluator import Evaluator, slots_per_experiment
 from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _LEAST_WIDTH = 5  # port sets at least so wide are tried, whatever the schemes' times suggest
 _FIRST_ROOM = 1 << 14  # unions; grows where that is too few
+_WITHOUT_UOPS = 3  # spreads by which a scheme without µops may be slower alone than its slot
 _LARGEST_JOINT = 1 << MOST_KINDS
 
 
@@ -120,8 +121,15 @@ class SearchArrays:
             + prices.volume * usage.volume(np.ones_like(self._members))
             + prices.uop * usage.uops
             + prices.slot * int(usage.slots.sum())
-            + prices.none * int(np.count_nonzero(usage.sizes == 0))
+            + prices.none * int(np.count_nonzero((usage.sizes == 0) & self._is_slow(objective)))
         )
+
+    def _is_slow(self, objective: Objective) -> Bools:
+        """Which schemes take longer alone than the width and R_max say; all, where waste is forgiven."""
+        r_max = self._evaluator.r_max
+        least = max(objective.per_slot, 1 / r_max if r_max else 0.0)
+        noisy = least * (1 + _WITHOUT_UOPS * objective.loss.spread)
+        return np.asarray((self.times > noisy) | (objective.loss.forgiven > 0))
 
     def _cycles(self, usage: Usage, per_slot: float) -> Floats:
         """Of all experiments: float64[n_experiments]."""
@@ -153,6 +161,8 @@ class SearchArrays:
         from inference.core.pmevo.refit.kernels import RefitRows, Used, gather, refit  # loads numba
 
         rows: RefitRows = RefitRows(usage.masks, usage.counts, usage.sizes, usage.slots)
+        if not self._is_slow(objective)[scheme]:
+            prices = prices._replace(none=0.0)
         n = gather(self._mixes, rows, scheme, self._around)
         while n < 0:
             self._around = self._surroundings(2 * len(self._around.unions))

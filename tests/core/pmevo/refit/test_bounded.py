@@ -59,13 +59,19 @@ def experiments() -> list[Experiment]:
     ]
 
 
-def arrays(noise: float = 0.005) -> SearchArrays:
-    asked = experiments()
-    answers = [each.cycles for each in SimulatedProcessor(TRUTH, noise=noise, seed=4).measure(asked)]
-    table = ExperimentTable.from_experiments(asked, SCHEMES)
-    alone = np.array(answers[: len(SCHEMES)], dtype=np.float64)
-    measured = np.array(answers, dtype=np.float64)
-    return SearchArrays(Evaluator(table, PORTS, 3.0), measured, alone, np.ones(len(SCHEMES), dtype=np.int64))
+def arrays() -> SearchArrays:
+    return arrays_of(TRUTH, experiments())
+
+
+def arrays_of(truth: PortMapping, asked: Sequence[Experiment]) -> SearchArrays:
+    """Of experiments that begin with all schemes alone."""
+    schemes = tuple(truth.usage)
+    measured = np.array(
+        [each.cycles for each in SimulatedProcessor(truth, noise=0.005, seed=4).measure(asked)]
+    )
+    table = ExperimentTable.from_experiments(asked, schemes)
+    members = np.ones(len(schemes), dtype=np.int64)
+    return SearchArrays(Evaluator(table, PORTS, 3.0), measured, measured[: len(schemes)], members)
 
 
 def start(seed: int) -> Usage:
@@ -145,6 +151,27 @@ def test_without_a_limit_outside_the_ports_no_slots_are_counted() -> None:
     point = to_the_end(found).point
     assert point.issue_width is None
     assert as_mapping(point).limits == {"instructions": 3.0}
+
+
+def test_what_takes_longer_alone_than_its_slot_has_uops() -> None:
+    """The width hides it in all mixes; what is as wide as that has none."""
+    sums = dict.fromkeys(("add", "and", "neg", "or", "sub", "test", "xor"), ((0b00111, 1),))
+    truth = PortMapping(
+        TRUTH.ports,
+        {**sums, "mul": ((0b00001, 1),), "shl": ((0b00011, 1),), "store": ((0b11000, 1),)},
+        r_max=3.0,
+        issue_width=3.0,
+    )
+    schemes = tuple(truth.usage)
+    asked = [Experiment.of(chosen) for n in (1, 2, 3) for chosen in itertools.combinations(schemes, n)]
+    found = to_the_end(search(arrays_of(truth, asked))).point.usage
+    assert [(mask.bit_count(), count) for mask, count in found.row(schemes.index("store"))] == [(2, 1)]
+    assert not any(found.row(schemes.index(scheme)) for scheme in sums)
+
+
+@pytest.mark.parametrize(("r_max", "dear"), [(3.0, True), (None, False)])
+def test_only_r_max_hides_what_schemes_have(r_max: float | None, dear: bool) -> None:
+    assert (search(arrays(), chosen=replace(CHOSEN, r_max=r_max)).prices.none > 0) is dear
 
 
 def loss(cycles: float, measured: float, objective: Objective) -> float:

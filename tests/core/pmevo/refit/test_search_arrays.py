@@ -101,6 +101,14 @@ def test_having_no_uops_has_its_price() -> None:
     assert len(found.row(0)) == 1
 
 
+@pytest.mark.parametrize(("scheme", "price"), [("add", 0.0), ("mul", 7.0)])
+def test_what_takes_no_longer_than_a_slot_may_have_no_uops(scheme: str, price: float) -> None:
+    usage, objective = truth(), Objective(bounded(0.025), per_slot=0.5)
+    usage.put(SCHEMES.index(scheme), [])
+    free, dear = (arrays().value(usage, objective, Prices(0.0, 0.0, none=none)) for none in (0.0, 7.0))
+    assert dear == pytest.approx(free + price)
+
+
 def test_dear_volume_makes_for_narrow_port_sets() -> None:
     cheap, dear = truth(), truth()
     on = arrays()

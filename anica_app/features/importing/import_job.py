@@ -35,7 +35,7 @@ from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import predictor_of
 from inference.features.library.uploads.query import claim_upload, discard_upload, free_upload
-from inference.formats.block_scales import Bounds
+from inference.formats.answer_bounds import Bounds
 from inference.formats.block_sets import BlockSetOptions, Look, look
 from inference.formats.blocks_csv import Broken, Scale
 from inference.formats.errors import ExchangeError

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from anica_app.formats.incoming import Sort, sort_of_content
 from inference.core.protocols import Json
-from inference.formats.block_scales import Bounds
+from inference.formats.answer_bounds import Bounds
 from inference.formats.block_sets import BlockSetOptions, look
 from inference.formats.blocks_csv import Broken
 from inference.formats.perf_texts import is_annotate

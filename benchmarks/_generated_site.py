@@ -190,9 +190,6 @@ def generated_site(scale: Scale) -> World:
     )
 
 
-# ---- measurements
-
-
 def _mapping(texts: dict[int, str], dice: np.random.Generator) -> Mapping:
     """A mapping of these schemes, drawn from a few dozen kinds of µops, as real ones have."""
     kinds = [int(mask) for mask in dice.integers(1, 1 << PORTS, size=24)]
@@ -208,9 +205,6 @@ def _few(mapping: Mapping) -> Mapping:
     usage = {text: uops for text, uops in mapping.usage.items() if len(uops) == 1}
     kinds = sorted({uops[0][0] for uops in usage.values()})[:6]
     return Mapping(mapping.ports, {text: uops for text, uops in usage.items() if uops[0][0] in kinds})
-
-
-# ---- mappings and what is said of them
 
 
 def _mappings(

@@ -87,6 +87,3 @@ def _witness(scheme: str, blocker: str, mask: int) -> Witness:
         tolerance=0.3,
         seen=Seen.USES,
     )
-
-
-# ---- machines, runs, files, blocks

@@ -12,9 +12,10 @@ from django.test import Client
 from django.urls import reverse
 
 from benchmarks._input_importers import IMPORTERS
-from benchmarks._input_mutations import HOSTILE_TEXTS, mutated
+from benchmarks._input_mutations import mutated
 from benchmarks._input_site import row_counts
 from benchmarks._survey import Survey
+from benchmarks._text_mutations import HOSTILE_TEXTS
 
 _PARSED_ALONE = ("back-up", "agent-message", "instruction-set")
 _ENDINGS = (".csv", ".json", ".xml", ".zip", "", ".csv.gz")

@@ -32,7 +32,7 @@ from inference.core.model_check import Alone, AloneVerdict, judge_alone, summary
 from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
 from inference.formats.parsing import read, resolve
-from inference.formats.uops_info_json import NAMES
+from inference.formats.uops_info_usages import NAMES
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Scheme
 from inference.isa.x86 import schemes

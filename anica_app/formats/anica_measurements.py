@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from inference.formats.errors import ExchangeError
-from inference.formats.json_fields import StrictJsonError, load
+from inference.formats.strict_json import StrictJsonError, load
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import LONGEST_CODE, Sample
 

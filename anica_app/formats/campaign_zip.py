@@ -40,8 +40,9 @@ from anica_app.formats.campaign_values import (
     PredictorValue,
     StepValue,
 )
-from anica_app.formats.file_trees import FileTree, read_json
+from anica_app.formats.file_trees import FileTree
 from anica_app.formats.spooled_campaigns import Bulk, SpooledCampaign
+from anica_app.formats.tree_json import read_json
 from anica_app.formats.value_documents import document_of, read_value
 from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from inference.core.texts import one_line
 from inference.formats.errors import ExchangeError
 from inference.formats.foreign_texts import check_texts, clean_texts
-from inference.formats.json_fields import StrictJsonError, load_object
 from inference.formats.quoting import json_text
+from inference.formats.strict_json import StrictJsonError, load_object
 from inference.isa.targets import DEFAULT
 
 FORMAT: Final = "pmweb-accuracy-baseline"

@@ -12,7 +12,8 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from inference.core.protocols import Json
-from inference.formats.block_scales import AnswersBelowBounds, Bounds, first_rows, scales_of
+from inference.formats.answer_bounds import AnswersBelowBounds, Bounds
+from inference.formats.block_scales import first_rows, scales_of
 from inference.formats.blocks_csv import ORIGIN, WEIGHT, BlockFile, BlockRow, Broken, Scale, answer_of
 from inference.formats.csv_cells import cell, rows_text
 from inference.formats.errors import ExchangeError

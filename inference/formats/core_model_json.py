@@ -27,9 +27,9 @@ from inference.formats.core_latencies_json import (
 from inference.formats.core_memory_json import DocumentPart, MemoryTold, memory_json
 from inference.formats.errors import ExchangeError
 from inference.formats.foreign_texts import check_texts
-from inference.formats.json_fields import StrictJsonError, load_object
 from inference.formats.quoting import json_text
 from inference.formats.scheduler_json import SchedulerPart, scheduler_json
+from inference.formats.strict_json import StrictJsonError, load_object
 
 FORMAT_NAME = "pmweb-core-model"
 VERSION = 1

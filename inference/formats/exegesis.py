@@ -7,49 +7,20 @@ is 17 or newer: older releases know no memory annotations. See docs/formats.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from inference.agent.protocol import Frame
 from inference.core.experiment import Experiment
-from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import assembly_comment
 from inference.isa.block_facets import SnippetRegisters
-from inference.isa.blocks import BlockName, BlocksOfText, Piece
 from inference.isa.bodies import body_maker
 from inference.isa.llvm_opcodes import tool_side
 from inference.isa.start_values import StartValues
 from inference.isa.targets import DEFAULT, X86, target_of
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.used_register import UsedRegister
-
-# What a text of code was read to, as one JSON object: `manage.py decode --json` and `POST /api/decode`.
-
-
-def decoded_json(reading: BlocksOfText) -> Json:
-    """`blocks`: see `_piece_json`; `skipped`: how many lines or statements were passed over.
-
-    `dropped`: the lines that look like code and are in no block.
-    """
-    return {
-        "blocks": [_piece_json(one) for one in reading.pieces],
-        "skipped": reading.skipped,
-        "dropped": [asdict(one) for one in reading.dropped],
-    }
-
-
-def _piece_json(piece: Piece) -> Json:
-    """`hex` and `schemes` are of the body: of a loop, the jump that closes it is in `text` alone."""
-    return {
-        "name": piece.name,
-        "kind": piece.block.kind,
-        **BlockName(piece.block.isa, piece.block.body).as_json(),
-        "text": piece.block.text,
-        "schemes": [one.scheme for one in piece.block.instructions],
-        "notes": list(piece.notes),
-    }
-
 
 MEMORY_ADDRESS = 1 << 20
 """Where the snippet's memory is mapped: low, so that it does not meet the program or its stack."""

@@ -28,7 +28,7 @@ from inference.core.explain.surplus import LEAST_COPIES, divided, flooded, surpl
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json
 from inference.formats.document import VerdictEntry
-from inference.formats.explained_json import Flood, Rejection, Rejects, rejection_of
+from inference.formats.rejects_json import Flood, Rejection, Rejects, rejection_of
 from inference.isa.reading import read
 from inference.isa.targets import preferred_schemes
 

@@ -13,15 +13,11 @@ from inference.formats.exegesis_reading import (
     read_exegesis_latency,
     read_exegesis_throughput,
 )
-from inference.formats.experiment_csv import HEADER, is_experiment_csv, read_experiment_csv
-from inference.formats.explained_json import is_explained, is_rejects, read_explained, read_rejects_alone
+from inference.formats.experiment_columns import HEADER
+from inference.formats.experiment_csv import is_experiment_csv, read_experiment_csv
+from inference.formats.explained_json import is_explained, read_explained
 from inference.formats.file_units import FileUnit
-from inference.formats.mapping_json import (
-    is_mapping_json,
-    is_resource_json,
-    read_mapping_json,
-    read_resource_json,
-)
+from inference.formats.mapping_json import is_mapping_json, read_mapping_json
 from inference.formats.osaca_reading import (
     is_osaca_latency,
     is_osaca_ports,
@@ -31,6 +27,8 @@ from inference.formats.osaca_reading import (
 from inference.formats.palmed_json import is_name_list, is_palmed, read_name_list, read_palmed
 from inference.formats.pmevo_json import is_experiment_list, is_mapping3, read_experiment_list, read_mapping3
 from inference.formats.problems import Problems
+from inference.formats.rejects_json import is_rejects, read_rejects_alone
+from inference.formats.resource_json import is_resource_json, read_resource_json
 from inference.formats.source import Source
 from inference.formats.uops_info_digest import (
     is_digest,

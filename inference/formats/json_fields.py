@@ -1,4 +1,4 @@
-"""JSON that every database here can store: without NaN, NUL, halves of characters, endless nesting."""
+"""Reading fields of JSON documents: each says what it expected and where, none raises."""
 
 from __future__ import annotations
 
@@ -6,70 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from inference.agent.reading import ProtocolError, read_json
 from inference.core.mapping import MAX_PORTS, Uops, uops_of
 from inference.core.resources import LOAD_RANGE, MAX_RESOURCES, Loads
 from inference.formats.document import ENTRY_LIMIT, NAME_LENGTH, check_name
 from inference.formats.problems import Problems, excerpt
-
-DEEPEST = 100
-"""Values in values."""
-
-
-class StrictJsonError(ValueError):
-    """What is wrong, and at which place in the document."""
-
-
-def load(content: bytes | str, place: str, most: int) -> Any:
-    """The value; `place` is what messages call the whole, `most` how many values and keys it may have.
-
-    Raises `StrictJsonError`.
-    """
-    try:
-        value = read_json(content.decode("utf-8-sig") if isinstance(content, bytes) else content, most)
-    except ProtocolError as error:
-        raise StrictJsonError(f"{place}: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise StrictJsonError(f"{place} is no JSON in UTF-8: {str(error)[:200]}") from None
-    _check(value, place, 0)
-    return value
-
-
-def load_object(content: bytes | str, place: str, most: int) -> dict[str, Any]:
-    """The same of a document that is an object."""
-    value = load(content, place, most)
-    if not isinstance(value, dict):
-        raise StrictJsonError(f"{place} must be a JSON object {{…}}")
-    return value
-
-
-def _has_whole_characters(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _check(value: Any, place: str, depth: int) -> None:
-    if depth > DEEPEST:
-        raise StrictJsonError(f"{place[:80]} is nested in more than {DEEPEST} levels")
-    if isinstance(value, str):
-        if "\0" in value or not _has_whole_characters(value):
-            raise StrictJsonError(f"{place} has a NUL, or half of a character, where whole ones are expected")
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise StrictJsonError(f"{place} has a number beyond 1.8e308, which is the largest here")
-    elif isinstance(value, dict):
-        for key, entry in value.items():
-            _check(key, place, depth)
-            _check(entry, f"{place}, {key}"[:200], depth + 1)
-    elif isinstance(value, list):
-        for entry in value:
-            _check(entry, place, depth + 1)
-
-
-# Reading fields of JSON documents: each says what it expected and where, none raises.
-
 
 COUNT_LIMIT = 10_000  # µops of one kind in one scheme; microcoded instructions stay below
 

@@ -1,4 +1,4 @@
-"""What a listing of machine code looks like: of `perf annotate`, objdump and llvm-objdump."""
+"""Loops of a listing: what `perf annotate` or a disassembler printed, read like code that somebody pastes."""
 
 from __future__ import annotations
 
@@ -12,20 +12,14 @@ from inference.formats.perf_texts import is_annotate
 from inference.formats.program_loops import FoundLoop, LoopFilter, ProgramLoops
 from inference.isa.blocks import BlockError, DroppedLine, Piece, read
 
+TITLE = "listing of machine code"
+_MOST_DROPPED = 20
 _HEAD = re.compile(r"(?m)^\S.{,500}:[ \t]+file format \S+|^Disassembly of section \S{,500}:[ \t]*$")
 
 
 def is_listing(beginning: str) -> bool:
     """Whether a text that begins so is a listing of a profiler or a disassembler."""
     return bool(_HEAD.search(beginning[:4000])) or is_annotate(beginning)
-
-
-# Loops of a listing: what `perf annotate` or a disassembler printed, read like code that somebody pastes.
-
-
-_MOST_DROPPED = 20
-
-TITLE = "listing of machine code"
 
 
 def find_listed_loops(

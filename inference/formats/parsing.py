@@ -20,11 +20,10 @@ from inference.formats.document import (
     ExperimentEntry,
     LatencyEntry,
     LoadEntry,
-    ReadExperiments,
     UsageEntry,
     VerdictEntry,
-    experiment_of_entry,
 )
+from inference.formats.file_experiments import ReadExperiments, experiment_of_entry
 from inference.formats.file_units import FileUnit
 from inference.formats.import_formats import FileContent, Format, format_of, known_formats
 from inference.formats.known_entries import NO_SCHEME, known_latencies, known_verdicts, nothing_known

@@ -13,9 +13,6 @@ from typing import Any
 
 from inference.core.texts import REPLACEMENT, UNSAFE, one_line, paragraphs
 
-# Comments.
-
-
 _DIRECTIVE = re.compile(r"(?:LLVM|OSACA|IACA)-|[A-Z][A-Z0-9_-]*:")
 """What llvm-exegesis, llvm-mca, OSACA, lit and FileCheck take for more, where a comment begins so."""
 
@@ -42,9 +39,6 @@ def patch_remark(text: str) -> str:
     """
     line = one_line(text)
     return f"{line}\n" if _REMARK.match(line) else f"# {line}\n"
-
-
-# Values.
 
 
 def json_text(value: Any, **options: Any) -> str:
@@ -87,9 +81,6 @@ def shell_word(text: str) -> str:
 def shell_option(option: str, text: str) -> str:
     """An option with any text: also one like `--settings=…`, which Django would take for an option."""
     return f"{option}{'=' if text.startswith('-') else ' '}{shell_word(text)}"
-
-
-# Markdown.
 
 
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\(|\A(?:[#>+*=|-]|```|~~~|\d+(?=[.)]\s))")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from inference.formats.errors import ExchangeError
-from inference.formats.explained_json import Rejects, is_rejects, read_rejects
 from inference.formats.palmed_json import NameList, is_name_list, read_names
 from inference.formats.problems import Problems
+from inference.formats.rejects_json import Rejects, is_rejects, read_rejects
 from inference.formats.source import Source, read_source
 
 Value = TypeVar("Value")

@@ -1,4 +1,4 @@
-"""How many files a zip lists, known before Python's reader makes an object of each of them."""
+"""From the bytes of a file to text or JSON, with every way in which that can go wrong told as a problem."""
 
 from __future__ import annotations
 
@@ -10,29 +10,10 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 from inference.formats.problems import Problems, excerpt
-
-_ENTRY = b"PK\x01\x02"
-"""Every entry of the directory at the end begins so; nothing else does but by accident."""
-_PIECE = 1 << 20
-
-
-def listed_files(file: BinaryIO) -> int:
-    """How many entries the directory has, or a few more. Leaves the file at its beginning."""
-    found, before = 0, b""
-    file.seek(0)
-    while piece := file.read(_PIECE):
-        piece = before + piece
-        found += piece.count(_ENTRY)
-        before = piece[-len(_ENTRY) + 1 :]
-    file.seek(0)
-    return found
-
-
-# From the bytes of a file to text or JSON, with every way in which that can go wrong told as a problem.
-
+from inference.formats.zip_directory import listed_files
 
 SIZE_LIMIT = 64 * 1024 * 1024  # bytes; everything is parsed in memory
 CONTAINER_LIMIT = 3_000_000

@@ -24,7 +24,7 @@ from inference.formats.file_units import FileUnit
 from inference.formats.json_fields import printable_text
 from inference.formats.problems import Problems
 from inference.formats.source import Source
-from inference.formats.uops_info_json import SEVERAL, choose_one, is_usage, mapping_name, ports_of, uops_in
+from inference.formats.uops_info_usages import SEVERAL, choose_one, is_usage, mapping_name, ports_of, uops_in
 from inference.isa.scheme import Features
 
 DIGEST = "uops.info instructions"

@@ -15,22 +15,17 @@ from inference.formats.exegesis_yaml import LATENCY, THROUGHPUT, UOPS
 from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.llvm_td import Opcodes, write_llvm_td
 from inference.formats.mapping_csv import write_mapping_csv
-from inference.formats.mapping_json import write_mapping_json, write_resource_json
+from inference.formats.mapping_json import write_mapping_json
 from inference.formats.osaca_yaml import write_osaca_yaml
 from inference.formats.pmevo_json import write_experiment_list, write_mapping3
 from inference.formats.quoting import one_line_each
+from inference.formats.resource_json import write_resource_json
 from inference.formats.uops_info_xml_writing import write_uops_info_xml
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.llvm_opcodes import llvm_opcodes
 from inference.isa.targets import target_of
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
-from inference.storage.core_model_exporting import (
-    exegesis_of,
-    llvm_of,
-    llvm_patch_of,
-    osaca_of,
-    uops_info_of,
-)
+from inference.storage.core_model_exporting import exegesis_of, llvm_of, llvm_patch_of, osaca_of, uops_info_of
 from inference.storage.core_models import core_model_of
 from inference.storage.core_overviews import overview_of, unsettled_kinds
 from inference.storage.exported import exported

@@ -14,12 +14,12 @@ from inference.core.experiment import Measured
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError
-from inference.formats.explained_json import Rejects, quoted_names, with_rejects
 from inference.formats.explaining import ImportedExplanation, explanation_of
 from inference.formats.file_units import FileUnit
 from inference.formats.import_formats import FileContent
 from inference.formats.palmed_json import NameList
 from inference.formats.parsing import AnyNames, Names, Parsed, ParsedFile, read, resolve
+from inference.formats.rejects_json import Rejects, quoted_names, with_rejects
 from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, ResourceMapping, Run
 from inference.storage.characterisations import KEY, store_characterisations

@@ -7,7 +7,7 @@ import io
 import pytest
 from django.conf import settings
 
-from inference.formats.block_scales import Bounds
+from inference.formats.answer_bounds import Bounds
 from inference.formats.block_sets import BlockSetOptions, Look, look
 from inference.formats.blocks_csv import Broken, Scale, is_block_csv
 from inference.formats.errors import ExchangeError

@@ -13,9 +13,9 @@ from django.conf import settings
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import NotCharacterised, SchemeFate, Seen
 from inference.formats.errors import ExchangeError
-from inference.formats.explained_json import rejection_of
 from inference.formats.explaining import UNTOLD, blocking_classes, measured_floods
 from inference.formats.parsing import NO_SCHEME, AnyNames, Parsed, parse
+from inference.formats.rejects_json import rejection_of
 from inference.formats.side_files import rejects_of
 from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, PortMapping

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 from inference.formats.parsing import AnyNames, Parsed, read, resolve
-from inference.formats.uops_info_json import SEVERAL
+from inference.formats.uops_info_usages import SEVERAL
 from inference.isa.targets import X86
 from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import load_supplied, new_isa

@@ -16,7 +16,7 @@ from inference.formats import uops_info_xml
 from inference.formats.errors import ExchangeError
 from inference.formats.parsing import NO_SCHEME, AnyNames, parse, read, resolve
 from inference.formats.uops_info_digest import NO_PORTS
-from inference.formats.uops_info_json import SEVERAL
+from inference.formats.uops_info_usages import SEVERAL
 from inference.formats.uops_info_xml import condensed, taken_in
 from inference.isa import x86
 from inference.isa.names import SchemeNames

@@ -38,12 +38,13 @@ from inference.formats.llvm_patch.shipped import ShippedModel
 from inference.formats.llvm_patch.writing import patch_of
 from inference.formats.llvm_td import Opcodes, write_llvm_td
 from inference.formats.mapping_csv import write_mapping_csv
-from inference.formats.mapping_json import write_mapping_json, write_resource_json
+from inference.formats.mapping_json import write_mapping_json
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.formats.pmevo_json import write_experiment_list, write_mapping3
 from inference.formats.problems import Problems
 from inference.formats.provenance import Provenance, head_of
 from inference.formats.quoting import one_line_each
+from inference.formats.resource_json import write_resource_json
 from inference.formats.source import Source
 from inference.formats.uops_info_xml_writing import write_uops_info_xml
 from inference.isa.llvm_tblgen import sources_in

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from anica_app.models import Campaign
 from anica_app.storage.domains import SUPPORT
 from inference.core.protocols import Json
-from inference.formats.json_fields import StrictJsonError, load
+from inference.formats.strict_json import StrictJsonError, load
 from inference.models import Run
 
 LIVE_COUNTERS = "counters"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from inference.formats.perf_texts.annotate import is_annotate, read_samples
+from inference.formats.perf_texts.annotate import is_annotate
 from inference.formats.perf_texts.placing import Placed, placed
+from inference.formats.perf_texts.reading import read_samples
 from inference.formats.perf_texts.samples import Mapped, PerfSamples, SampledPoint
 from inference.formats.perf_texts.script import is_script
 

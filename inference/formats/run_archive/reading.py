@@ -24,7 +24,6 @@ from inference.formats import journal_events
 from inference.formats.archived_parts import first_flaw
 from inference.formats.errors import ExchangeError
 from inference.formats.foreign_texts import check_texts
-from inference.formats.json_fields import load
 from inference.formats.parsing import AnyNames, Parsed, parse
 from inference.formats.run_archive.documents import (
     EVENTS,
@@ -40,7 +39,9 @@ from inference.formats.run_archive.documents import (
     set_file,
 )
 from inference.formats.run_archive.reports import ReportTold
-from inference.formats.source import SIZE_LIMIT, listed_files
+from inference.formats.source import SIZE_LIMIT
+from inference.formats.strict_json import load
+from inference.formats.zip_directory import listed_files
 
 UNPACKED_LIMIT = 8 * SIZE_LIMIT
 """Bytes that the files together may have: a small zip can hold endlessly many."""

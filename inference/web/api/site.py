@@ -15,7 +15,7 @@ from ninja.operation import Operation
 from ninja.parser import Parser
 
 from inference import __version__
-from inference.formats.json_fields import StrictJsonError, load
+from inference.formats.strict_json import StrictJsonError, load
 from inference.web.api import errors, registry
 from inference.web.api.access import needs, reading
 from inference.web.api.client import CLIENT_NAME, client_text, python_file

@@ -11,11 +11,11 @@ import pytest
 
 from anica_app.formats import file_trees
 from inference.agent import reading as json_reading
-from inference.formats import source
+from inference.formats import zip_directory
 from inference.formats.errors import ExchangeError
 from inference.formats.run_archive import reading
 from inference.formats.run_archive.reading import glimpse_of, is_archive, read_archive
-from inference.formats.source import listed_files
+from inference.formats.zip_directory import listed_files
 from inference.models import Run, Upload
 from inference.runs.lifecycle import submit
 from inference.storage.run_archive_writing import write_archive
@@ -103,7 +103,7 @@ def test_an_import_says_what_a_glimpse_did_not_see(measured: Run) -> None:
 def test_files_are_counted_wherever_pieces_of_the_zip_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     content = packed({f"{number}.txt": b"x" * number for number in range(50)})
     for piece in (1, 2, 3, 7, 4096):
-        monkeypatch.setattr(source, "_PIECE", piece)
+        monkeypatch.setattr(zip_directory, "_PIECE", piece)
         file = io.BytesIO(content)
         assert listed_files(file) == 50
         assert file.tell() == 0

@@ -8,7 +8,8 @@ from dataclasses import asdict
 from inference.core.predicting import ThroughputModel
 from inference.core.protocols import Json
 from inference.core.resources import ResourceMapping as Resources
-from inference.formats.document import PART, ReadExperiments
+from inference.formats.document import PART
+from inference.formats.file_experiments import ReadExperiments
 from inference.formats.file_units import FileUnit
 from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
 from inference.formats.parsing import Parsed

@@ -1,0 +1,148 @@
+"""The list of schemes that a run of the published explainable algorithm rejected: [[scheme, why], …].
+
+The sentences are those of its program. Some quote the experiment that spoke against a scheme, from which a
+witness is made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from inference.core.explain import NotCharacterised
+from inference.formats.document import Document, VerdictEntry, check_name
+from inference.formats.file_units import FileUnit
+from inference.formats.problems import Problems, excerpt
+from inference.formats.source import Source
+
+Rejects = Mapping[str, str]
+"""{scheme name: why it was rejected}, of one run."""
+
+TEXT_LENGTH = 20_000  # characters; the longest quotes an experiment of a hundred instructions
+
+_REASONS: Sequence[tuple[str, NotCharacterised]] = (
+    ("more uops were characterized", NotCharacterised.MORE_UOPS),
+    ("fewer uops were characterized", NotCharacterised.MISSING),
+    ("significantly non-integer number of surplus uops", NotCharacterised.NOT_WHOLE),
+    ("surplus uops do not add up", NotCharacterised.NEGATIVE),
+    ("used more uops than expected", NotCharacterised.COUNT),
+    ("took fewer cycles than expected", NotCharacterised.FAST),
+    ("NOT consistent with inferred mapping", NotCharacterised.FAST),
+)
+_COUNTS = re.compile(
+    r"(?>(?s:.*?)uops were characterized for ).* than were originally observed \((\d+)\):\s*(\d+)"
+)
+_SURPLUS = re.compile(
+    r"(?>.*?number of surplus uops \()(-?\d+(?:\.\d+)?(?:e-?\d+)?)\):\s*\[(.*)\]", re.DOTALL
+)
+_QUOTED = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
+
+
+@dataclass(frozen=True)
+class Flood:
+    """The experiment that a rejection quotes: copies of a blocking instruction beside the scheme.
+
+    `surplus`: µops on the blocked ports beside the blocking ones.
+    """
+
+    blocker: str
+    copies: int
+    surplus: float
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A rejection understood: the reason, a sentence for a reader, the experiment that it quotes."""
+
+    reason: NotCharacterised
+    text: str
+    flood: Flood | None = None
+
+
+def is_rejects(source: Source) -> bool:
+    """Whether the document is a list of pairs of texts, and nothing else."""
+    if not (source.is_json and isinstance(source.data, list) and source.data):
+        return False
+    return all(
+        isinstance(item, list) and len(item) == 2 and all(isinstance(text, str) for text in item)
+        for item in source.data
+    )
+
+
+def read_rejects_alone(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+    """Read a list of rejections; by itself it brings nothing, which is noted as a problem."""
+    del unit
+    read_rejects(source, problems)
+    problems.add(
+        "a list of rejected schemes brings nothing by itself",
+        "choose it in the preview of its port mapping, or give it to `import` with --rejects",
+    )
+    return Document()
+
+
+def read_rejects(source: Source, problems: Problems) -> Rejects:
+    """Read [[scheme, why], …]; the last of several sentences on a scheme counts."""
+    found = {}
+    for row, (name, why) in enumerate(source.data, start=1):
+        scheme = check_name(name, problems, row=row, column="scheme")
+        if len(why) > TEXT_LENGTH:
+            problems.add(
+                f"{excerpt(why)} has {len(why)} characters",
+                f"at most {TEXT_LENGTH} are read",
+                row=row,
+                column="why",
+            )
+        elif scheme is not None:
+            found[scheme] = why
+    return found
+
+
+def rejection_of(name: str, why: str, schemes: Mapping[str, str]) -> Rejection:
+    """What the program's sentence on a scheme says; `schemes`: {name as written: scheme}."""
+    reason = next((reason for words, reason in _REASONS if words in why), NotCharacterised.NONE)
+    if counts := _COUNTS.match(why):
+        return Rejection(reason, f"{counts[2]} µops were found, {counts[1]} counted")
+    if surplus := _SURPLUS.match(why):
+        flood = _flood(name, float(surplus[1]), surplus[2], schemes)
+        beside = "" if flood is None else f" beside {flood.copies} × {flood.blocker}"
+        return Rejection(reason, f"{float(surplus[1]):.2f} µops{beside}, no whole number", flood)
+    if reason is NotCharacterised.NEGATIVE:
+        return Rejection(reason, "fewer µops on a port set than had been found on subsets")
+    first = why.strip().partition("\n")[0]
+    return Rejection(reason, "".join(sign if sign.isprintable() else " " for sign in first[:300]))
+
+
+def quoted_names(why: str) -> frozenset[str]:
+    """The names in the experiment that a sentence quotes, if it quotes one."""
+    surplus = _SURPLUS.match(why)
+    return frozenset(_names_in(surplus[2]) if surplus else ())
+
+
+def _names_in(quoted: str) -> Iterator[str]:
+    return (plain or other for plain, other in _QUOTED.findall(quoted))
+
+
+def _flood(name: str, surplus: float, quoted: str, schemes: Mapping[str, str]) -> Flood | None:
+    counts = Counter(_names_in(quoted))
+    if counts.pop(name, 0) != 1 or len(counts) != 1:
+        return None
+    ((blocker, copies),) = counts.items()
+    return Flood(schemes[blocker], copies, surplus) if blocker in schemes else None
+
+
+def with_rejects(document: Document, rejects: Sequence[Rejects]) -> Document:
+    """The document of a port mapping with verdicts.
+
+    Where it brings none, they are made of its usages: that of a rejected scheme is none if it is empty.
+    """
+    if document.verdicts or not document.usages:
+        return document
+    rejected = {name for each in rejects for name in each}
+    verdicts = []
+    for each in document.usages:
+        uops = each.uops if each.uops or each.scheme not in rejected else None
+        verdicts.append(VerdictEntry(each.row, each.column, each.scheme, uops))
+    kept = tuple(each for each in document.usages if each.uops or each.scheme not in rejected)
+    return replace(document, usages=kept, verdicts=tuple(verdicts))

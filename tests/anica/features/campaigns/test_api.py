@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.models import Campaign, CampaignPredictor, Discovery
@@ -105,6 +107,25 @@ def test_discoveries_are_sorted_and_counted_as_on_the_page(program: Program, too
     assert (found["blocks"], found["over"]) == (8, "interesting random blocks of the campaign itself")
     chosen = program.get(f"/campaigns/{row.pk}/best?k=3")
     assert (chosen["k"], chosen["covered"], chosen["discoveries"][0]["id"]) == (1, 5, first.pk)
+
+
+def test_a_longer_selection_takes_as_many_queries(program: Program, tools: list[Predictor]) -> None:
+    row = ours(tools)
+    numbers = [
+        row.discoveries.get().pk,
+        *(row.discoveries.create(number=n, length=1).pk for n in range(1, 4)),
+    ]
+    run = program("POST", f"/campaigns/{row.pk}/coverages", {})[1]
+    best = [{"chosen": numbers[:k], "covered": k, "proven": True} for k in range(1, 5)]
+    counts = {str(number): 1 for number in numbers}
+    result = {"blocks": 8, "covered": 4, "by_discovery": counts, "best": best, "by_campaign": {}}
+    Run.objects.filter(pk=run["id"]).update(state="done", result=result)
+    queries = []
+    for k in (1, 1, 4):  # the first one reads what is kept afterwards
+        with CaptureQueriesContext(connection) as told:
+            assert len(program.get(f"/campaigns/{row.pk}/best?k={k}")["discoveries"]) == k
+        queries.append(len(told))
+    assert queries[1] == queries[2]
 
 
 def test_the_batches_of_a_campaign_have_their_blocks_with_all_answers(

@@ -91,7 +91,7 @@ def _get(client: Client, address: str, **query: str) -> None:
 
 
 def _csv_to_set(client: Client) -> None:
-    """Upload, preview, import."""
+    """Upload a file, open its preview and import it. Raises `RuntimeError` where no set comes of it."""
     with _read_here():
         client.post(reverse("upload"), {"files": [SimpleUploadedFile("small.csv", _CSV.encode())]})
         read_uploads()

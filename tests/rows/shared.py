@@ -1,0 +1,58 @@
+"""All fixtures of rows, programs and sites, for the folders whose tests start from them."""
+
+from tests.rows.lab import machine
+from tests.rows.library import experiment_set, isa, mapping, visitor
+from tests.rows.programs import (
+    accuracy_check,
+    block_file,
+    block_set,
+    comparison,
+    coverage,
+    difference,
+    discovery,
+    evaluation,
+    matrix,
+    model_check,
+    program,
+    question,
+    reader,
+    resource_mapping,
+    run,
+    session,
+    upload,
+    world,
+)
+from tests.rows.toy import default_x86, empty_set, toy
+from tests.runs.fixtures import migrated, site, staffed
+
+__all__ = [
+    "accuracy_check",
+    "block_file",
+    "block_set",
+    "comparison",
+    "coverage",
+    "default_x86",
+    "difference",
+    "discovery",
+    "empty_set",
+    "evaluation",
+    "experiment_set",
+    "isa",
+    "machine",
+    "mapping",
+    "matrix",
+    "migrated",
+    "model_check",
+    "program",
+    "question",
+    "reader",
+    "resource_mapping",
+    "run",
+    "session",
+    "site",
+    "staffed",
+    "toy",
+    "upload",
+    "visitor",
+    "world",
+]

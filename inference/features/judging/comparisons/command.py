@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from inference.core.judging.compared_points import PointSelection
+from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
@@ -15,8 +15,8 @@ from inference.features.judging.comparisons.query import (
     columns_of,
     comparison_rows,
     key_of,
-    looked,
     scores_of,
+    sheet_of,
 )
 from inference.features.judging.comparisons.request import KIND
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
@@ -72,7 +72,7 @@ class Command(RunCommand):
 
         row = comparison_rows().get(run=run)
         columns, unit = columns_of(row), Unit(options["unit"])
-        found = [(column, scores_of(column, unit, PointSelection())) for column in columns]
+        found = [(column, scores_of(column, unit, ItemSelection())) for column in columns]
         if options["csv"] is not None:
             self.deliver(score_table(found, row.n, unit), _file(options["csv"]))
         if options["csv"] != Path("-"):
@@ -86,10 +86,7 @@ class Command(RunCommand):
                 if column.error:
                     self.stderr.write(f"{column.name}: {column.error}")
         if options["answers"] is not None:
-            there = looked(key_of(row))
-            names = [column.name for column in columns]
-            answers = [there.answers(column.position) for column in columns]
-            lines = answer_lines(there.points, there.table, names, answers)
+            lines = answer_lines(sheet_of(key_of(row)), [column.name for column in columns])
             self.deliver("".join(lines), _file(options["answers"]))
         self.stderr.write(f"its page: /comparisons/{run}/")
 

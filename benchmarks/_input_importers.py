@@ -185,7 +185,7 @@ def _read_backup(content: bytes) -> bool:
         def unpacked() -> object:
             manifest = archive.read_manifest(path)
             archive.unpack(path, manifest, Path(folder) / "dump")
-            archive.check_rows(manifest.rows, {"a": 1}, manifest.rows)
+            archive.check_rows(manifest.rows, {"a": 1})
             return manifest.migrations
 
         return _is_read(unpacked, BackupError)

@@ -53,7 +53,7 @@ MOST_SECONDS = {"page": 0.3, "lag": 1.0}
 _TOKEN = "numbers"
 _WEB_PROCESSES = 2
 _METRICS_SECONDS = 60.0
-_BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{pid="(\d+)",le="(.+)"\} (\S+)$', re.MULTILINE)
+_BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{le="(.+)",pid="(\d+)"\} (\S+)$', re.MULTILINE)
 _FAILED = re.compile(r'^pmweb_process_failed_answers_total\{pid="(\d+)"\} (\S+)$', re.MULTILINE)
 _POLL_INTERVAL = 2.0
 _QUICKEST_RUN = 15.0  # seconds that an evolution of `_GENERATIONS` takes at least, with another beside it
@@ -202,7 +202,7 @@ def _answers(site: LaunchedSite) -> tuple[Counter[float], float]:
     wait_until(are_complete, _METRICS_SECONDS, f"the numbers of {_WEB_PROCESSES} web processes")
     within: Counter[float] = Counter()
     for text in texts.values():
-        within.update({float(limit): int(float(count)) for _, limit, count in _BUCKET.findall(text)})
+        within.update({float(limit): int(float(count)) for limit, _, count in _BUCKET.findall(text)})
     return within, sum(float(_FAILED.findall(text)[0][1]) for text in texts.values())
 
 

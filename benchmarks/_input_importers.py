@@ -15,11 +15,11 @@ from benchmarks import _input_seeds as seeds
 from inference.agent import protocol
 from inference.agent.reading import ProtocolError
 from inference.formats.errors import ExchangeError
-from inference.formats.parsing import AnyNames, read, resolve
+from inference.formats.import_formats import read, taken_in
+from inference.formats.parsing import AnyNames, resolve
 from inference.formats.rejects_json import rejection_of
 from inference.formats.run_archive.reading import is_archive, read_archive
 from inference.formats.side_files import name_list_of, rejects_of
-from inference.formats.uops_info_xml import taken_in
 from inference.isa.document import InstructionSetError, read_instruction_set
 
 

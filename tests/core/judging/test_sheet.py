@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
 from inference.core.judging.biases import GRADES, biases, grade_of
-from inference.core.judging.compared_points import ComparedPoints, PointSelection, answered_by_all, compared
+from inference.core.judging.sheet import (
+    ComparedPoints,
+    ItemKind,
+    Items,
+    ItemSelection,
+    answered_by_all,
+    compared,
+)
 from inference.core.metrics import Unit
 from inference.core.tables import ExperimentTable
 
@@ -26,16 +33,17 @@ cycles = st.floats(0.25, 100)
 @pytest.mark.parametrize(
     ("selection", "chosen"),
     [
-        (PointSelection(), [True, True, True, True]),
-        (PointSelection(shortest=3), [False, True, True, True]),
-        (PointSelection(shortest=2, longest=3), [False, True, True, False]),
-        (PointSelection(schemes=frozenset({1})), [False, True, False, True]),
-        (PointSelection(schemes=frozenset({0, 1}), only=True), [True, True, False, False]),
-        (PointSelection(schemes=frozenset()), [False] * 4),
+        (ItemSelection(), [True, True, True, True]),
+        (ItemSelection(shortest=3), [False, True, True, True]),
+        (ItemSelection(shortest=2, longest=3), [False, True, True, False]),
+        (ItemSelection(schemes=frozenset({1})), [False, True, False, True]),
+        (ItemSelection(schemes=frozenset({0, 1}), only=True), [True, True, False, False]),
+        (ItemSelection(schemes=frozenset()), [False] * 4),
     ],
 )
-def test_experiments_are_chosen_by_length_and_schemes(selection: PointSelection, chosen: list[bool]) -> None:
-    assert selection.among(TABLE.lengths, TABLE).tolist() == chosen
+def test_experiments_are_chosen_by_length_and_schemes(selection: ItemSelection, chosen: list[bool]) -> None:
+    items = Items(ItemKind.EXPERIMENTS, np.arange(4), TABLE.lengths, read_table=lambda: TABLE)
+    assert selection.among(items).tolist() == chosen
 
 
 def test_no_prediction_and_no_rate_are_left_out() -> None:

@@ -162,6 +162,10 @@ PAGES = {
             "Click a bin for its experiments; download scores and answers as CSV.",
         ),
     ),
+    "comparison-of": Help(
+        "The form for a comparison that starts from a source: on which items, and against what.",
+        operators=("Choose sources and items; without *Against*, what was measured judges.",),
+    ),
     "comparison-new": Help(
         "The form for a comparison of predictors.",
         operators=("Choose a set and predictors; the set’s measurements judge.",),

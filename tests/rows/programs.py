@@ -59,7 +59,7 @@ from pmweb.models import BrowserSession, Scope
 from pmweb.sharing.links import ShareRequest, share
 from tests.anica.formats.published import write_directory
 from tests.features.accuracy_checks.checked import checked_run
-from tests.features.comparisons.compared import compare
+from tests.features.engine.compared import compare
 from tests.rows.lab import machine
 from tests.rows.library import ADD, IMUL, LOAD, experiment_set, isa, mapping
 

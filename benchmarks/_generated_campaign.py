@@ -20,9 +20,9 @@ from anica_app.formats.campaign_values import (
     DiscoveryValue,
     GeneralisationValue,
     PredictorValue,
+    SpooledCampaign,
     StepValue,
 )
-from anica_app.formats.spooled_campaigns import Bulk, SpooledCampaign
 from anica_app.models import Campaign, Family
 from anica_app.storage.campaigns import store_campaign
 from inference.predictors.protocol import Answer, Failure
@@ -117,7 +117,8 @@ class _Making:
         for number in range(size.rounds):
             packed, interesting = self._packed(taken=False)
             batch = BatchValue(number=number, n=size.samples, interesting=interesting)
-            self._content.batches.append(self._content.spool.keep(batch, packed))
+            batch.samples = self._content.spool.keep(packed, size.samples)
+            self._content.batches.append(batch)
         return self._content
 
     def _blocks(self) -> Sequence[SampledBlock]:
@@ -154,8 +155,6 @@ class _Making:
             steps.append(self._step(at, self._domain.expansion_document(expansion), taken=taken))
             if taken:
                 now = self._domain.expand(now, expansion)
-        self._content.steps[number] = steps
-        self._content.became_of[number] = discovery
         self._content.generalisations.append(
             GeneralisationValue(
                 number=number,
@@ -165,15 +164,17 @@ class _Making:
                 start=self._domain.document(start),
                 result=self._domain.document(now),
                 steps_count=len(steps) - 1,
-                taken_count=sum(step.value.taken for step in steps[1:]),
-                samples_count=sum(step.value.n for step in steps),
+                taken_count=sum(step.taken for step in steps[1:]),
+                samples_count=sum(step.n for step in steps),
+                discovery=discovery,
+                steps=steps,
             )
         )
-        return now, steps[-1].value.mean or 0.0
+        return now, steps[-1].mean or 0.0
 
-    def _step(self, number: int, expansion: object, *, taken: bool) -> Bulk[StepValue]:
+    def _step(self, number: int, expansion: object, *, taken: bool) -> StepValue:
         packed, interesting = self._packed(taken=taken)
-        value = StepValue(
+        return StepValue(
             number=number,
             kind="expansion" if expansion else "start",
             expansion=expansion,
@@ -182,8 +183,8 @@ class _Making:
             n=self._size.samples,
             interesting=interesting,
             mean=0.5 + self._random.random(),
+            samples=self._content.spool.keep(packed, self._size.samples),
         )
-        return self._content.spool.keep(value, packed)
 
     def _packed(self, *, taken: bool) -> tuple[bytes, int]:
         """Samples as they are stored, and how many of them are interesting: all where `taken`."""

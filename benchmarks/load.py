@@ -56,7 +56,7 @@ MOST_SECONDS = {"page": 0.3, "lag": 1.0}
 _TOKEN = "numbers"
 _WEB_PROCESSES = 2
 _METRICS_SECONDS = 60.0
-_BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{pid="(\d+)",le="(.+)"\} (\S+)$', re.MULTILINE)
+_BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{le="(.+)",pid="(\d+)"\} (\S+)$', re.MULTILINE)
 _FAILED = re.compile(r'^pmweb_process_failed_answers_total\{pid="(\d+)"\} (\S+)$', re.MULTILINE)
 _LOOK_EVERY = 2.0
 _START_SECONDS = 900.0
@@ -241,7 +241,7 @@ def _answers(server: str) -> tuple[dict[float, float], float]:
         told |= {pid: text for pid, _ in _FAILED.findall(text)}
     within: Counter[float] = Counter()
     for text in told.values():
-        for _, limit, count in _BUCKET.findall(text):
+        for limit, _, count in _BUCKET.findall(text):
             within[float(limit)] += float(count)  # type: ignore[assignment]
     return dict(within), sum(float(_FAILED.findall(text)[0][1]) for text in told.values())
 

@@ -14,6 +14,7 @@ from django.db import transaction
 
 from anica_app.features.campaigns.asked import campaigns_of
 from anica_app.formats.anica_documents import CONFIG, DISCOVERIES, WITNESSES
+from anica_app.formats.campaign_values import SpooledCampaign
 from anica_app.formats.campaign_zip import GENERALISATIONS, MAIN
 from anica_app.formats.file_trees import ZipTree
 from anica_app.formats.incoming import (
@@ -25,7 +26,6 @@ from anica_app.formats.incoming import (
     sort_of_path,
     tree_of_path,
 )
-from anica_app.formats.spooled_campaigns import SpooledCampaign
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign
 from inference.core.event import Event

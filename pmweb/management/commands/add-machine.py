@@ -10,7 +10,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from inference.formats.errors import ExchangeError
 from inference.models import Machine
 from inference.runs.machines.tokens import add_machine, agent_line, issue
 from inference.storage.names import by_name
@@ -53,12 +52,9 @@ class Command(DataCommand):
             self.stderr.write("pmweb is not running with this data, so its address is a guess.")
 
     def _machine(self, name: str, *, new_token: bool) -> Machine:
-        try:
-            if not new_token:
-                return add_machine(name)
-            machine = by_name(Machine, name)
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        if not new_token:
+            return add_machine(name)
+        machine = by_name(Machine, name)
         if machine.kind != Machine.Kind.AGENT:
             raise CommandError(f"{name!r} is a {machine.get_kind_display()}: no agent measures there")
         return machine

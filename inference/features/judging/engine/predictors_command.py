@@ -6,8 +6,6 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from inference.core.metrics import Unit
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
@@ -21,9 +19,7 @@ from inference.features.judging.engine.query import (
     sheet_of,
 )
 from inference.features.judging.engine.request import BY_KIND_OF_COLUMN
-from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
-from inference.predictors.protocol import PredictorError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
@@ -107,18 +103,15 @@ def _decimals(value: float | None) -> str:
 def _config(options: dict[str, Any]) -> dict[str, Any]:
     """The description of the run. Raises `CommandError` for names that nothing has."""
 
-    try:
-        resources = list(ResourceMapping.objects.filter(name__in=options["mapping"]))
-        named = {row.name for row in resources}
-        mappings = [by_name(PortMapping, name) for name in options["mapping"] if name not in named]
-        return {
-            "experiment_set": by_name(ExperimentSet, options["set"]).pk,
-            "mappings": [row.pk for row in mappings],
-            "resource_mappings": [row.pk for row in resources],
-            "tools": options["tool"],
-            "other_sets": [by_name(ExperimentSet, name).pk for name in options["other_set"]],
-            "predictors": [chosen(name, may_choose=True).pk for name in options["predictor"]],
-            **{name: options[name] for name in ("instructions", "most", "seed", "mode")},
-        }
-    except (ExchangeError, PredictorError) as error:
-        raise CommandError(str(error)) from error
+    resources = list(ResourceMapping.objects.filter(name__in=options["mapping"]))
+    named = {row.name for row in resources}
+    mappings = [by_name(PortMapping, name) for name in options["mapping"] if name not in named]
+    return {
+        "experiment_set": by_name(ExperimentSet, options["set"]).pk,
+        "mappings": [row.pk for row in mappings],
+        "resource_mappings": [row.pk for row in resources],
+        "tools": options["tool"],
+        "other_sets": [by_name(ExperimentSet, name).pk for name in options["other_set"]],
+        "predictors": [chosen(name, may_choose=True).pk for name in options["predictor"]],
+        **{name: options[name] for name in ("instructions", "most", "seed", "mode")},
+    }

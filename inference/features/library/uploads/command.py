@@ -105,10 +105,7 @@ class Command(DataCommand):
         path: Path = options["file"]
         other = importer_of_path(path)
         if other is not None:
-            try:
-                self.stdout.write("\n".join(other.import_path(path, options)))
-            except ExchangeError as error:
-                raise CommandError(str(error)) from error
+            self.stdout.write("\n".join(other.import_path(path, options)))
             return
         if options["isa"] and options["new_isa"]:
             raise CommandError("--isa and --new-isa exclude each other")
@@ -116,11 +113,8 @@ class Command(DataCommand):
         if options["name"] and len(wanted) > 1:
             raise CommandError("--name is for one microarchitecture: several are named by the file")
         content = _content(path)
-        try:
-            with transaction.atomic():
-                done = [self._import(content, path.name, options, each) for each in wanted]
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        with transaction.atomic():
+            done = [self._import(content, path.name, options, each) for each in wanted]
         for made, seen in done:
             self._tell(made, seen.parsed, seen.explanation)
             for line in (*_decided(seen), *_not_read(seen, wanted)):

@@ -149,7 +149,6 @@ COMPARISONS = {
     "comparison-schemes-csv": export(COMPARISON),
     "comparison-answers-csv": export(COMPARISON),
     "comparison-view-csv": export(COMPARISON),
-    "comparison-of": form(),
 }
 
 ANICA = {

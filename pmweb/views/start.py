@@ -53,7 +53,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "checklist": _first_steps(seen),
         "core": seen.core,
         "newest_set": seen.sets[0].pk if seen.sets else None,
-        "comparison": seen.done.get("comparison"),
+        "comparison": seen.compared,
         "machines": online,
         "away": len(machines) - len(online),
     }
@@ -162,7 +162,7 @@ def _loop_step(seen: SiteOverview) -> FirstStep:
 
 def _compare_step(seen: SiteOverview) -> FirstStep:
     """Where predictors disagree with a machine, and with each other."""
-    compared = seen.done.get("comparison")
+    compared = seen.compared
     return FirstStep(
         "Compare tools",
         "Predictors and mappings side by side on measurements: who is right, and on which instructions.",

@@ -39,7 +39,6 @@ OPERATORS_PAGES = {
     "inference/block_files/upload.html",
     "anica/campaigns/new.html",
     "inference/engine/new.html",
-    "inference/engine/of.html",
     "anica/discoveries/ask.html",
     "anica/discoveries/ask_form.html",
     "inference/block_files/import.html",

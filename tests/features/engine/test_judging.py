@@ -194,17 +194,36 @@ def test_from_a_mapping_it_is_three_clicks_to_the_picture(visitor: Client) -> No
     isa = small.few_schemes()
     judged, mapping = small.measured_set(isa), small.ports(isa)
     menu = visitor.get(reverse("mapping", args=[mapping.pk])).content.decode()
-    address = f"{reverse('comparison-of')}?source=mapping:{mapping.pk}"
+    address = f"{reverse('comparison-new')}?source=mapping:{mapping.pk}"
     assert address in menu
     form = visitor.get(address)
     initial = form.context["form"].initial
-    assert (initial["items"], initial["sources"]) == (f"set:{judged.pk}", [f"mapping:{mapping.pk}"])
-    answer = visitor.post(address, initial)
+    assert (form.context["items"], initial["mappings"]) == (f"set:{judged.pk}", [str(mapping.pk)])
+    answer = visitor.post(address, {name: initial[name] for name in ("mappings", "tools")})
     run = Run.objects.get(kind="judge")
     assert answer.url == reverse("comparison", args=[run.pk])
-    assert run.config["sources"] == initial["sources"]
+    assert run.config["sources"] == [f"mapping:{mapping.pk}", "tool:Oracle"]
     work_off(run)
-    assert "66.67" in visitor.get(answer.url).content.decode()
+    assert "66.67" in visitor.get(answer.url).content.decode().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_form_of_blocks_offers_their_columns_and_holds_them_against_any(
+    visitor: Client, block_set: BasicBlockSet
+) -> None:
+    address = f"{reverse('comparison-new')}?items=blocks:{block_set.pk}"
+    columns = {row.name: str(row.pk) for row in block_set.columns.all()}
+    assert sorted(visitor.get(address).context["form"].initial["columns"]) == sorted(columns.values())
+    visitor.post(address, {"columns": list(columns.values())})
+    run = Run.objects.get(kind="judge")
+    assert (run.config["sources"], run.config["against"]) == (
+        [f"column:{columns['uiCA']}"],
+        f"column:{columns['measured']}",
+    )
+    turned = {"columns": list(columns.values()), "against": f"column:{columns['uiCA']}"}
+    visitor.post(address, turned)
+    newest = Run.objects.filter(kind="judge").latest("pk")
+    assert newest.config["sources"] == [f"column:{columns['measured']}"]
+    assert visitor.get(f"{reverse('comparison-new')}?items=blocks:777777").status_code == 404
 
 
 @pytest.fixture

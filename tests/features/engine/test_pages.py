@@ -10,6 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from inference.features.asking.predictors.offers import OfferedPredictor, Offers
+from inference.features.asking.questions import form
 from inference.features.judging.engine import starting_pages as starting
 from inference.features.judging.engine.bias_tab import words_of
 from inference.models import Run
@@ -158,8 +160,9 @@ def test_the_form_offers_what_suits_a_set_and_starts(
     isa = small.few_schemes()
     judge, mapping = small.measured_set(isa), small.ports(isa)
     row = small.planted("counting")
-    monkeypatch.setattr(starting, "askable", lambda: [("planted:0", "A tool 1.0")])
-    monkeypatch.setattr(starting, "row_of", lambda value, processor: row)
+    tool = OfferedPredictor("planted:0", "A tool 1.0")
+    monkeypatch.setattr(starting, "offers", lambda: Offers([tool], [], [], []))
+    monkeypatch.setattr(form, "chosen", lambda text: row)
     url = f"{reverse('comparison-new')}?set={judge.pk}"
     page = visitor.get(url).content.decode()
     for words in ("A tool 1.0", "two ports", "Oracle"):
@@ -167,9 +170,9 @@ def test_the_form_offers_what_suits_a_set_and_starts(
     assert reverse("comparison-new") in visitor.get(reverse("set", args=[judge.pk])).content.decode()
     asked = {"mappings": mapping.pk, "tools": "Oracle", "predictors": "planted:0", "most": 100}
     answer = visitor.post(url, asked)
-    run = Run.objects.get(kind="comparison")
+    run = Run.objects.get(kind="judge")
     assert answer.url == reverse("comparison", args=[run.pk])
-    assert run.config["predictors"] == [row.pk]
+    assert run.config["sources"] == [f"mapping:{mapping.pk}", "tool:Oracle", f"predictor:{row.pk}"]
     assert (run.config["most"], run.config["instructions"]) == (100, 10)
     waiting = visitor.get(answer.url).content.decode()
     assert f'data-waits-for="{run.pk}"' in waiting

@@ -87,6 +87,10 @@ def read_config(given: Json) -> JudgeConfig:
         against = _usual_column(subject)
     sources = _sources(subject, config, "sources", config.sources)
     reference = _sources(subject, config, "against", [against]) if against else [""]
+    if not config.against:
+        sources = [text for text in sources if text != reference[0]]
+    if not sources:
+        raise ConfigError(f"sources: {against!r} is what they are held against, and there is no other")
     if reference[0] in sources:
         raise ConfigError(f"against: {against!r} is one of the sources: it would be compared with itself")
     return config.model_copy(update={"sources": sources, "against": reference[0]})

@@ -148,6 +148,7 @@ COMPARISONS = {
     "comparison-scores-csv": export(COMPARISON),
     "comparison-schemes-csv": export(COMPARISON),
     "comparison-answers-csv": export(COMPARISON),
+    "comparison-view-csv": export(COMPARISON),
 }
 
 ANICA = {

@@ -163,6 +163,7 @@ class CampaignForm(RunForm):
     """One field per thing that can be chosen; what they mean together is checked when the run is made."""
 
     request = CampaignConfig
+    beside = frozenset({"from"})
     first = forms.ChoiceField(label="First predictor")
     second = forms.ChoiceField(
         label="Second predictor",

@@ -9,7 +9,7 @@ from pydantic import Field
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.judging.comparisons.experiment_blocks import INSTRUCTIONS
-from inference.isa.targets import X86, target_of
+from inference.isa.targets import names_with_blocks, target_of
 from inference.measuring.blocks import LOOP
 from inference.models import ExperimentSet, PortMapping, Predictor, ResourceMapping
 from inference.runs.described_rows import read_row, read_rows
@@ -87,7 +87,8 @@ def _predictors(asked: ComparisonConfig, judge: ExperimentSet) -> list[int]:
     mode = asked.mode or (LOOP if is_measured_here else AS_NAMED)
     ids = [row.pk for row in asked_in_mode(read_rows(Predictor, "predictors", asked.predictors), mode)]
     if ids and target_of(judge.isa.name).blocks is None:
+        right = ", ".join(names_with_blocks())
         raise ConfigError(
-            f"predictors can be asked about {X86} alone, and {judge.name!r} is for {judge.isa.name}"
+            f"predictors can be asked about {right} alone, and {judge.name!r} is for {judge.isa.name}"
         )
     return ids

@@ -12,7 +12,7 @@ from inference.core.errors import InvalidInputError
 from inference.features.judging.llvm_difference.job import TOLERANCE, DifferenceConfig, difference
 from inference.features.judging.llvm_difference.report import markdown
 from inference.formats.errors import ExchangeError
-from inference.isa.targets import X86, target_of
+from inference.isa.targets import names_with_blocks, target_of
 from inference.models import PortMapping
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
@@ -49,7 +49,8 @@ class Command(DataCommand):
         try:
             row = by_name(PortMapping, options["mapping"])
             if target_of(row.isa.name).blocks is None:
-                raise CommandError(f"{row.name!r} is for {row.isa.name}, this can be done for {X86}")
+                right = ", ".join(names_with_blocks())
+                raise CommandError(f"{row.name!r} is for {row.isa.name}, this can be done for {right}")
             cpu = options["cpu"] or exported(row).tools.llvm
             if not cpu:
                 raise CommandError(

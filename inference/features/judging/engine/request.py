@@ -23,7 +23,7 @@ from inference.features.asking.predictors.modes import (
 )
 from inference.features.judging.engine.experiment_blocks import INSTRUCTIONS
 from inference.features.judging.engine.sources import SourceError, SourceKind, Subject, read_source
-from inference.isa.targets import X86, target_of
+from inference.isa.targets import names_with_blocks, target_of
 from inference.measuring.blocks import LOOP
 from inference.models import BasicBlockSet, ExperimentSet, PortMapping, Predictor, ResourceMapping
 from inference.predictors.protocol import PredictorError
@@ -204,7 +204,8 @@ def _predictors(asked: ComparisonConfig, judge: ExperimentSet) -> list[int]:
     mode = asked.mode or (LOOP if is_measured_here else AS_NAMED)
     ids = [row.pk for row in asked_in_mode(read_rows(Predictor, "predictors", asked.predictors), mode)]
     if ids and target_of(judge.isa.name).blocks is None:
+        right = ", ".join(names_with_blocks())
         raise ConfigError(
-            f"predictors can be asked about {X86} alone, and {judge.name!r} is for {judge.isa.name}"
+            f"predictors can be asked about {right} alone, and {judge.name!r} is for {judge.isa.name}"
         )
     return ids

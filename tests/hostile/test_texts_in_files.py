@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import _input_importers as importers
 from benchmarks._input_importers import IMPORTERS, Importer, UnsoundError
-from benchmarks.hostile import failure_of
+from benchmarks.hostile import outcome_of
 from inference.core.texts import is_line
 from inference.formats.import_formats import FORMATS, Format, taken_in
 from inference.formats.problems import Problems
@@ -43,8 +43,8 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_hostile_character_is_refused_or_left_out(importer: Importer, strict: None) -> None:
     sound = importer.sound()
-    assert {failure_of(importer, content) for content in sound} == {"accepted"}
-    outcomes = [failure_of(importer, content) for one in sound for content in changed(one)]
+    assert {outcome_of(importer, content) for content in sound} == {"accepted"}
+    outcomes = [outcome_of(importer, content) for one in sound for content in changed(one)]
     assert set(outcomes) <= {"accepted", "refused"}
     assert "refused" in outcomes
 

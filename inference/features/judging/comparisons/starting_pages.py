@@ -15,8 +15,7 @@ from inference.features.judging.comparisons.askable_tools import Processor, aska
 from inference.features.judging.comparisons.request import KIND, ComparisonConfig
 from inference.isa.targets import target_of
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
-from inference.predictors.llvm.processors import processors
-from inference.predictors.llvm.releases import installed
+from inference.predictors.llvm.releases import installed, processors
 from inference.predictors.osaca import predictor as osaca
 from inference.predictors.protocol import PredictorError
 from inference.web.request_fields import RequestField, RunForm, describe_fields

@@ -26,7 +26,7 @@ from pmweb.accounts.people import ensure_administrator
 ROWS = 1_000_000
 _REQUESTS = 7
 _CACHES = (
-    looking.looked,
+    looking.sheet_of,
     looking._compared,
     looking._selected,
     looking._scores,

@@ -22,6 +22,10 @@ class ArchivedPart(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
 
 
+ABSENT: Any = Field(None)
+"""The default of a part that may be missing, and is not null where it is there."""
+
+
 class DrawnTold(ArchivedPart):
     """The numbers of a heat map: a row of `bins` counts for each of them."""
 
@@ -62,9 +66,10 @@ StoredScores = Annotated[Scores, stored_as(ScoresTold, Scores.as_json, _scores)]
 def first_flaw(error: ValidationError, place: str) -> str:
     """Where in what is told at `place` it is wrong, and why, in a line."""
     first = error.errors(include_url=False)[0]
-    where = ".".join(map(str, first["loc"]))
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
+    where = where.replace(".", ", ", 1) if where.startswith(".") else where
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return one_line(f"{place}{where and f', {where}'}: {first['msg']}{more}")
+    return one_line(f"{place}{where}: {first['msg'].removeprefix('Value error, ')}{more}")
 
 
 def read_strictly(shape: Any, given: Json, place: str) -> Any:

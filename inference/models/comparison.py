@@ -10,7 +10,7 @@ from inference.models.predictor import Predictor
 class Comparison(models.Model):
     """What a run of kind `comparison` found: the measurements that it compared with, as arrays.
 
-    `points` has rows and cycles, `table` the experiments (`inference.features.judging.comparisons.rows`),
+    `points` has rows and cycles, `table` the experiments (`inference.storage.answer_sheets`),
     over `schemes`, of `lengths`. `n` of the `read` measurements were settled, and `common` of these every
     column answered. It outlives its set.
     """

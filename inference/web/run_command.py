@@ -19,13 +19,11 @@ from django.db.models import Count, QuerySet
 
 from inference.core.protocols import Json
 from inference.formats import journal_events
-from inference.formats.errors import ExchangeError
-from inference.isa.search import SearchError
 from inference.models import ISA, InstructionScheme, Run
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, select_schemes
 from inference.runs import leases, lifecycle
 from inference.runs.child import RunProcesses
-from inference.runs.errors import RunsError, RunStateError
+from inference.runs.errors import RunStateError
 from inference.runs.journal import Lease, events_since
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.worker import worker_name
@@ -45,13 +43,10 @@ class RunCommand(DataCommand):
 
         It is claimed in the transaction that makes it, so that no worker is faster.
         """
-        try:
-            with transaction.atomic():
-                run = submitted()
-                lease = leases.claim(worker_name(), only=run.pk)
-                assert lease is not None, "nobody else can see the run before this transaction ends"
-        except (ExchangeError, RunsError, SearchError) as error:
-            raise CommandError(str(error)) from error
+        with transaction.atomic():
+            run = submitted()
+            lease = leases.claim(worker_name(), only=run.pk)
+            assert lease is not None, "nobody else can see the run before this transaction ends"
         asyncio.run(self._work(run, lease))
         run.refresh_from_db()
         if run.state != Run.State.DONE:

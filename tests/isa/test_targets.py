@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
-from pathlib import Path
 from random import Random
-from types import ModuleType
 
 import pytest
 
@@ -23,6 +19,7 @@ from inference.isa.operand_slots import FIRST_FLAG
 from inference.isa.scheme import Scheme
 from inference.isa.target import IsaTarget
 from inference.isa.targets import X86, code_target, sampling_groups, target_of
+from tests.check_scripts import check_script
 from tests.isa.toy.target import TARGET as TOY
 
 NAMES = [*(target.name for target in targets.targets()), TOY.name]
@@ -260,16 +257,9 @@ def test_a_new_instruction_set_is_read_from_its_folder() -> None:
         read("inc a\nmul b", 1, TOY.name)
 
 
-@pytest.fixture(scope="module")
-def check() -> ModuleType:
-    """What `make check` asks about all files."""
-    loader = SourceFileLoader("isa_names", str(Path(__file__).parents[2] / ".ci/isa-names"))
-    module = module_from_spec(spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
-
-
-def test_comparisons_with_the_name_of_an_instruction_set_are_found(check: ModuleType) -> None:
+def test_comparisons_with_the_name_of_an_instruction_set_are_found() -> None:
+    """By the check that `make check` asks about all files."""
+    check = check_script("isa-names")
     comparing = (
         'isa == "x86-64"',
         "name != X86",
@@ -286,7 +276,8 @@ def test_comparisons_with_the_name_of_an_instruction_set_are_found(check: Module
     assert [text for text in others if list(check.comparisons(text))] == []
 
 
-def test_picks_of_an_instruction_set_are_found(check: ModuleType) -> None:
+def test_picks_of_an_instruction_set_are_found() -> None:
+    check = check_script("isa-names")
     picking = (
         "from inference.isa.targets import X86",
         "from inference.isa.targets import AARCH64, target_of",

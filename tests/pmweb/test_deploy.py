@@ -7,15 +7,14 @@ import os
 import re
 import shutil
 import subprocess
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import yaml
 from django.conf import settings
 
 import pmweb.settings
+from tests.check_scripts import check_script
 
 DEPLOY = settings.BASE_DIR / "deploy"
 VARIABLE = re.compile(r"\bPMWEB_[A-Z_]*[A-Z]\b")
@@ -162,15 +161,6 @@ def test_security_md_names_what_there_is():
     assert [place for place in places if not (settings.BASE_DIR / place).exists()] == []
 
 
-def audit() -> ModuleType:
-    """The program that looks up known vulnerabilities."""
-    loader = SourceFileLoader("audit", str(settings.BASE_DIR / ".ci/audit"))
-    module = ModuleType(loader.name)
-    module.__file__ = loader.path
-    loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize(
     ("told", "status", "said"),
     [
@@ -189,6 +179,6 @@ def audit() -> ModuleType:
 def test_known_vulnerabilities_fail_the_check_and_a_missing_network_does_not(
     told: str, status: int, said: str
 ):
-    found, text = audit().judged(told)
+    found, text = check_script("audit").judged(told)
     assert found == status
     assert said in text

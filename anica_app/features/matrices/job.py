@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
-import numpy as np
 from pydantic import AfterValidator, Field
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
 from anica_app.core.explained_blocks import fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
-from anica_app.core.tool_agreement import Cycles, agreement
 from anica_app.storage.descriptions import Interest, Space
 from anica_app.storage.domains import chosen_domain
+from inference.core.arrays import Floats
 from inference.core.event import Event
 from inference.core.events import ResultStored
+from inference.core.judging.disagreement import disagreements
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import add_columns, answers_of, codes_of, read_set
 from inference.features.asking.predictors.common_isa import common_isa
@@ -25,6 +25,7 @@ from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, a
 from inference.features.asking.predictors.panel import opened_panel
 from inference.isa.blocks import mnemonics_of
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
+from inference.predictors.answer_arrays import cycles_in
 from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
@@ -115,9 +116,7 @@ class MatrixJob:
                 answers = answers_of(task, panel, codes, KIND)
         columns = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
         held = [cycles_of(column, len(codes)) for column in columns]
-        new = [[np.nan if one.cycles is None else one.cycles for one in own] for own in answers]
-        cycles = np.array([*held, *new], dtype=np.float64)
-        return partial(_store, task.run, config, isa, codes, answers, cycles)
+        return partial(_store, task.run, config, isa, codes, answers, [*held, *map(cycles_in, answers)])
 
 
 def _fresh(config: MatrixConfig, isa: str) -> list[bytes]:
@@ -134,14 +133,14 @@ def _store(
     isa: str,
     codes: Sequence[bytes],
     answers: list[list[Answer]],
-    cycles: Cycles,
+    cycles: list[Floats],
 ) -> tuple[Json, Sequence[Event]]:
     """The new columns, in a new set where there was none, and the counts."""
     known = None if config.block_set is None else BasicBlockSet.objects.filter(pk=config.block_set).first()
     row = known or _new_set(run, config, isa, codes)
     old = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
     columns = [*old, *add_columns(row, config.predictors, answers)]
-    counted = agreement(cycles, config.interest.metric, config.interest.threshold)
+    counted = disagreements(cycles, config.interest.metric, config.interest.threshold)
     result: Json = {
         "block_set": row.pk,
         "name": f"{len(columns)} tools on {row.name}",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inference.core.arrays import Floats, Int64s
-from inference.core.judging.compared_points import ComparedPoints
+from inference.core.judging.sheet import ComparedPoints
 from inference.core.tables import ExperimentTable
 
 STEPS = (1.1, 1.5, 2.0, 4.0)
@@ -50,7 +50,7 @@ def biases(table: ExperimentTable, cycles: ComparedPoints) -> list[SchemeBias]:
     """One entry per scheme that occurs among the compared experiments, by number; `cycles` are in cycles."""
     terms = np.diff(table.offsets)[cycles.at]
     positive = cycles.predicted > 0
-    logs = np.log(np.where(positive, cycles.predicted, cycles.measured)) - np.log(cycles.measured)
+    logs = np.log(np.where(positive, cycles.predicted, cycles.reference)) - np.log(cycles.reference)
     entries = _entries(table, cycles.at)
     schemes = table.scheme[entries].astype(np.int64)
     sums = _Sums(schemes, np.repeat(logs, terms), np.repeat(positive, terms), table.n_schemes)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
 from inference.core.cegar import Determinacy, Hidden
 from inference.core.cegar.events import ClashFound, Terms
 from inference.core.event_fields import Amount, Count, RMax, Uop, one_of
 from inference.core.explain.events import BottleneckFound, StoredClass
-from inference.formats.archived_parts import ArchivedPart
+from inference.formats.archived_parts import ABSENT, ArchivedPart
 
 _Positive = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -87,22 +87,16 @@ class _Judging(ArchivedPart):
     off: Count
     error: Amount | None
     repeats: Amount | None
-    elsewhere: _Elsewhere | None = None
+    elsewhere: _Elsewhere = ABSENT
     schemes: dict[str, tuple[Count, Count, Amount | None]]
-
-    @model_validator(mode="after")
-    def _says_what_it_has(self) -> Self:
-        if "elsewhere" in self.model_fields_set and self.elsewhere is None:
-            raise ValueError("elsewhere is left out where nothing was said against it, not null")
-        return self
 
 
 class ReportTold(ArchivedPart):
     """A mapping's report."""
 
-    cegar: _Cegar | None = None
-    explain: _Explain | None = None
-    judging: _Judging | None = None
+    cegar: _Cegar = ABSENT
+    explain: _Explain = ABSENT
+    judging: _Judging = ABSENT
     congruence_classes: list[Annotated[list[str], Field(min_length=1)]] = []
     assumptions: list[str] = []
     excess: Count = 0
@@ -112,14 +106,6 @@ class ReportTold(ArchivedPart):
     instructions: Count | None = None
     left_out: dict[str, str] = {}
     loop_code: list[tuple[_Positive, _Positive, Amount]] = []
-
-    @model_validator(mode="after")
-    def _says_what_it_has(self) -> Self:
-        """Pages offer what has a place in the report."""
-        for name in ("cegar", "explain", "judging"):
-            if name in self.model_fields_set and getattr(self, name) is None:
-                raise ValueError(f"{name} is left out where there is none, not null")
-        return self
 
     def masks(self) -> Iterator[int]:
         """Every port set that it names."""

@@ -14,18 +14,18 @@ from django.urls import reverse
 
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.judging.compared_points import PointSelection
+from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit, score
 from inference.core.tables import ExperimentTable
 from inference.features.judging.comparisons.columns import joined
 from inference.features.judging.comparisons.experiment_blocks import block_of, sampled
 from inference.features.judging.comparisons.query import columns_of, comparison_rows, scores_of
 from inference.features.judging.comparisons.request import read_config
-from inference.features.judging.comparisons.rows import read_answers, read_points
 from inference.isa import x86
 from inference.isa.blocks import block_of_bytes
 from inference.isa.targets import X86
 from inference.runs.errors import ConfigError
+from inference.storage.answer_sheets import read_answers, read_sheet
 from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import store_isa
 from tests.core.published import EVALUATION, published_experiments, published_mapping
@@ -105,10 +105,10 @@ def test_every_kind_of_column_answers_for_the_same_experiments(monkeypatch: pyte
     assert columns[-1].error == "it is not installed"
     assert (row.read, row.n, row.common) == (6, 6, 2)
     assert all(len(block_of_bytes(code).instructions) >= 10 for code in tool.asked)
-    points = read_points(row)
-    assert points.cycles.tolist() == small.CYCLES
-    assert points.ids.tolist() == list(judge.measurements.order_by("pk").values_list("pk", flat=True))
-    common = scores_of(columns[0], Unit.CYCLES, PointSelection(common=True))
+    sheet = read_sheet(row.pk)
+    assert sheet.reference.tolist() == small.CYCLES
+    assert sheet.items.ids.tolist() == list(judge.measurements.order_by("pk").values_list("pk", flat=True))
+    common = scores_of(columns[0], Unit.CYCLES, ItemSelection(common=True))
     assert common == score(small.CYCLES[2:3] + small.CYCLES[4:5], [1.5, 2.0])
 
 
@@ -185,7 +185,7 @@ def test_published_mappings_and_tools_have_the_numbers_of_core(client: Client, a
         client.get(reverse("comparison", args=[run.pk])).content.decode().replace("\N{NO-BREAK SPACE}", " ")
     )
     for column in columns:
-        found, core = scores_of(column, Unit.CYCLES, PointSelection()), expected[column.name]
+        found, core = scores_of(column, Unit.CYCLES, ItemSelection()), expected[column.name]
         assert (found.n, found.kendall) == (core.n, core.kendall)
         assert found.mape == pytest.approx(core.mape, rel=1e-12)
         assert found.pearson == pytest.approx(core.pearson, rel=1e-12)

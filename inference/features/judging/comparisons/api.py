@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.core.judging.compared_points import PointSelection
+from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit as Units
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.judging.comparisons.file_pages import answer_lines
@@ -23,10 +23,10 @@ from inference.features.judging.comparisons.query import (
     in_bin,
     key_of,
     length_maps_of,
-    looked,
     schemes_found,
     scores_of,
     selected,
+    sheet_of,
 )
 from inference.features.judging.comparisons.request import KIND, ComparisonConfig
 from inference.features.judging.evaluations.shapes import PredictedOut, predicted_json
@@ -206,15 +206,13 @@ def list_compared_measurements(
 def export_answers(request: HttpRequest, comparison_id: Id) -> StreamingHttpResponse:
     """Every experiment with its measurement and all answers, in cycles, as CSV."""
     row = _comparison(comparison_id)
-    there, columns = looked(key_of(row)), columns_of(row)
-    names, answers = [each.name for each in columns], [there.answers(each.position) for each in columns]
-    return StreamingHttpResponse(
-        answer_lines(there.points, there.table, names, answers), content_type="text/csv; charset=utf-8"
-    )
+    names = [column.name for column in columns_of(row)]
+    lines = answer_lines(sheet_of(key_of(row)), names)
+    return StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
 
 
 def _column_json(
-    column: ComparedColumn, of: int, part: PartOfComparison, selection: PointSelection
+    column: ComparedColumn, of: int, part: PartOfComparison, selection: ItemSelection
 ) -> dict[str, Any]:
     scores = scores_of(column, part.unit, selection)
     return {
@@ -242,11 +240,9 @@ def _column(run: int, position: int) -> ComparedColumn:
     return columns[position]
 
 
-def _selection(row: Comparison, part: PartOfComparison) -> PointSelection:
+def _selection(row: Comparison, part: PartOfComparison) -> ItemSelection:
     try:
         schemes = schemes_found(row, part.q.strip()) if part.q.strip() else None
     except SearchError as error:
         raise ProblemError(422, str(error), where="query q") from error
-    return PointSelection(
-        part.shortest, part.longest, schemes, part.only and schemes is not None, part.common
-    )
+    return ItemSelection(part.shortest, part.longest, schemes, part.only and schemes is not None, part.common)

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.http import urlencode
 
 from inference.core.judging.biases import GRADES, STEPS, SchemeBias
-from inference.core.judging.compared_points import PointSelection
+from inference.core.judging.sheet import ItemSelection
 from inference.features.judging.comparisons.query import (
     biases_in,
 )
@@ -97,7 +97,7 @@ def css_of(grade: int) -> str:
 
 
 def strong_biases(
-    request: HttpRequest, columns: Sequence[ComparedColumn], selection: PointSelection
+    request: HttpRequest, columns: Sequence[ComparedColumn], selection: ItemSelection
 ) -> dict[int, Strong]:
     """{position: on how many schemes it is wrong by a factor of two or more}."""
     found = {}
@@ -156,7 +156,7 @@ def _title(wanted: str, beyond: bool) -> str:
 
 
 def _bar(
-    request: HttpRequest, column: ComparedColumn, chosen: ComparedColumn, selection: PointSelection
+    request: HttpRequest, column: ComparedColumn, chosen: ComparedColumn, selection: ItemSelection
 ) -> BiasBar:
     counts = Counter(bias.grade for bias in biases_in(column, selection))
     total = sum(counts.values())

@@ -10,14 +10,13 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.events import Progress
-from inference.core.judging.compared_points import Points
-from inference.core.predicting import ThroughputModel, predicted
+from inference.core.judging.sheet import Answers, ItemKind, Items
+from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.tables import ExperimentTable
 from inference.features.asking.block_sets.columns import answers_of
 from inference.features.asking.predictors.query import opened
 from inference.features.judging.comparisons.experiment_blocks import ExperimentBlock, blocks_of, sampled
 from inference.features.judging.comparisons.request import ComparisonConfig
-from inference.features.judging.comparisons.rows import ColumnCycles
 from inference.isa.targets import DEFAULT
 from inference.models import ExperimentSet, Measurement, Predictor
 from inference.predictors.panel import Panel
@@ -66,23 +65,30 @@ class ComparisonPass:
         self.read += chunk.read
         self._chunks.append(chunk)
         for model, found in zip(self._models, self._modelled, strict=True):
-            cycles = np.full(len(chunk.ids), np.nan)
-            at, said = predicted(model, chunk.table)
-            cycles[at] = said
-            found.append(cycles)
+            found.append(predicted_cycles(model, chunk.table))
         for tool, found in zip(self._tools, self._annotated, strict=True):
             found.append(chunk.answers.get(tool, np.full(len(chunk.ids), np.nan)))
 
     @property
-    def points(self) -> Points:
+    def items(self) -> Items:
         """All settled measurements."""
         chunks = self._chunks
-        return Points(
-            np.concatenate([np.zeros(0, dtype=np.int64), *(chunk.ids for chunk in chunks)]),
-            np.concatenate([np.zeros(0, dtype=np.int64), *(chunk.experiments for chunk in chunks)]),
-            np.concatenate([np.zeros(0), *(chunk.cycles for chunk in chunks)]),
-            np.concatenate([np.zeros(0, dtype=np.int64), *(chunk.table.lengths for chunk in chunks)]),
+        ids, experiments, lengths = (
+            np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+            for parts in (
+                (chunk.ids for chunk in chunks),
+                (chunk.experiments for chunk in chunks),
+                (chunk.table.lengths for chunk in chunks),
+            )
         )
+        return Items(
+            ItemKind.EXPERIMENTS, ids, lengths, experiments=experiments, read_table=lambda: self.table
+        )
+
+    @property
+    def cycles(self) -> Floats:
+        """What was measured of each item: float64[n], > 0."""
+        return np.concatenate([np.zeros(0), *(chunk.cycles for chunk in self._chunks)])
 
     @property
     def table(self) -> ExperimentTable:
@@ -90,14 +96,14 @@ class ComparisonPass:
         return joined([chunk.table for chunk in self._chunks])
 
     @property
-    def modelled(self) -> list[ColumnCycles]:
+    def modelled(self) -> list[Answers]:
         """What each mapping says."""
-        return [_answers(np.concatenate([np.zeros(0), *parts]), NOT_DESCRIBED) for parts in self._modelled]
+        return [Answers.of(np.concatenate([np.zeros(0), *parts]), NOT_DESCRIBED) for parts in self._modelled]
 
     @property
-    def annotated(self) -> list[ColumnCycles]:
+    def annotated(self) -> list[Answers]:
         """What each tool has said."""
-        return [_answers(np.concatenate([np.zeros(0), *parts]), NO_ANSWER) for parts in self._annotated]
+        return [Answers.of(np.concatenate([np.zeros(0), *parts]), NO_ANSWER) for parts in self._annotated]
 
 
 def joined(tables: Sequence[ExperimentTable]) -> ExperimentTable:
@@ -123,7 +129,7 @@ def _renumbered(table: ExperimentTable, number: dict[str, int]) -> tuple[np.ndar
     return fresh[order], table.count[order]
 
 
-def measured_elsewhere(points: Points, other: ExperimentSet) -> ColumnCycles:
+def measured_elsewhere(items: Items, other: ExperimentSet) -> Answers:
     """What another set has of the same experiments: the median of its settled measurements of each."""
     rows = Measurement.objects.filter(experiment_set=other, state=Measurement.State.SETTLED)
     values = rows.order_by("experiment_id", "cycles").values_list("experiment_id", "cycles")
@@ -131,14 +137,15 @@ def measured_elsewhere(points: Points, other: ExperimentSet) -> ColumnCycles:
     experiments, first, counts = np.unique(
         found[:, 0].astype(np.int64), return_index=True, return_counts=True
     )
-    cycles = np.full(len(points), np.nan)
-    if len(experiments):
+    cycles = np.full(len(items), np.nan)
+    own = items.experiments
+    if len(experiments) and own is not None:
         low, high = first + (counts - 1) // 2, first + counts // 2
         medians = (found[low, 1] + found[high, 1]) / 2
-        place = np.minimum(np.searchsorted(experiments, points.experiments), len(experiments) - 1)
-        there = experiments[place] == points.experiments
+        place = np.minimum(np.searchsorted(experiments, own), len(experiments) - 1)
+        there = experiments[place] == own
         cycles[there] = medians[place[there]]
-    return _answers(cycles, NOT_MEASURED)
+    return Answers.of(cycles, NOT_MEASURED)
 
 
 class Asking:
@@ -155,7 +162,7 @@ class Asking:
             if made % 200 == 0:
                 tell_progress(task, "blocks", made, len(self._at), "experiments", began)
 
-    def ask(self, row: Predictor) -> ColumnCycles:
+    def ask(self, row: Predictor) -> Answers:
         """What a tool says; raises `PredictorError` where it cannot work here."""
         codes = [block.code for block in self._blocks if block.copies]
         with (
@@ -173,25 +180,13 @@ class Asking:
                 why[place] = _reason(answer)
             else:
                 cycles[place] = answer.cycles / block.copies
-        return _answers(cycles, why)
+        return Answers.of(cycles, why)
 
-    def nothing(self) -> ColumnCycles:
+    def nothing(self) -> Answers:
         """Of a tool that cannot work here."""
-        return _answers(np.full(self._n, np.nan), NOTHING)
+        return Answers.of(np.full(self._n, np.nan), NOTHING)
 
 
 def _reason(answer: Answer) -> str:
     assert answer.failure is not None, "an answer is a number or a failure"
     return answer.failure.value
-
-
-def _answers(cycles: Floats, why: str | Sequence[str]) -> ColumnCycles:
-    """Answers with the reasons of those that lack: one for all, or one for each point."""
-    lacking = np.flatnonzero(np.isnan(cycles))
-    reasons = np.zeros(len(cycles), dtype=np.uint8)
-    if isinstance(why, str):
-        reasons[lacking] = 1
-        return ColumnCycles(cycles, reasons, (why,))
-    known = tuple(sorted({why[place] for place in lacking.tolist()}))
-    reasons[lacking] = [1 + known.index(why[place]) for place in lacking.tolist()]
-    return ColumnCycles(cycles, reasons, known)

@@ -6,9 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-
-from inference.core.judging.compared_points import PointSelection
+from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
@@ -17,13 +15,11 @@ from inference.features.judging.comparisons.query import (
     columns_of,
     comparison_rows,
     key_of,
-    looked,
     scores_of,
+    sheet_of,
 )
 from inference.features.judging.comparisons.request import KIND
-from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
-from inference.predictors.protocol import PredictorError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
@@ -76,7 +72,7 @@ class Command(RunCommand):
 
         row = comparison_rows().get(run=run)
         columns, unit = columns_of(row), Unit(options["unit"])
-        found = [(column, scores_of(column, unit, PointSelection())) for column in columns]
+        found = [(column, scores_of(column, unit, ItemSelection())) for column in columns]
         if options["csv"] is not None:
             self.deliver(score_table(found, row.n, unit), _file(options["csv"]))
         if options["csv"] != Path("-"):
@@ -90,10 +86,7 @@ class Command(RunCommand):
                 if column.error:
                     self.stderr.write(f"{column.name}: {column.error}")
         if options["answers"] is not None:
-            there = looked(key_of(row))
-            names = [column.name for column in columns]
-            answers = [there.answers(column.position) for column in columns]
-            lines = answer_lines(there.points, there.table, names, answers)
+            lines = answer_lines(sheet_of(key_of(row)), [column.name for column in columns])
             self.deliver("".join(lines), _file(options["answers"]))
         self.stderr.write(f"its page: /comparisons/{run}/")
 
@@ -110,18 +103,15 @@ def _decimals(value: float | None) -> str:
 def _config(options: dict[str, Any]) -> dict[str, Any]:
     """The description of the run. Raises `CommandError` for names that nothing has."""
 
-    try:
-        resources = list(ResourceMapping.objects.filter(name__in=options["mapping"]))
-        named = {row.name for row in resources}
-        mappings = [by_name(PortMapping, name) for name in options["mapping"] if name not in named]
-        return {
-            "experiment_set": by_name(ExperimentSet, options["set"]).pk,
-            "mappings": [row.pk for row in mappings],
-            "resource_mappings": [row.pk for row in resources],
-            "tools": options["tool"],
-            "other_sets": [by_name(ExperimentSet, name).pk for name in options["other_set"]],
-            "predictors": [chosen(name, may_choose=True).pk for name in options["predictor"]],
-            **{name: options[name] for name in ("instructions", "most", "seed", "mode")},
-        }
-    except (ExchangeError, PredictorError) as error:
-        raise CommandError(str(error)) from error
+    resources = list(ResourceMapping.objects.filter(name__in=options["mapping"]))
+    named = {row.name for row in resources}
+    mappings = [by_name(PortMapping, name) for name in options["mapping"] if name not in named]
+    return {
+        "experiment_set": by_name(ExperimentSet, options["set"]).pk,
+        "mappings": [row.pk for row in mappings],
+        "resource_mappings": [row.pk for row in resources],
+        "tools": options["tool"],
+        "other_sets": [by_name(ExperimentSet, name).pk for name in options["other_set"]],
+        "predictors": [chosen(name, may_choose=True).pk for name in options["predictor"]],
+        **{name: options[name] for name in ("instructions", "most", "seed", "mode")},
+    }

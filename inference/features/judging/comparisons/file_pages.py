@@ -12,7 +12,7 @@ from django.utils.text import slugify
 
 from inference.core.experiment import Experiment
 from inference.core.judging.biases import SchemeBias
-from inference.core.judging.compared_points import Points
+from inference.core.judging.sheet import AnswerSheet
 from inference.core.metrics import Scores, Unit
 from inference.core.tables import ExperimentTable
 from inference.features.judging.comparisons.query import (
@@ -20,11 +20,10 @@ from inference.features.judging.comparisons.query import (
     columns_of,
     comparison_rows,
     key_of,
-    looked,
     scores_of,
     selected,
+    sheet_of,
 )
-from inference.features.judging.comparisons.rows import ColumnCycles
 from inference.features.judging.comparisons.selection import choice_of, column_in
 from inference.formats.csv_cells import cell, rows_text, written
 from inference.formats.provenance import head_of
@@ -63,22 +62,22 @@ def scheme_table(schemes: Sequence[str], biases: Sequence[SchemeBias]) -> str:
     return written(head, [(schemes[one.scheme], one.n, one.factor, one.alone, one.free) for one in biases])
 
 
-def answer_lines(
-    points: Points, table: ExperimentTable, names: Sequence[str], answers: Sequence[ColumnCycles]
-) -> Iterator[str]:
+def answer_lines(sheet: AnswerSheet, names: Sequence[str]) -> Iterator[str]:
     """Pieces of a file with a line per measurement: cycles measured and said, nothing where nothing is."""
     yield written(("experiment", "instructions", "measured", *names), [])
-    for start in range(0, len(points), _LINES):
-        rows = range(start, min(start + _LINES, len(points)))
-        columns = [one.cycles[start : rows.stop].tolist() for one in answers]
+    table = sheet.items.table
+    assert table is not None, "experiments have schemes"
+    numbers = [sheet.reference, *(column.cycles for column in sheet.columns)]
+    for start in range(0, len(sheet.items), _LINES):
+        part = slice(start, start + _LINES)
+        rows = zip(sheet.items.lengths[part].tolist(), *(one[part].tolist() for one in numbers), strict=True)
         lines = [
             (
                 experiment_text(table, at),
-                int(points.lengths[at]),
-                float(points.cycles[at]),
-                *(None if math.isnan(column[at - start]) else column[at - start] for column in columns),
+                length,
+                *(None if math.isnan(value) else value for value in cycles),
             )
-            for at in rows
+            for at, (length, *cycles) in enumerate(rows, start=start)
         ]
         yield rows_text(map(cell, line) for line in lines)
 
@@ -121,17 +120,11 @@ def comparison_schemes_csv(request: HttpRequest, pk: int) -> HttpResponse:
 def comparison_answers_csv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """Every experiment with its measurement and all answers, in cycles, line by line."""
     row = _row(pk)
-    there = looked(key_of(row))
-    columns = columns_of(row)
+    sheet, names = sheet_of(key_of(row)), [column.name for column in columns_of(row)]
 
     def lines() -> Iterator[str]:
         yield head_of(comparison=row.run.name)
-        yield from answer_lines(
-            there.points,
-            there.table,
-            [column.name for column in columns],
-            [there.answers(at.position) for at in columns],
-        )
+        yield from answer_lines(sheet, names)
 
     name = slugify(row.run.name) or "comparison"
     return StreamingHttpResponse(

@@ -10,7 +10,7 @@ from typing import Any
 
 from inference.core.event import Event
 from inference.core.events import Log, PhaseStarted, ResultStored
-from inference.core.judging.compared_points import Points, answered_by_all
+from inference.core.judging.sheet import Answers, AnswerSheet
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
@@ -21,13 +21,6 @@ from inference.features.judging.comparisons.columns import (
     tell_progress,
 )
 from inference.features.judging.comparisons.request import ComparisonConfig, read_config
-from inference.features.judging.comparisons.rows import (
-    ColumnCycles,
-    answers_field,
-    pictured,
-    points_fields,
-    summarised,
-)
 from inference.models import (
     ComparedColumn,
     Comparison,
@@ -40,6 +33,7 @@ from inference.models import (
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
+from inference.storage.answer_sheets import answers_field, pictured, sheet_fields, summarised
 from inference.storage.resource_mappings import load_model
 
 STAGES = ("read", "ask", "sum up")
@@ -52,7 +46,7 @@ class ComparisonColumn:
 
     kind: Kind
     name: str
-    answers: ColumnCycles
+    answers: Answers
     source: Json
     error: str = ""
 
@@ -81,8 +75,8 @@ class ComparisonJob:
         models = [load_model(row) for row in (*mappings, *resources)]
         reading = ComparisonPass(judge, models, config.tools)
         reading.add_all(task)
-        points, table = reading.points, reading.table
-        if not len(points):
+        items = reading.items
+        if not len(items):
             raise JobError(f"{judge.name!r} has no settled measurement to compare with")
         said = iter(reading.modelled)
         columns = [ComparisonColumn(Kind.MAPPING, row.name, next(said), {"mapping": row}) for row in mappings]
@@ -95,15 +89,15 @@ class ComparisonJob:
             for name, answers in zip(config.tools, reading.annotated, strict=True)
         ]
         columns += [
-            ComparisonColumn(Kind.SET, row.name, measured_elsewhere(points, row), {"experiment_set": row})
+            ComparisonColumn(Kind.SET, row.name, measured_elsewhere(items, row), {"experiment_set": row})
             for row in _rows(ExperimentSet, config.other_sets)
         ]
         _stage(task, 1)
-        columns += _asked(task, table, config)
+        assert items.table is not None, "experiments have schemes"
+        columns += _asked(task, items.table, config)
         _stage(task, 2)
-        return partial(
-            _store, task.run, judge, reading.read, points, _summed_up(task, points, table, columns)
-        )
+        sheet = AnswerSheet(items, reading.cycles, [column.answers for column in columns])
+        return partial(_store, task.run, judge, reading.read, _summed_up(task, sheet, columns))
 
 
 def _stage(task: Task, index: int) -> None:
@@ -141,43 +135,39 @@ def _asked(task: Task, table: ExperimentTable, config: ComparisonConfig) -> list
 class _SummedUp:
     """Everything that is stored, worked out before the transaction that stores it."""
 
+    n: int
     fields: list[Json]
     common: int
     points: Json
 
 
-def _summed_up(
-    task: Task, points: Points, table: ExperimentTable, columns: Sequence[ComparisonColumn]
-) -> _SummedUp:
-    common = answered_by_all([column.answers.cycles for column in columns], len(points))
+def _summed_up(task: Task, sheet: AnswerSheet, columns: Sequence[ComparisonColumn]) -> _SummedUp:
     fields = []
     began = time.monotonic()
-    for done, column in enumerate(columns):
-        tell_progress(task, "sum up", done, len(columns), "predictors", began)
+    for position, column in enumerate(columns):
+        tell_progress(task, "sum up", position, len(columns), "predictors", began)
         fields.append(
             {
                 "kind": column.kind,
                 "name": column.name[:200],
                 "error": column.error,
-                "summary": summarised(points, table, column.answers, common),
-                "pictures": pictured(points, column.answers),
+                "summary": summarised(sheet, position),
+                "pictures": pictured(sheet, position),
                 "answers": answers_field(column.answers),
                 **column.source,
             }
         )
-    return _SummedUp(fields, int(common.sum()), points_fields(points, table))
+    return _SummedUp(len(sheet.items), fields, int(sheet.common.sum()), sheet_fields(sheet))
 
 
-def _store(
-    run: Run, judge: ExperimentSet, read: int, points: Points, found: _SummedUp
-) -> tuple[Json, Sequence[Event]]:
+def _store(run: Run, judge: ExperimentSet, read: int, found: _SummedUp) -> tuple[Json, Sequence[Event]]:
     row = Comparison.objects.create(
         run=run,
         isa=judge.isa,
         experiment_set=judge if ExperimentSet.objects.filter(pk=judge.pk).exists() else None,
         source=judge.name,
         read=read,
-        n=len(points),
+        n=found.n,
         common=found.common,
         **found.points,
     )

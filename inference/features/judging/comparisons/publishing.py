@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from django.db.models import QuerySet
 
-from inference.core.judging.compared_points import PointSelection
+from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit
 from inference.features.judging.comparisons.query import (
     biases_in,
@@ -29,7 +29,7 @@ from inference.web.published_page import (
     Value,
 )
 
-_EVERYTHING = PointSelection()
+_EVERYTHING = ItemSelection()
 _MOST_SCHEMES = 2000
 _MOST_MAPS = 12
 

@@ -8,36 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
-import numpy as np
 from django.db.models import QuerySet
 
-from inference.core.arrays import Bools
 from inference.core.judging.biases import SchemeBias
 from inference.core.judging.biases import biases as biases_of
-from inference.core.judging.compared_points import (
-    ComparedPoints,
-    Points,
-    PointSelection,
-    answered_by_all,
-    compared,
-)
+from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemSelection
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
-from inference.core.tables import ExperimentTable
-from inference.features.judging.comparisons.rows import (
-    ColumnCycles,
-    biases_from,
-    read_answers,
-    read_points,
-    read_table,
-)
 from inference.features.judging.evaluations.query import Predicted
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
 from inference.models import ComparedColumn, Comparison, Measurement
 from inference.models.scheme_search import texts_found
+from inference.storage.answer_sheets import biases_from, read_sheet
 from inference.storage.rows import measurements_of
 
 LISTED = 50
@@ -63,49 +48,6 @@ def columns_of(row: Comparison) -> list[ComparedColumn]:
     )
 
 
-class LoadedComparison:
-    """The arrays of one comparison, read when they are needed."""
-
-    def __init__(self, pk: int) -> None:
-        self._pk = pk
-        self._answers: dict[int, ColumnCycles] = {}
-
-    @cached_property
-    def points(self) -> Points:
-        """Measurements."""
-        return read_points(Comparison.objects.only("points").get(pk=self._pk))
-
-    @cached_property
-    def table(self) -> ExperimentTable:
-        """Their experiments; only what looks at schemes needs them."""
-        return read_table(Comparison.objects.only("table", "schemes").get(pk=self._pk), self.points)
-
-    def answers(self, position: int) -> ColumnCycles:
-        """What one column says."""
-        if position not in self._answers:
-            row = ComparedColumn.objects.only("answers").get(comparison=self._pk, position=position)
-            self._answers[position] = read_answers(row)
-        return self._answers[position]
-
-    @cached_property
-    def common(self) -> Bools:
-        """The points that every column which says anything has answered."""
-        rows = ComparedColumn.objects.filter(comparison=self._pk).values_list("position", flat=True)
-        columns = [self.answers(position).cycles for position in rows]
-        return answered_by_all(columns, len(self.points))
-
-    def among(self, selection: PointSelection) -> Bools:
-        """The points of a selection."""
-        chosen = selection.among(self.points.lengths, self.table if selection.schemes is not None else None)
-        return chosen & self.common if selection.common else chosen
-
-    def compared(self, position: int, unit: Unit, selection: PointSelection) -> ComparedPoints:
-        """A column beside the measurements of a selection."""
-        points = self.points
-        among = None if selection.everything else self.among(selection)
-        return compared(points.cycles, points.lengths, self.answers(position).cycles, unit, among)
-
-
 Key = tuple[int, datetime]
 """Which comparison, and when it was made: it never changes, but another database may give its id again."""
 
@@ -116,15 +58,15 @@ def key_of(row: Comparison) -> Key:
 
 
 @lru_cache(maxsize=_IN_MEMORY)
-def _compared(key: Key, position: int, unit: Unit, selection: PointSelection) -> ComparedPoints:
+def _compared(key: Key, position: int, unit: Unit, selection: ItemSelection) -> ComparedPoints:
     """A column beside the measurements of a selection; a map, its scores and its bins look at the same."""
-    return looked(key).compared(position, unit, selection)
+    return sheet_of(key).compare(position, unit, selection)
 
 
 @lru_cache(maxsize=_IN_MEMORY)
-def looked(key: Key) -> LoadedComparison:
+def sheet_of(key: Key) -> AnswerSheet:
     """The arrays of a comparison."""
-    return LoadedComparison(key[0])
+    return read_sheet(key[0])
 
 
 def schemes_found(row: Comparison, q: str) -> frozenset[int]:
@@ -137,42 +79,42 @@ def numbers_of(row: Comparison, texts: Collection[str]) -> frozenset[int]:
     return frozenset(number for number, text in enumerate(row.schemes) if text in texts)
 
 
-def selected(row: Comparison, selection: PointSelection) -> int:
+def selected(row: Comparison, selection: ItemSelection) -> int:
     """How many measurements a selection has."""
     if selection.everything:
         return row.n
-    if selection == PointSelection(common=True):
+    if selection == ItemSelection(common=True):
         return row.common
     return _selected(key_of(row), selection)
 
 
 @lru_cache(maxsize=_WORKED_OUT)
-def _selected(key: Key, selection: PointSelection) -> int:
-    return int(looked(key).among(selection).sum())
+def _selected(key: Key, selection: ItemSelection) -> int:
+    return int(sheet_of(key).among(selection).sum())
 
 
-def scores_of(column: ComparedColumn, unit: Unit, selection: PointSelection) -> Scores:
+def scores_of(column: ComparedColumn, unit: Unit, selection: ItemSelection) -> Scores:
     """How well a column agrees with the measurements of a selection."""
-    for known, kept in ((PointSelection(), "scores"), (PointSelection(common=True), "common")):
+    for known, kept in ((ItemSelection(), "scores"), (ItemSelection(common=True), "common")):
         if selection == known:
             return Scores(**column.summary[kept][unit.value])
     return _scores(key_of(column.comparison), column.position, unit, selection)
 
 
 @lru_cache(maxsize=_WORKED_OUT)
-def _scores(key: Key, position: int, unit: Unit, selection: PointSelection) -> Scores:
+def _scores(key: Key, position: int, unit: Unit, selection: ItemSelection) -> Scores:
     found = _compared(key, position, unit, selection)
-    return score(found.measured, found.predicted)
+    return score(found.reference, found.predicted)
 
 
-def heat_map_of(column: ComparedColumn, unit: Unit, selection: PointSelection) -> HeatMap:
+def heat_map_of(column: ComparedColumn, unit: Unit, selection: ItemSelection) -> HeatMap:
     """Predictions of a column against the measurements of a selection."""
     if selection.everything:
         return HeatMap.from_json(_pictures(key_of(column.comparison), column.position)[unit.value]["all"])
     return _heat_map(key_of(column.comparison), column.position, unit, selection, None)
 
 
-def heat_maps_of(columns: Sequence[ComparedColumn], unit: Unit, selection: PointSelection) -> list[HeatMap]:
+def heat_maps_of(columns: Sequence[ComparedColumn], unit: Unit, selection: ItemSelection) -> list[HeatMap]:
     """The maps of several columns with the same axes (thesis Figure 6.3)."""
     own = [heat_map_of(column, unit, selection) for column in columns]
     limit = max((drawn.limit for drawn in own), default=1.0)
@@ -185,12 +127,12 @@ def heat_maps_of(columns: Sequence[ComparedColumn], unit: Unit, selection: Point
 
 
 @lru_cache(maxsize=_WORKED_OUT)
-def _heat_map(key: Key, position: int, unit: Unit, selection: PointSelection, limit: float | None) -> HeatMap:
+def _heat_map(key: Key, position: int, unit: Unit, selection: ItemSelection, limit: float | None) -> HeatMap:
     found = _compared(key, position, unit, selection)
-    return heat_map(found.measured, found.predicted, limit=limit)
+    return heat_map(found.reference, found.predicted, limit=limit)
 
 
-def length_maps_of(column: ComparedColumn, unit: Unit, selection: PointSelection) -> list[LengthMap]:
+def length_maps_of(column: ComparedColumn, unit: Unit, selection: ItemSelection) -> list[LengthMap]:
     """The maps of a column by the length of the experiments (thesis Figure 3.7)."""
     if selection.everything:
         kept = _pictures(key_of(column.comparison), column.position)
@@ -199,10 +141,10 @@ def length_maps_of(column: ComparedColumn, unit: Unit, selection: PointSelection
 
 
 @lru_cache(maxsize=_WORKED_OUT)
-def _length_maps(key: Key, position: int, unit: Unit, selection: PointSelection) -> list[LengthMap]:
-    there = looked(key)
+def _length_maps(key: Key, position: int, unit: Unit, selection: ItemSelection) -> list[LengthMap]:
+    there = sheet_of(key)
     found = _compared(key, position, unit, selection)
-    return length_maps(there.points.lengths[found.at], found.measured, found.predicted)
+    return length_maps(there.items.lengths[found.at], found.reference, found.predicted)
 
 
 @lru_cache(maxsize=64)
@@ -211,7 +153,7 @@ def _pictures(key: Key, position: int) -> Json:
     return dict(rows.values_list("pictures", flat=True).get())
 
 
-def biases_in(column: ComparedColumn, selection: PointSelection) -> list[SchemeBias]:
+def biases_in(column: ComparedColumn, selection: ItemSelection) -> list[SchemeBias]:
     """By which factors a column errs, scheme by scheme, on a selection."""
     if selection.everything:
         return biases_from(column.summary["biases"])
@@ -219,37 +161,25 @@ def biases_in(column: ComparedColumn, selection: PointSelection) -> list[SchemeB
 
 
 @lru_cache(maxsize=_WORKED_OUT)
-def _biases(key: Key, position: int, selection: PointSelection) -> list[SchemeBias]:
-    there = looked(key)
-    return biases_of(there.table, _compared(key, position, Unit.CYCLES, selection))
+def _biases(key: Key, position: int, selection: ItemSelection) -> list[SchemeBias]:
+    table = sheet_of(key).items.table
+    return [] if table is None else biases_of(table, _compared(key, position, Unit.CYCLES, selection))
 
 
 def in_bin(
-    column: ComparedColumn, unit: Unit, selection: PointSelection, place: tuple[int, int] | None
+    column: ComparedColumn, unit: Unit, selection: ItemSelection, place: tuple[int, int] | None
 ) -> tuple[list[Predicted], int]:
     """The experiments in the bin (row, column) of a column's heat map, or in all of it, the worst first.
 
     `LISTED` at most, and how many there are.
     """
-    there = looked(key_of(column.comparison))
-    found = _compared(key_of(column.comparison), column.position, unit, selection)
-    at = np.arange(len(found.at))
+    key = key_of(column.comparison)
+    points = _compared(key, column.position, unit, selection)
     if place is not None:
-        rows, columns = heat_map_of(column, unit, selection).bins_of(found.measured, found.predicted)
-        at = np.flatnonzero((rows == place[0]) & (columns == place[1]))
-    errors = np.abs(found.predicted[at] - found.measured[at]) / found.measured[at]
-    worst = at[_largest(errors)]
-    ids = there.points.ids[found.at[worst]].tolist()
+        rows, columns = heat_map_of(column, unit, selection).bins_of(points.reference, points.predicted)
+        points = points.where((rows == place[0]) & (columns == place[1]))
+    worst = points.worst(LISTED)
+    ids = sheet_of(key).items.ids[worst.at].tolist()
     stored = {one.id: one for one in measurements_of(Measurement.objects.filter(pk__in=ids))}
-    numbers = zip(ids, found.measured[worst].tolist(), found.predicted[worst].tolist(), strict=True)
-    return [Predicted(stored[pk], seen, said) for pk, seen, said in numbers if pk in stored], len(at)
-
-
-def _largest(errors: np.ndarray) -> np.ndarray:
-    """The places of the `LISTED` largest, the largest first and equal ones in their order."""
-    if len(errors) > LISTED:
-        least = np.partition(errors, len(errors) - LISTED)[len(errors) - LISTED]
-        candidates = np.flatnonzero(errors >= least)
-    else:
-        candidates = np.arange(len(errors))
-    return candidates[np.argsort(-errors[candidates], kind="stable")[:LISTED]]
+    numbers = zip(ids, worst.reference.tolist(), worst.predicted.tolist(), strict=True)
+    return [Predicted(stored[pk], seen, said) for pk, seen, said in numbers if pk in stored], len(points)

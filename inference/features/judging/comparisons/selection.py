@@ -11,7 +11,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
-from inference.core.judging.compared_points import PointSelection
+from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit
 from inference.features.judging.comparisons.query import (
     numbers_of,
@@ -28,7 +28,7 @@ AMONG = ((WITH, "contain such a scheme"), (ONLY, "have no other scheme"))
 class ComparisonSelection:
     """A part of the experiments, and the unit that it is shown in."""
 
-    selection: PointSelection
+    selection: ItemSelection
     unit: Unit
 
 
@@ -38,7 +38,7 @@ def choice_of(request: HttpRequest, row: Comparison) -> ComparisonSelection:
     schemes = schemes_found(row, q) if q else None
     if pinned is not None:
         schemes = numbers_of(row, {pinned.text})
-    selection = PointSelection(
+    selection = ItemSelection(
         shortest=whole_number(request, "shortest"),
         longest=whole_number(request, "longest"),
         schemes=schemes,

@@ -7,8 +7,6 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from inference.core.mapping import described
 from inference.features.library.instruction.cells import Certainty, FormOnCpu
 from inference.features.library.instruction.query import Cpu, InstructionCard, card_of
@@ -38,10 +36,7 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the forms, each with a line per CPU."""
-        try:
-            card = self._card(options["mnemonic"], options["isa"], options["on"])
-        except RequestError as error:
-            raise CommandError(str(error)) from error
+        card = self._card(options["mnemonic"], options["isa"], options["on"])
         if options["json"]:
             self.stdout.write(json.dumps(card_as_json(card), ensure_ascii=False))
             return

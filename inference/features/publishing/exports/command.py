@@ -89,14 +89,11 @@ class Command(DataCommand):
         patches = against is not None or wanted == "llvm-patch"
         if options["cpu"] and not patches:
             raise CommandError("--cpu is for export model NAME --format llvm-patch alone")
-        try:
-            if patches:
-                row = by_name(StoredCoreModel, options["name"])
-                text = llvm_patch_of(row, against, options["cpu"])
-            else:
-                text = _snippet(options) if kind == _EXPERIMENT else _row(kind, options["name"], wanted)
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        if patches:
+            row = by_name(StoredCoreModel, options["name"])
+            text = llvm_patch_of(row, against, options["cpu"])
+        else:
+            text = _snippet(options) if kind == _EXPERIMENT else _row(kind, options["name"], wanted)
         self.deliver(text, options["output"])
 
     def _write_other(self, kind: str, options: dict[str, Any]) -> None:
@@ -105,10 +102,7 @@ class Command(DataCommand):
         if options["format"]:
             raise CommandError(f"{_article(kind)} is written in one format only: leave --format out")
         made = io.BytesIO()
-        try:
-            writer_of(kind)(options["name"], made)
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        writer_of(kind)(options["name"], made)
         if output is None:
             sys.stdout.buffer.write(made.getvalue())
             return

@@ -6,6 +6,7 @@ once and then copied; runs that measure are rows without their journal's picture
 
 from __future__ import annotations
 
+import copy
 import io
 import random
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from datetime import timedelta
 import numpy as np
 from django.utils import timezone
 
-from anica_app.models import Campaign
-from benchmarks._generated_campaign import Size, generated_campaign
+from anica_app.models import Campaign, Discovery, Family, Generalisation, GeneralisationStep
+from benchmarks._generated_campaign import generated_campaign
 from benchmarks._generated_measurements import generated_sets
 from benchmarks._generated_verdicts import explained_mapping
 from benchmarks._in_process_worker import done, read_uploads
@@ -63,6 +64,8 @@ from inference.storage.rows import scheme_texts, store_mapping
 from inference.storage.run_archive_writing import write_archive
 
 PORTS = 10
+DECISIONS = 2000
+"""Of the largest tree of a discovery."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,9 @@ class World:
     anica: Upload
     program: Upload
     campaign: Campaign
+    discovery: Discovery
+    deep: Discovery
+    family: Family
     other_campaign: Campaign
     block_set: BasicBlockSet
     question: Run
@@ -138,8 +144,8 @@ def generated_site(scale: Scale) -> World:
     core_model = store_parts("generated", rows[0], latencies, front_end)
     importing = _runs(scale, rows[0], sets[0])
     campaigns = [
-        generated_campaign(Size(discoveries=scale.discoveries), "generated"),
-        generated_campaign(Size(discoveries=5, decisions=10), "another"),
+        generated_campaign(scale.discoveries),
+        generated_campaign(5, 10, "another"),
     ]
     blocks, matrix = _blocks(scale)
     predictor = row_for("mapping", {"mapping": rows[0].name})
@@ -178,6 +184,9 @@ def generated_site(scale: Scale) -> World:
         anica=_upload("blocks.csv", b"bb,one\n4801d8,1.0\n480fafc3,1.0\n"),
         program=_upload("work.o", object_file(bytes.fromhex("4801d8ffc975f9c3"), "work")),
         campaign=campaigns[0],
+        discovery=campaigns[0].discoveries.order_by("number")[0],
+        family=campaigns[0].families.order_by("number")[0],
+        deep=_deepened(campaigns[0], DECISIONS),
         other_campaign=campaigns[1],
         block_set=blocks,
         question=done("ask", {"predictors": [predictor.pk], "blocks": ["4801d8480fafc3"]}),
@@ -188,6 +197,24 @@ def generated_site(scale: Scale) -> World:
         accuracy_check=_accuracy_check(machine, blocks),
         bin=(int(fullest[0]), int(fullest[1])),
     )
+
+
+def _deepened(campaign: Campaign, steps: int) -> Discovery:
+    """The campaign's last discovery, its tree continued up to so many decisions, half of them rejected."""
+    discovery = campaign.discoveries.order_by("-number")[0]
+    row = discovery.generalisations.get(became=Generalisation.Became.DISCOVERY)
+    known = list(row.steps.order_by("number"))
+    dice = random.Random(steps)
+    more = []
+    for number in range(len(known), steps + 1):
+        pair = [f"{dice.randint(1, 9)}.register.{dice.randint(1, 3)}", f"{dice.randint(1, 9)}.memory.1"]
+        step = copy.copy(dice.choice(known))
+        step.pk, step.number, step.taken = None, number, dice.random() < 0.5
+        step.expansion = {"aliasing": pair}
+        more.append(step)
+    GeneralisationStep.objects.bulk_create(more, batch_size=200)
+    Generalisation.objects.filter(pk=row.pk).update(steps_count=steps)
+    return discovery
 
 
 def _mapping(texts: dict[int, str], dice: np.random.Generator) -> Mapping:

@@ -129,7 +129,7 @@ def _streaming(n: int) -> Iterator[Result]:
     with temporary_database():
         began = time.monotonic()
         generated = generate_set(n)
-        predictor = PortMappingModel(generated_mapping(SEED))
+        predictor = PortMappingModel(generated_mapping())
         more = {"rows": n, "seed": SEED, "built_in_seconds": round(time.monotonic() - began, 1)}
 
         def streamed() -> Scores:

@@ -130,7 +130,7 @@ TEMPLATES = [
                 "django.templatetags.static",
                 "inference.web.presentation",
                 "anica_app.web.presentation",
-                "inference.features.asking.predictors.mode_tags",
+                "inference.features.asking.predictors.modes",
                 "pmweb.help.tags",
                 "pmweb.accounts.presentation",
             ],

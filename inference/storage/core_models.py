@@ -32,7 +32,6 @@ from inference.models import (
 )
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.front_ends import settled_readings
-from inference.storage.loop_code import loop_code_in
 from inference.storage.measured_latencies import (
     NEEDS_NO_PORT,
     WAITS_FOR_NOTHING,
@@ -220,3 +219,17 @@ def front_end_limits(found: FrontEnd) -> FrontEndLimits:
 
 def _fused(front_end: FrontEnd) -> frozenset[str]:
     return frozenset(pair.name for pair in (*front_end.fusion, *front_end.moves) if pair.is_fused)
+
+
+LOOP_CODE = "loop_code"
+"""Where a mapping's report has what the experiments that it was made from say."""
+
+
+def loop_code_rows(code: LoopCode) -> list[list[float]]:
+    """`[instructions, bytes, cycles]` of each size, ascending."""
+    return [[*size, cycles] for size, cycles in sorted(code.items())]
+
+
+def loop_code_in(report: Json) -> LoopCode:
+    """What a mapping's report says, {} where it says nothing."""
+    return {(instructions, size): cycles for instructions, size, cycles in report.get(LOOP_CODE, ())}

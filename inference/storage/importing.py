@@ -16,9 +16,9 @@ from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError
 from inference.formats.explaining import ImportedExplanation, explanation_of
 from inference.formats.file_units import FileUnit
-from inference.formats.import_formats import FileContent
+from inference.formats.import_formats import FileContent, ParsedFile, read
 from inference.formats.palmed_json import NameList
-from inference.formats.parsing import AnyNames, Names, Parsed, ParsedFile, read, resolve
+from inference.formats.parsing import AnyNames, Names, Parsed, resolve
 from inference.formats.rejects_json import Rejects, quoted_names, with_rejects
 from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, ResourceMapping, Run
@@ -152,7 +152,8 @@ def preview_of(
     Stores nothing and never raises for what the file says; `ExchangeError` where there is no instruction set,
     and where rejects or evidence come with something else than a port mapping of the same instruction set.
     """
-    reading = reading.translated(names or {})
+    if names:
+        reading = reading.translated(names)
     if rejects:
         reading = replace(reading, document=with_rejects(reading.document, rejects))
     if isa is None and not founding:

@@ -13,13 +13,11 @@ from django.urls import path
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
-from anica_app.features.discoveries.counter_examples import counter_examples_of
 from anica_app.features.discoveries.generalisations import Tree
 from anica_app.features.discoveries.mentions import mentions_of
 from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
 from anica_app.features.discoveries.saying import decision, label, reason, table_of, words_of
-from anica_app.features.discoveries.step_table import chosen_node, step_context
-from anica_app.features.discoveries.steps import blocks_csv
+from anica_app.features.discoveries.steps import blocks_csv, chosen_node, counter_examples_of, step_context
 from anica_app.features.discoveries.tree_document import tree_document
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from inference.core.protocols import Json

@@ -16,9 +16,9 @@ from inference.features.asking.block_files.request import samples_of, wanted_of
 from inference.features.library.uploads.query import discard_upload
 from inference.formats.block_files import BlockFileSort
 from inference.formats.errors import ExchangeError
+from inference.formats.import_formats import taken_in
 from inference.formats.listed_loops import find_listed_loops
 from inference.formats.program_loops import ProgramLoops, Weighing, find_loops
-from inference.formats.uops_info_xml import taken_in
 from inference.isa.targets import X86
 from inference.models import ISA, BasicBlockSet, Upload
 from inference.runs.kinds import Store, Task

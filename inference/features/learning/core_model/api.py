@@ -17,9 +17,9 @@ from inference.features.learning.core_model.query import (
     COLUMNS,
     contents_of,
     core_models,
+    reasons_of,
     usable_core_models,
 )
-from inference.features.learning.core_model.reasons import reasons_of
 from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.formats.core_model_json import CoreModelDocument, PortNamesTold
 from inference.formats.errors import ExchangeError

@@ -162,7 +162,7 @@ def start_run(request: HttpRequest, data: NewRun) -> Any:
         note=data.note.strip(),
         webhook=data.webhook.strip(),
     )
-    return Status(201, _in_full(made))
+    return Status(201, run_in_full(made))
 
 
 @router.post("/runs/check", response=Described, auth=reading, openapi_extra=READS)
@@ -178,7 +178,7 @@ RUNS.add_changes("Delete a run that has ended, with its journal. What it has mad
 @router.get("/runs/{run_id}", response=RunInFull)
 def get_run(request: HttpRequest, run_id: Id) -> Any:
     """One run."""
-    return _in_full(RUNS.row(run_id))
+    return run_in_full(RUNS.row(run_id))
 
 
 @router.post("/runs/{run_id}/pause", response=RunOut)
@@ -251,7 +251,8 @@ def _asked(run_id: int, wish: str) -> dict[str, Any]:
     return run_json(_WISHES[wish](RUNS.row(run_id)))
 
 
-def _in_full(row: Run) -> dict[str, Any]:
+def run_in_full(row: Run) -> dict[str, Any]:
+    """A run as `RunInFull`."""
     return {
         **run_json(row),
         "config": row.config,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from inference.core.core_model.bounds import Assumptions, CodeShape, CorePrediction, predict_core
+from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.nearest import NearestSchemes
+from inference.core.core_model.prediction import Assumptions, CodeShape, CorePrediction
 from inference.isa.blocks import LOOP, Block
 from inference.isa.blocks.accesses import accesses_of, moves_of, pairs_of, stores_of
 from inference.isa.copies import usual_copies

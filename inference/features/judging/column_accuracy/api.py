@@ -25,7 +25,7 @@ from inference.web.api.access import READS, reading
 from inference.web.api.errors import ProblemError
 from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Input, Ref, Scores, parameter, ref
+from inference.web.api.shapes import Input, Ref, Scores, fields_of, parameter
 from inference.web.validation import Id
 
 router = Router()
@@ -108,14 +108,8 @@ def accuracy_or_refuse(row: BasicBlockSet, reference: str) -> tuple[Accuracy, Bl
 
 
 def _accuracy(known: Accuracy, row: BasicBlockSet, reference: Any) -> dict[str, Any]:
-    return {
-        "block_set": ref(row),
-        "reference": ref(reference),
-        "blocks": known.blocks,
-        "numbers": known.numbers,
-        "zeros": known.zeros,
-        "columns": [_column(one) for one in known.columns],
-    }
+    columns = [_column(column) for column in known.columns]
+    return fields_of(known, AccuracyOut, block_set=row, reference=reference, columns=columns)
 
 
 def _column(one: ColumnAccuracy) -> dict[str, Any]:

@@ -29,7 +29,8 @@ from inference.features.judging.engine.query import (
 )
 from inference.features.judging.engine.request import KIND, JudgeConfig
 from inference.features.judging.engine.sources import Subject, read_source
-from inference.features.judging.engine.views import VIEWS, ViewQuestion, csv_of, view_json
+from inference.features.judging.engine.view_values import ViewQuestion, csv_of, view_json
+from inference.features.judging.engine.views import VIEWS
 from inference.formats.accuracy_baseline import read_baseline, write_baseline
 from inference.isa.search import SearchError
 from inference.models import BasicBlockSet, Comparison, ExperimentSet

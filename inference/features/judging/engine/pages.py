@@ -35,7 +35,8 @@ from inference.features.judging.engine.selection import (
     filter_context,
     threshold_in,
 )
-from inference.features.judging.engine.views import VIEWS, ViewQuestion
+from inference.features.judging.engine.view_values import ViewQuestion
+from inference.features.judging.engine.views import VIEWS
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.features.running.runs.query import newest_runs
 from inference.figures.heatmap import HeatMap

@@ -204,4 +204,4 @@ def _check(source: AnswerSource, text: str, subject: Subject) -> None:
         )
     of_isa = isinstance(source.row, PortMapping | ResourceMapping | ExperimentSet)
     if of_isa and source.row.isa_id != subject.isa_id:  # type: ignore[union-attr]
-        raise SourceError(f"{text}: {subject.name!r} is for {subject.isa.name}, another instruction set")
+        raise SourceError(f"{text}: {source.name!r} and {subject.name!r} are for different instruction sets")

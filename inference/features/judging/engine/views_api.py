@@ -21,7 +21,8 @@ from inference.features.judging.engine.query import (
     selected,
 )
 from inference.features.judging.engine.request import KIND, KINDS, JudgeConfig
-from inference.features.judging.engine.views import VIEWS, ViewQuestion, view_json
+from inference.features.judging.engine.view_values import ViewQuestion, view_json
+from inference.features.judging.engine.views import VIEWS
 from inference.features.running.runs.runs_of_kind import NameOfRun, not_done, started
 from inference.isa.search import SearchError
 from inference.models import Comparison, Run

@@ -46,7 +46,9 @@ _SAME = {
 }
 _WRITTEN = (EXPERIMENT, NUMBER, UNIT, NOTE)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
-_TERM = re.compile(r"(?:([0-9]{1,18})\s*\*\s*)?(.*)", re.DOTALL)
+_TERM = re.compile(r"(?:([-+]?[0-9][-+0-9.,eE]*+)\s*+\*\s*+)?+(.*)", re.DOTALL)
+_COUNT_DIGITS = 9
+"""Of a multiplicity: it is far too large for an experiment before it has as many."""
 _UNITS = {unit.value: unit for unit in FileUnit}
 SIGNATURE = Signature(
     patterns=(re.compile(r"\A(?:\s*+#.*+)*+\s*+.{0,990}?(?:experiment|cycles)", re.IGNORECASE),)
@@ -348,11 +350,15 @@ def _term(part: str, problems: Problems, row: int, column: str) -> tuple[str, in
     match = _TERM.fullmatch(part)
     assert match is not None, "the pattern matches every text"
     name = check_name(match[2], problems, row=row, column=column)
-    count = int(match[1] or 1)
-    if count < 1:
-        problems.add(
-            f"{excerpt(part)} has multiplicity 0", "a whole number ≥ 1 is expected", row=row, column=column
+    number = match[1] or "1"
+    count = int(number.lstrip("0")[:_COUNT_DIGITS] or 0) if number.isdecimal() else None
+    if not count:
+        fault = (
+            f"{excerpt(part)} has multiplicity 0"
+            if count == 0
+            else f"{excerpt(number)} before the * is no whole number"
         )
+        problems.add(fault, "a whole number ≥ 1 is expected", row=row, column=column)
         return None
     return None if name is None else (name, count)
 

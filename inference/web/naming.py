@@ -13,6 +13,7 @@ from inference.core.texts import check_line
 from inference.models.named import Named
 from inference.storage.names import NOTE_LIMIT, free_name, kind_of, rename
 from inference.web.deleting import delete_unless_needed, dependents_of
+from inference.web.strict_form import StrictForm
 
 
 def validate_line(text: str) -> None:
@@ -23,7 +24,7 @@ def validate_line(text: str) -> None:
         raise ValidationError(str(error)) from None
 
 
-class NameAndNoteForm(forms.Form):
+class NameAndNoteForm(StrictForm):
     """A name that nothing else of the kind has, and free notes."""
 
     name = forms.CharField(

@@ -243,6 +243,7 @@ TABLE: dict[str, Rule] = {
     "comparison-scores-csv": export(COMPARISON),
     "comparison-schemes-csv": export(COMPARISON),
     "comparison-answers-csv": export(COMPARISON),
+    "comparison-view-csv": export(COMPARISON),
     # discoveries
     "discovery": page(),
     "discovery-tree": export(DISCOVERY),

@@ -23,11 +23,12 @@ from django.db.models.functions import Coalesce, Least
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
 from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
+from inference.features.asking.predictors.common_isa import common_isa
 from inference.features.library.search.query import group, with_words
-from inference.isa.targets import X86
-from inference.models import ISA, Run
+from inference.models import Run
 from inference.models.scheme_search import search_schemes
 from inference.predictors.samples import Sample, unpack
+from inference.storage.instruction_sets import code_isa_row
 from inference.web.deleting import GONE, counted
 from inference.web.dependents import Dependent
 from inference.web.finders import Hit, SearchHits
@@ -208,7 +209,7 @@ class CampaignPlan:
 
 def plan_of(config: Json) -> CampaignPlan:
     """Of a description that has been checked (four queries)."""
-    isa = ISA.objects.filter(name=X86).first()
+    isa = code_isa_row(common_isa(config["predictors"]))
     schemes = 0 if isa is None else search_schemes(isa.schemes.all(), config["scheme_filter"]).count()
     return CampaignPlan(config, schemes, pace_of(config["predictors"]))
 

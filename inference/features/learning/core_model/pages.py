@@ -38,6 +38,7 @@ from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
 from inference.web.requests import one_of
+from inference.web.strict_form import StrictForm
 
 
 def core_models_page(request: HttpRequest) -> HttpResponse:
@@ -148,7 +149,7 @@ def core_model(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "inference/core_model/core_model.html", context)
 
 
-class CoreModelForm(forms.Form):
+class CoreModelForm(StrictForm):
     """A name, and the parts; at least one of them."""
 
     name = forms.CharField(max_length=NAME_LIMIT)
@@ -186,7 +187,7 @@ def core_model_new(request: HttpRequest) -> HttpResponse:
     return render(request, "inference/core_model/new.html", {"form": form}, status=status)
 
 
-class PortNamesForm(forms.Form):
+class PortNamesForm(StrictForm):
     """A field per port for what its vendor calls it."""
 
     def __init__(self, row: StoredCoreModel, names: Mapping[str, str], data: object = None) -> None:

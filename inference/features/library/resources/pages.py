@@ -33,6 +33,7 @@ from inference.web.naming import naming_paths
 from inference.web.paging import Page
 from inference.web.panels import PanelPlace, panels_of
 from inference.web.requests import one_of
+from inference.web.strict_form import StrictForm
 
 
 def resource_mappings_page(request: HttpRequest) -> HttpResponse:
@@ -98,7 +99,7 @@ def _facts(found: ResourceMapping, value: Resources) -> Context:
     }
 
 
-class ConversionForm(forms.Form):
+class ConversionForm(StrictForm):
     """The name of the new resource mapping, and how large it may become."""
 
     name = forms.CharField(

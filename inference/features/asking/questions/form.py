@@ -8,9 +8,10 @@ from django import forms
 
 from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
-from inference.features.asking.predictors.choosing import known_on, processor_field
+from inference.features.asking.predictors.choosing import known_on
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers, offers
+from inference.features.asking.predictors.processors import processor_field
 from inference.features.asking.predictors.query import chosen
 from inference.features.asking.predictors.stored_kinds import reason_against
 from inference.features.asking.questions.request import AskConfig
@@ -35,8 +36,8 @@ class OffersField(forms.MultipleChoiceField):
 
     def validate(self, value: Any) -> None:
         """Refuse strangers."""
-        strangers = (text[:_LONGEST] for text in value if not self.valid_value(text))
-        if reason := reason_against(next(strangers, "")):
+        stranger = next((text for text in value if not self.valid_value(text)), "")
+        if stranger and (reason := reason_against(stranger[:_LONGEST])):
             raise forms.ValidationError(f"{reason}.")
         super().validate(value)
 

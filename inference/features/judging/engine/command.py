@@ -15,10 +15,10 @@ from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.gate import DEFAULT_TOLERANCE, judged
-from inference.features.asking.block_sets.gate_options import WORSE, exit_as_error, gate_lines
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
+from inference.features.judging.column_accuracy.gate import DEFAULT_TOLERANCE, judged
+from inference.features.judging.column_accuracy.gate_options import WORSE, exit_as_error, gate_lines
 from inference.features.judging.engine.baseline import baseline_of
 from inference.features.judging.engine.query import (
     ComparisonPart,

@@ -12,8 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.accuracy import usual_reference
-from inference.features.asking.block_sets.columns import read_set
+from inference.features.asking.block_sets.columns import read_set, usual_reference
 from inference.features.asking.predictors.modes import (
     AS_NAMED,
     QuestionMode,

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from inference.features.asking.block_sets.accuracy import column_named
+from inference.features.asking.block_sets.columns import column_named
 from inference.features.asking.predictors.offers import named
 from inference.features.asking.predictors.query import row_for
 from inference.formats.errors import ExchangeError

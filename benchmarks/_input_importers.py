@@ -118,8 +118,8 @@ def _read_run(content: bytes) -> bool:
 
 
 def _read_tree(content: bytes) -> bool:
-    from anica_app.formats.file_trees import ZipTree
     from anica_app.formats.incoming import read_part, sort_of_content
+    from inference.formats.file_trees import ZipTree
 
     sort_of_content(content)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from anica_app.formats.file_trees import FileTree
 from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import FileTree
 from inference.formats.foreign_texts import check_texts
 from inference.formats.problems import Problems, excerpt
 from inference.formats.source import read_source

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
 
+from inference.core.pmevo.events import Cloud
 from inference.features.learning.inferring.evolution import CLOUD_FRAMES
-from inference.features.learning.inferring.records import EvolutionRecord
+from inference.features.learning.inferring.records import append_again
 from inference.features.running.runs.record import thinned
 from inference.formats import journal_events
 from inference.models import Run, RunEvent
@@ -15,7 +17,6 @@ from pmweb.retention.trace import DAYS, Weight, breathe, days_ago, length_of_jso
 
 _AT_A_TIME = 500
 _SIZE = length_of_json("payload")
-_CLOUD = "cloud"
 
 
 @dataclass(frozen=True)
@@ -65,23 +66,23 @@ def _replaced(keep: int) -> QuerySet[RunEvent]:
 
 
 def _runs_with_clouds(keep: int) -> list[int]:
-    events = RunEvent.objects.filter(run__in=_ended(keep), kind=_CLOUD).order_by("run")
+    events = RunEvent.objects.filter(run__in=_ended(keep), kind=Cloud.kind).order_by("run")
     counted = events.values("run").annotate(number=Count("pk")).filter(number__gt=CLOUD_FRAMES)
     return [one["run"] for one in counted]
 
 
 def _unshown_clouds(run: int) -> list[RunEvent]:
     """Those that the run's page does not show, with more than their fittest mapping."""
-    clouds = RunEvent.objects.filter(run=run, kind=_CLOUD).order_by("seq")
-    record = EvolutionRecord()
-    for pk, generation in clouds.values_list("pk", "payload__generation"):
-        record.take(_CLOUD, {"generation": generation, "pk": pk})
-    shown = {frame["pk"] for frame in thinned(record.clouds, CLOUD_FRAMES)}
-    return [event for event in clouds.exclude(pk__in=shown) if len(event.payload.get("errors", ())) > 1]
+    clouds = RunEvent.objects.filter(run=run, kind=Cloud.kind).order_by("seq")
+    frames: list[tuple[int, int]] = []
+    for frame in clouds.values_list("payload__generation", "pk"):
+        append_again(frames, frame, itemgetter(0))
+    shown = {pk for _, pk in thinned(frames, CLOUD_FRAMES)}
+    return [event for event in clouds.exclude(pk__in=shown) if len(Cloud.read(event.payload).errors) > 1]
 
 
 def _trimmed(event: RunEvent) -> tuple[RunEvent, int]:
     """The event with its fittest mapping alone, not stored yet, and how many characters that saves."""
-    before = event.payload
-    event.payload = {**before, "errors": before["errors"][:1], "volumes": before["volumes"][:1]}
+    before, cloud = event.payload, Cloud.read(event.payload)
+    event.payload = replace(cloud, errors=cloud.errors[:1], volumes=cloud.volumes[:1]).payload()
     return event, len(str(before)) - len(str(event.payload))

@@ -13,11 +13,11 @@ import pytest
 
 from anica_app.formats.anica_abstract import abstract_document
 from anica_app.formats.anica_campaigns import read_campaign
-from anica_app.formats.file_trees import Directory, ZipTree
 from anica_app.formats.incoming import Sort, read_part, sort_of_content, sort_of_path
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign
 from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import Directory, ZipTree
 from inference.models import Predictor
 from inference.predictors.protocol import Failure
 from inference.predictors.samples import unpack

@@ -21,7 +21,7 @@ from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import archived_kinds, presentation_of
 from inference.formats.archived_parts import read_strictly
 from inference.formats.errors import ExchangeError
-from inference.formats.run_archive.documents import EventTold
+from inference.formats.run_archive.documents import EventTold, set_file
 from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_archive, read_archive
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
 from inference.formats.uops_info_xml import taken_in
@@ -168,7 +168,10 @@ class RunArchives:
             "made_by": told.made_by,
             "events": seen.events,
             "rows": seen.rows,
-            "sets": [{"name": each.name, "own": each.own, "count": count} for each, count in seen.sets],
+            "sets": [
+                {"name": row.name, "own": row.own, "count": seen.measurements[set_file(row.id)]}
+                for row in told.sets
+            ],
             "mappings": [{"name": each.name, "own": each.own} for each in told.mappings],
             "resource_mappings": [each.name for each in told.resource_mappings],
             "machines": [{"name": each.name, "cpu": each.cpu} for each in told.machines.values()],

@@ -48,6 +48,16 @@ def _experiment_json(experiment: Experiment) -> Json:
     return {"text": str(experiment), "terms": [list(term) for term in experiment.terms]}
 
 
+StoredTerms = Annotated[
+    Experiment,
+    stored_as(
+        Terms,
+        lambda experiment: [list(term) for term in experiment.terms],
+        lambda terms: Experiment.of(dict(terms)),
+    ),
+]
+"""Stored as [scheme, multiplicity]."""
+
 StoredExperiment = Annotated[
     Experiment,
     stored_as(_WrittenExperiment, _experiment_json, lambda written: Experiment.of(dict(written.terms))),

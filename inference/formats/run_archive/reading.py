@@ -12,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.core.explain.events import check_masks
 from inference.core.mapping import PortMapping
 from inference.core.resources import ResourceMapping
 from inference.formats import journal_events
@@ -34,7 +33,6 @@ from inference.formats.run_archive.documents import (
     resource_mapping_file,
     set_file,
 )
-from inference.formats.run_archive.reports import ReportTold
 from inference.formats.source import SIZE_LIMIT
 from inference.formats.strict_json import load
 
@@ -210,11 +208,6 @@ def _mapping(tree: ZipTree, told: MappingTold) -> PortMapping:
     parsed = _parsed(tree, name)
     if parsed.mapping is None:
         raise ExchangeError(f"{name} is no port mapping")
-    report = _checked(ReportTold, told.report, f"{RUN}, report of mapping {told.id}")
-    try:
-        check_masks([*report.masks(), *told.masks()], len(parsed.mapping.ports))
-    except ValueError as error:
-        raise ExchangeError(f"{RUN}, mapping {told.id}: {error}") from error
     return parsed.mapping
 
 
@@ -223,7 +216,6 @@ def _resources(tree: ZipTree, told: MappingTold) -> ResourceMapping:
     parsed = _parsed(tree, name)
     if parsed.resources is None:
         raise ExchangeError(f"{name} is no resource mapping")
-    _checked(ReportTold, told.report, f"{RUN}, report of resource mapping {told.id}")
     return parsed.resources
 
 

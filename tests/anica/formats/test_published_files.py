@@ -168,8 +168,8 @@ def test_a_name_in_use_is_refused_and_stores_nothing(tmp_path: Path) -> None:
         (_with("{", DISCOVERY), "not valid JSON"),
         (_with("[]", "campaign_config.json"), "no JSON object"),
         (_with("[" * 100_000, "report.json"), "nested too deeply"),
-        (_with('{"ab": 1e999}', DISCOVERY), "an infinite number"),
-        (_with('{"ab": "\\ud800"}', DISCOVERY), "the text"),
+        (_with('{"ab": 1e999}', DISCOVERY), "a number beyond 1.8e308"),
+        (_with('{"ab": "\\ud800"}', DISCOVERY), "half of a character"),
         (_with("nul\0", WITNESS), "NUL"),
         (_without("campaign_config.json", "predictors"), "predictors: null"),
         (_with(["a", "a"], "campaign_config.json", "predictors"), "each once"),
@@ -182,7 +182,7 @@ def test_a_name_in_use_is_refused_and_stores_nothing(tmp_path: Path) -> None:
         (_with({LABEL: 3}, "metrics.json"), "metrics.json"),
         (_with({LABEL: {"mean_interestingness": "much"}}, "metrics.json"), "mean_interestingness"),
         (_with({LABEL: {"mean_interestingness": 10**400}}, "metrics.json"), "mean_interestingness"),
-        (_with({"\0": {}}, "metrics.json"), "the text .* cannot be stored"),
+        (_with({"\0": {}}, "metrics.json"), "half of a character"),
     ],
 )
 def test_a_broken_document_is_told_with_its_file(

@@ -60,41 +60,6 @@ def agent_messages() -> list[bytes]:
     return [protocol.encode(kind, **content).encode() for kind, content in said]
 
 
-def core_model() -> bytes:
-    """A core model with something in each of its parts that have texts."""
-    told = {
-        "format": "pmweb-core-model",
-        "version": 1,
-        "name": "toy",
-        "isa": "x86-64",
-        "note": "two\nlines",
-        "sources": {"mapping": "inferred"},
-        "mapping": {"ports": ["a", "b"], "usage": {"add R, R": [{"ports": ["a"], "count": 1}]}},
-        "latencies": {"add R, R": [{"source": "1", "destination": "2", "cycles": 1.0, "basis": "a bound"}]},
-        "idioms": {"free": ["xor R, R"], "moves": ["mov R, R"]},
-        "alone": {"mul R, R": 3.0},
-        "front_end": {"slots": 4.0, "fused": ["cmp"]},
-        "port_names": {"a": "ALU"},
-    }
-    return json.dumps(told).encode()
-
-
-def baseline() -> bytes:
-    """An accuracy baseline with one column."""
-    column = {"name": "a tool", "answered": 2, "mape": 1.5, "kendall": 0.5}
-    told = {
-        "format": "pmweb-accuracy-baseline",
-        "version": 1,
-        "set": "two blocks",
-        "blocks": 2,
-        "digest": "0" * 64,
-        "reference": "a machine",
-        "numbers": 2,
-        "columns": [column],
-    }
-    return json.dumps(told).encode()
-
-
 def backup() -> bytes:
     """A back-up of a database with one table."""
     with tempfile.TemporaryDirectory(prefix="pmweb-hostile-") as folder:

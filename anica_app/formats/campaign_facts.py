@@ -84,7 +84,7 @@ class _Exclusion(ArchivedPart):
     discovery: _RowId | None = None
 
 
-class CampaignDescription(ArchivedPart):
+class ArchivedConfig(ArchivedPart):
     """The description of a campaign of this program."""
 
     interest: Json = {}
@@ -175,7 +175,7 @@ class CampaignFacts(ArchivedPart):
     families: _Families = ABSENT
 
 
-class IdentityShape(ArchivedPart, extra="forbid"):
+class ArchivedIdentity(ArchivedPart, extra="forbid"):
     """By what a family is found again in another campaign."""
 
     kind: _Text

@@ -24,10 +24,10 @@ from anica_app.core.errors import AnicaError
 from anica_app.core.families.evidence import DifferingBound
 from anica_app.formats.campaign_facts import (
     OF_EACH_TOOL,
-    CampaignDescription,
+    ArchivedConfig,
+    ArchivedIdentity,
     CampaignFacts,
     FamilyFacts,
-    IdentityShape,
     Mark,
     Range,
     Tool,
@@ -72,7 +72,7 @@ def _check_expansion(expansion: Any) -> Any:
 
 def _check_config(config: Json, info: ValidationInfo) -> Json:
     if info.data.get("format") == OURS:
-        adapter(CampaignDescription).validate_python(config)
+        adapter(ArchivedConfig).validate_python(config)
     return config
 
 
@@ -249,7 +249,7 @@ class FamilyValue(ArchivedRow):
     bound: Annotated[str, Field(min_length=1, max_length=16), one_of(list(DifferingBound))]
     kind: _Label
     slower: Tool
-    identity: Annotated[Json, shaped(IdentityShape)]
+    identity: Annotated[Json, shaped(ArchivedIdentity)]
     code: Annotated[HexBytes, AfterValidator(check_block)]
     predictions: Annotated[list[Range], OF_EACH_TOOL]
     covered: _Count

@@ -14,8 +14,9 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.experiment import Measured
-from inference.core.metrics import RunningScores, Scores, Unit, convert, score
-from inference.core.predicting import ThroughputModel, predicted
+from inference.core.judging.sheet import compared
+from inference.core.metrics import RunningScores, Scores, Unit, score
+from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.residuals import Residuals
 from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import HeatMap, heat_map
@@ -205,30 +206,19 @@ def chunk_of(measured: Sequence[Measured]) -> Chunk:
 def _compared(
     model: ThroughputModel, chunk: Chunk, unit: Unit, residuals: Residuals | None = None
 ) -> Predictions:
-    return _comparison(chunk, *predicted(model, chunk.table), unit, residuals)
+    return _comparison(chunk, predicted_cycles(model, chunk.table), unit, residuals)
 
 
 def _answered(tool: str, chunk: Chunk, unit: Unit) -> Predictions:
     answers = chunk.answers.get(tool, np.full(len(chunk.ids), np.nan))
-    at = np.flatnonzero(~np.isnan(answers))
-    return _comparison(chunk, at, answers[at], unit)
+    return _comparison(chunk, answers, unit)
 
 
-def _comparison(
-    chunk: Chunk, at: Int64s, cycles: Floats, unit: Unit, residuals: Residuals | None = None
-) -> Predictions:
-    lengths = chunk.table.lengths[at]
-    said = convert(cycles, lengths, unit)
-    finite = np.isfinite(said)
-    found = Predictions(
-        kept=chunk.ids[at][finite],
-        measured=convert(chunk.cycles[at], lengths, unit)[finite],
-        predicted=said[finite],
-        skipped=chunk.read - int(finite.sum()),
-    )
+def _comparison(chunk: Chunk, cycles: Floats, unit: Unit, residuals: Residuals | None = None) -> Predictions:
+    points = compared(chunk.cycles, chunk.table.lengths, cycles, unit)
     if residuals is not None:
-        residuals.add(chunk.table, at[finite], found.measured, found.predicted)
-    return found
+        residuals.add(chunk.table, points.at, points.reference, points.predicted)
+    return Predictions(chunk.ids[points.at], points.reference, points.predicted, chunk.read - len(points))
 
 
 def _together(parts: Iterable[Predictions]) -> Predictions:

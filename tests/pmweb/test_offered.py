@@ -38,7 +38,7 @@ OPERATORS_PAGES = {
     "anica/coverage/new.html",
     "inference/block_files/upload.html",
     "anica/campaigns/new.html",
-    "inference/comparisons/new.html",
+    "inference/engine/new.html",
     "anica/discoveries/ask.html",
     "anica/discoveries/ask_form.html",
     "inference/block_files/import.html",

@@ -27,9 +27,7 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.gate_options import exit_as_error
 from inference.features.asking.predictors.choosing import check_processor, chosen_on
 from inference.features.asking.predictors.modes import add_mode_option
-from inference.formats.errors import ExchangeError
 from inference.models import PortMapping, Predictor, Run
-from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.runs.request import DEFAULT_SEED
 from inference.storage.names import by_name
@@ -193,10 +191,7 @@ class Command(RunCommand):
 
 
 def _predictor(name: str, processor: str = "") -> Predictor:
-    try:
-        return chosen_on(name, check_processor(processor), may_choose=True)
-    except (PredictorError, ExchangeError) as error:
-        raise CommandError(str(error)) from error
+    return chosen_on(name, check_processor(processor), may_choose=True)
 
 
 def _discoveries(text: str) -> list[int]:

@@ -15,7 +15,6 @@ from anica_app.models import Campaign
 from inference.core.event import Event
 from inference.core.events import Progress
 from inference.core.protocols import Json
-from inference.formats.errors import ExchangeError
 from inference.isa.blocks import isa_beside
 from inference.isa.blocks.listing import intel_of_bytes
 from inference.models import BasicBlockSet, Run
@@ -78,11 +77,8 @@ class Command(RunCommand):
 
 
 def _submitted(options: dict[str, Any]) -> Run:
-    try:
-        campaigns = [by_name(Campaign, name) for name in options["campaigns"]]
-        row = by_name(BasicBlockSet, options["block_set"]) if options["block_set"] else None
-    except ExchangeError as error:
-        raise CommandError(str(error)) from error
+    campaigns = [by_name(Campaign, name) for name in options["campaigns"]]
+    row = by_name(BasicBlockSet, options["block_set"]) if options["block_set"] else None
     config: Json = {
         "campaigns": [one.pk for one in campaigns],
         "block_set": None if row is None else row.pk,

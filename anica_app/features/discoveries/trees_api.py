@@ -11,8 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.discoveries.asking_again import tools_here
-from anica_app.features.discoveries.counter_examples import counter_example_among
 from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
 from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
 from anica_app.features.discoveries.saying import decision, reason, words_of
@@ -27,10 +25,12 @@ from anica_app.features.discoveries.shapes import (
 from anica_app.features.discoveries.steps import (
     blocks_csv,
     blocks_of_step,
+    counter_example_among,
     name_of_question,
     orders_of,
     page_of_blocks,
     question_about_step,
+    tools_here,
 )
 from anica_app.features.discoveries.tree_document import tree_document
 from inference.features.asking.predictors.named import predictors_named

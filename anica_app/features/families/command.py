@@ -6,8 +6,6 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from anica_app.features.families.query import KIND
 from anica_app.features.families.reporting import FamilyParts
 from anica_app.features.families.shell import family_lines, mark_family, numbered_family, stored_lines
@@ -19,7 +17,6 @@ from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import chosen
 from inference.models import Run
-from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
@@ -92,10 +89,7 @@ class Command(RunCommand):
 
 def _submitted(options: dict[str, Any]) -> Run:
     campaign = by_name(Campaign, options["campaign"])
-    try:
-        judge = chosen(options["judge"], may_choose=True).pk if options["judge"] else None
-    except PredictorError as error:
-        raise CommandError(str(error)) from error
+    judge = chosen(options["judge"], may_choose=True).pk if options["judge"] else None
     config: Json = {
         "campaign": campaign.pk,
         "evaluate": options["evaluate"],

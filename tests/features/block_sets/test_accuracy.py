@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from inference.core.metrics import score
 from inference.features.asking.block_sets import accuracy
-from inference.features.asking.block_sets.accuracy import Accuracy, accuracy_known, accuracy_of, bin_ends
+from inference.features.asking.block_sets.accuracy import Accuracy, accuracy_known, accuracy_of
 from inference.features.asking.block_sets.query import columns_of, compared_in_bin
 from inference.figures.heatmap import BINS, HeatMap, heat_map
 from inference.formats.block_sets import BlockSetOptions
@@ -106,7 +106,7 @@ def test_each_bin_lists_just_the_blocks_that_it_counts(
         for place, count in enumerate(counts):
             if not count:
                 continue
-            ends = bin_ends(far.heat_map, place), bin_ends(far.heat_map, row)
+            ends = far.heat_map.exact_edges(place), far.heat_map.exact_edges(row)
             cursor, seen = "", 0
             while True:
                 page = compared_in_bin(measured, column, *ends, Order("said", descending=True), cursor, 2)
@@ -123,7 +123,7 @@ def test_each_bin_lists_just_the_blocks_that_it_counts(
 @given(st.floats(0.001, 1e6), st.integers(0, BINS - 1), st.floats(0, 1))
 def test_the_ends_of_a_bin_are_where_it_begins_to_count(limit: float, index: int, share: float) -> None:
     drawn = HeatMap(BINS, limit, 0, 0, ((0,) * BINS,) * BINS)
-    lower, upper = bin_ends(drawn, index)
+    lower, upper = drawn.exact_edges(index)
     inside = min(lower + share * (upper - lower), np.nextafter(upper, 0.0))
     for value, expected in ((lower, index), (inside, index), (np.nextafter(upper, 0.0), index)):
         assert drawn.bins_of([value], [value])[0][0] == expected

@@ -13,14 +13,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from inference.core.arrays import Floats
+from inference.core.judging.agreement import weighted_error
+from inference.core.judging.sheet import Answers, AnswerSheet
 from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors import machine, nanobench
-from inference.storage.block_rows import cycles_of, weights_of
+from inference.storage.block_rows import block_items, cycles_of
 
 KIND = "accuracy"
 _MEASURING = (machine.KIND, nanobench.KIND)
@@ -122,16 +123,30 @@ def accuracy_of(
     """Compare all columns of a set with one; `told` hears how many are done, of how many, and may raise."""
     columns = list(block_set.columns.order_by("position"))
     failed = _failures(columns)
-    seen = cycles_of(reference, block_set.size)
-    usable = seen > 0
-    weights = weights_of(block_set)
+    items, seen = block_items(block_set), cycles_of(reference, block_set.size)
     compared = []
     for done, column in enumerate(columns):
         told(done, len(columns))
         if column.pk != reference.pk:
-            compared.append(_beside(column, seen, usable, cycles_of(column, block_set.size), failed, weights))
-    zeros = int((seen == 0).sum())
-    return Accuracy(reference.pk, block_set.size, int(usable.sum()), zeros, tuple(compared))
+            answers = Answers.of(cycles_of(column, block_set.size), "")
+            compared.append(_beside(column, AnswerSheet(items, seen, [answers]), failed.get(column.pk, 0)))
+    return Accuracy(
+        reference.pk, block_set.size, int((seen > 0).sum()), int((seen == 0).sum()), tuple(compared)
+    )
+
+
+def _beside(column: BlockColumn, sheet: AnswerSheet, failed: int) -> ColumnAccuracy:
+    points, weights = sheet.compare(0), sheet.items.weights
+    return ColumnAccuracy(
+        column.pk,
+        column.name,
+        int((~np.isnan(sheet.columns[0].cycles)).sum()),
+        failed,
+        score(points.reference, points.predicted),
+        heat_map(points.reference, points.predicted),
+        tuple(points.worst(WORST).at.tolist()),
+        None if weights is None else weighted_error(points, weights),
+    )
 
 
 def accuracy_known(
@@ -168,56 +183,6 @@ def column_named(block_set: BasicBlockSet, name: str) -> BlockColumn:
         known = ", ".join(block_set.columns.order_by("position").values_list("name", flat=True))
         raise ExchangeError(f"{block_set.name!r} has no column {name!r}, only {known or 'none'}")
     return row
-
-
-def bin_ends(drawn: HeatMap, index: int) -> tuple[float, float]:
-    """The numbers of a row or column of a heat map, from the first to below the second.
-
-    Just those that `HeatMap.bins_of` counts there: the ends are moved by the rounding of a division.
-    """
-    last = np.nextafter(drawn.limit, np.inf)
-    lower = 0.0 if index == 0 else _first_of(drawn, index)
-    return lower, float(last) if index == drawn.bins - 1 else _first_of(drawn, index + 1)
-
-
-def _first_of(drawn: HeatMap, index: int) -> float:
-    """The least number in a bin that is not the first."""
-    value = np.float64(index * drawn.limit / drawn.bins)
-    while drawn.bins_of([value], [value])[0][0] >= index:
-        value = np.nextafter(value, 0.0)
-    while drawn.bins_of([value], [value])[0][0] < index:
-        value = np.nextafter(value, np.inf)
-    return float(value)
-
-
-def _beside(
-    column: BlockColumn,
-    seen: Floats,
-    usable: Any,
-    said: Floats,
-    failed: Mapping[int, int],
-    weights: Floats,
-) -> ColumnAccuracy:
-    known = ~np.isnan(said)
-    at = np.flatnonzero(usable & known)
-    errors = np.abs(said[at] - seen[at]) / seen[at]
-    worst = at[np.argsort(-errors, kind="stable")[:WORST]]
-    return ColumnAccuracy(
-        column.pk,
-        column.name,
-        int(known.sum()),
-        failed.get(column.pk, 0),
-        score(seen[at], said[at]),
-        heat_map(seen[at], said[at]),
-        tuple(worst.tolist()),
-        _weighted(errors, weights[at]),
-    )
-
-
-def _weighted(errors: Floats, weights: Floats) -> float | None:
-    """The mean of the errors in per cent by their weights."""
-    total = float(weights.sum())
-    return 100 * float(errors @ weights) / total if total > 0 else None
 
 
 def _failures(columns: Sequence[BlockColumn]) -> dict[int, int]:

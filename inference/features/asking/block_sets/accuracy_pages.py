@@ -19,7 +19,6 @@ from inference.features.asking.block_sets.accuracy import (
     Accuracy,
     ColumnAccuracy,
     accuracy_known,
-    bin_ends,
     usual_reference,
 )
 from inference.features.asking.block_sets.query import (
@@ -159,8 +158,8 @@ def _listed(
     page = compared_in_bin(
         reference,
         column,
-        bin_ends(drawn, place[1]),
-        bin_ends(drawn, place[0]),
+        drawn.exact_edges(place[1]),
+        drawn.exact_edges(place[0]),
         order,
         request.GET.get("page", ""),
         LISTED,

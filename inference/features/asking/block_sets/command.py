@@ -27,9 +27,7 @@ from inference.features.asking.block_sets.query import block_sets, columns_of, n
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
 from inference.formats.accuracy_baseline import write_baseline
-from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run
-from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.storage.names import by_name
 from inference.web.data_command import write_file
@@ -64,16 +62,13 @@ class Command(RunCommand):
             check_gate_options(options)
             return self._list(as_json=options["json"])
         check_gate_options(options)
-        try:
-            row = by_name(BasicBlockSet, options["name"])
-            if options["write_baseline"]:
-                return self._write_baseline(row, options)
-            if options["baseline"]:
-                return self._hold_against(row, options)
-            if options["accuracy"]:
-                return self._accuracy(row, options["accuracy"], as_json=options["json"])
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        row = by_name(BasicBlockSet, options["name"])
+        if options["write_baseline"]:
+            return self._write_baseline(row, options)
+        if options["baseline"]:
+            return self._hold_against(row, options)
+        if options["accuracy"]:
+            return self._accuracy(row, options["accuracy"], as_json=options["json"])
         if options["ask"]:
             self.do_run(lambda: _asking(row, options["ask"], options["mode"]))
         return self._facts(row, as_json=options["json"])
@@ -162,10 +157,7 @@ class Command(RunCommand):
 
 
 def _asking(row: BasicBlockSet, names: list[str], mode: str) -> Run:
-    try:
-        rows = [chosen(name, may_choose=True) for name in names]
-    except PredictorError as error:
-        raise CommandError(str(error)) from error
+    rows = [chosen(name, may_choose=True) for name in names]
     config: Json = {"block_set": row.pk, "predictors": [one.pk for one in rows], "mode": mode}
     return lifecycle.submit(KIND, config, lifecycle.unused_name(f"{', '.join(names)} on {row.name}"[:180]))
 

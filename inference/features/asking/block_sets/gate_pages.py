@@ -23,9 +23,10 @@ from inference.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, r
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn
 from inference.web.file_answers import file_answer
+from inference.web.strict_form import StrictForm
 
 
-class GateForm(forms.Form):
+class GateForm(StrictForm):
     """A baseline, and how much worse a column may be."""
 
     file = forms.FileField(label="Baseline")

@@ -10,8 +10,7 @@ from ninja import File, Query, Router, Schema, Status
 from ninja.files import UploadedFile
 from pydantic import Field
 
-from inference.features.library.uploads.choices import LEAVE_OUT, preview_as, read_upload
-from inference.features.library.uploads.file_reading import ReadConfig
+from inference.features.library.uploads.file_reading import LEAVE_OUT, ReadConfig, preview_as, read_upload
 from inference.features.library.uploads.preview import MODELS, as_json
 from inference.features.library.uploads.query import keep_all, waiting_uploads
 from inference.features.library.uploads.recognition import Recognition, parsed_apart, recognised

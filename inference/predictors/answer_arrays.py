@@ -1,0 +1,21 @@
+"""What predictors answer for blocks, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from inference.core.arrays import Floats
+from inference.core.judging.sheet import Answers
+from inference.predictors.protocol import Answer
+
+
+def cycles_in(answers: Sequence[Answer]) -> Floats:
+    """float64[n]: the cycles, NaN where there are none."""
+    return np.array([np.nan if one.cycles is None else one.cycles for one in answers], dtype=np.float64)
+
+
+def column_of(answers: Sequence[Answer]) -> Answers:
+    """The answers as a column of a sheet, with the failures as reasons."""
+    return Answers.of(cycles_in(answers), [one.failure.value if one.failure else "" for one in answers])

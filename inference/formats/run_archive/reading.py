@@ -90,7 +90,6 @@ class Glimpse:
 
     @property
     def name(self) -> str:
-        """Of the run."""
         return self.manifest.run.name
 
     @property

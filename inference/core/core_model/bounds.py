@@ -128,7 +128,8 @@ class CodeShape:
     `FrontEndLimits.fused` has them; that of a loop's own jump is the last, "" where it stands alone. Of what
     is `copied`, the pair alone that counts the iterations.
     `copies`: of straight code, until code comes again that was executed before. `moves`: as `pairs`, of
-    register moves and operations on the copy right behind them.
+    register moves and operations on the copy right behind them. `limiting`: the share of the largest other
+    bound from which on ports limit the code, so that its scheduler is simulated.
     """
 
     size: int
@@ -137,6 +138,7 @@ class CodeShape:
     copied: bool = False
     copies: int = 1
     moves: tuple[str, ...] = ()
+    limiting: float = LIMITING
 
 
 def predict_core(
@@ -266,7 +268,7 @@ def _of_scheduler(
     work = _work(block, model, model.mapping)
     ports = _busiest({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
     largest = max((bound.cycles for bound in others), default=0.0)
-    if not ports or ports < LIMITING * largest:
+    if not ports or ports < shape.limiting * largest:
         return []
 
     def edges_of(graph: DependenceGraph) -> list[Edge]:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from inference.features.asking import block_files, block_sets, blocks, predictors, questions
 from inference.features.judging import (
     accuracy_checks,
+    column_accuracy,
     comparing,
     conflicts,
     congruence,
@@ -97,6 +98,7 @@ FEATURES = {
     questions: "Basic blocks",
     predictors: "Predictors",
     block_sets: "Basic-block sets",
+    column_accuracy: "Basic-block sets",
     block_files: "Basic-block sets",
     engine: "Predictor comparisons",
     accuracy_checks: "Accuracy checks",

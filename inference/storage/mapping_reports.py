@@ -35,8 +35,6 @@ class _Judging(ArchivedPart):
 
 
 class MappingReport(ArchivedPart):
-    """A mapping's report."""
-
     cegar: Evidence = ABSENT
     explain: ExplainedMapping = ABSENT
     judging: _Judging = ABSENT

@@ -11,7 +11,7 @@ from ninja import Router, Schema, Status
 from pydantic import Field
 
 from inference.web.api.access import ADMINISTERS, OPERATES, account_of, administering, operating
-from inference.web.api.shapes import Time
+from inference.web.api.shapes import Time, fields_of
 from inference.web.validation import Id
 from pmweb.accounts import sessions
 from pmweb.accounts.presentation import browser_name
@@ -56,5 +56,4 @@ def end_sessions_of_account(request: HttpRequest, account_id: Id) -> Any:
 
 
 def _session(row: BrowserSession) -> dict[str, Any]:
-    names = ("id", "way", "created", "address", "last_seen", "last_address")
-    return {**{name: getattr(row, name) for name in names}, "browser": browser_name(row.browser)}
+    return fields_of(row, BrowserSessionOut, browser=browser_name(row.browser))

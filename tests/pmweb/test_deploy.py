@@ -178,3 +178,8 @@ def test_known_vulnerabilities_fail_the_check_and_a_missing_network_does_not(
     found, text = check_script("audit").judged(told)
     assert found == status
     assert said in text
+
+
+def test_an_image_has_all_that_pages_are_made_of():
+    ignored = (DEPLOY / "Dockerfile.dockerignore").read_text().split()
+    assert {"docs", "static", "templates"}.isdisjoint(path.strip("/").partition("/")[0] for path in ignored)

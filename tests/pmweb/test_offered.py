@@ -34,7 +34,7 @@ OPERATORS_PAGES = {
     "inference/core_model/upload.html",
     "inference/accuracy_checks/new.html",
     "inference/block_sets/ask.html",
-    "inference/block_sets/gate.html",
+    "inference/column_accuracy/gate.html",
     "anica/coverage/new.html",
     "inference/block_files/upload.html",
     "anica/campaigns/new.html",

@@ -89,7 +89,6 @@ class Glimpse:
 
     @property
     def name(self) -> str:
-        """Of the run."""
         return self.manifest.run.name
 
     @property

@@ -91,7 +91,7 @@ def test_columns_and_tools_are_held_against_the_measured_column_of_blocks(of_blo
     assert sheet.columns[1].lacking() == [("unsupported", 1)]
     table = sheet.items.table
     assert table is not None
-    assert table.text_of(2) == f"{ADD}; {IMUL}"
+    assert str(table.experiment(2)) == f"{ADD}; {IMUL}"
     scores = scores_of(columns_of(row)[0], ComparisonPart())
     assert scores.mape == pytest.approx(100 * (1 + 0 + 0.1 / 1.1 + 2) / 4)
 
@@ -124,7 +124,7 @@ def test_each_view_says_the_same_on_page_and_by_the_api(
 ) -> None:
     run = request.getfixturevalue(items)
     told = program.get(f"/comparisons/{run.pk}?view={view}&against=1&common=true")
-    assert told["tables"][0]["rows"] or view in ("bounds", "traits", "extensions")
+    assert told["tables"][0]["rows"] or view in ("bounds", "traits", "extensions", "excess")
     tab = view if VIEWS[view].has_page else "scores"
     if VIEWS[view].suits(comparison_rows().get(run=run)):
         address = {"tab": tab, "column": 0, "against": 1, "common": 1}
@@ -280,3 +280,15 @@ def test_a_comparison_outlives_its_blocks(of_blocks: Run, block_set: BasicBlockS
     assert not ExperimentSet.objects.exists()
     page = visitor.get(reverse("comparison", args=[of_blocks.pk]), {"tab": "map"})
     assert "which has been deleted" in page.content.decode()
+
+
+def test_what_takes_longer_than_a_mapping_is_that_of_its_own_operation(program: Program) -> None:
+    isa = small.few_schemes()
+    slow, mapping = small.measured_set(isa, factor=3.0), small.ports(isa)
+    run = judge({"experiment_set": slow.pk, "sources": [f"mapping:{mapping.pk}"]})
+    told = program.get(f"/mappings/{mapping.pk}/excess/{slow.pk}")
+    rows = program.get(f"/comparisons/{run.pk}?view=excess")["tables"][0]["rows"]
+    assert [row[1:3] for row in rows] == [
+        [group["experiments"], group["exceeding"]] for group in told["groups"]
+    ]
+    assert rows[0][4:6] == [told["groups"][0]["largest"][0][name] for name in ("experiment", "measured")]

@@ -46,7 +46,7 @@ def _codes(row: Comparison) -> Iterable[bytes]:
     items = sheet_of(key_of(row)).items
     if row.item_kind == ItemKind.EXPERIMENTS:
         assert items.table is not None, "experiments have schemes"
-        yield from (items.table.text_of(number).encode() for number in range(len(items)))
+        yield from (str(items.table.experiment(number)).encode() for number in range(len(items)))
         return
     ids = items.ids.tolist()
     for start in range(0, len(ids), _ROWS):

@@ -15,10 +15,10 @@ from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.gate import DEFAULT_TOLERANCE, judged
-from inference.features.asking.block_sets.gate_options import WORSE, exit_as_error, gate_lines
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
+from inference.features.judging.column_accuracy.gate import DEFAULT_TOLERANCE, judged
+from inference.features.judging.column_accuracy.gate_options import WORSE, exit_as_error, gate_lines
 from inference.features.judging.engine.baseline import baseline_of
 from inference.features.judging.engine.query import (
     ComparisonPart,
@@ -29,7 +29,8 @@ from inference.features.judging.engine.query import (
 )
 from inference.features.judging.engine.request import KIND, JudgeConfig
 from inference.features.judging.engine.sources import Subject, read_source
-from inference.features.judging.engine.views import VIEWS, ViewQuestion, csv_of, view_json
+from inference.features.judging.engine.view_values import ViewQuestion, csv_of, view_json
+from inference.features.judging.engine.views import VIEWS
 from inference.formats.accuracy_baseline import read_baseline, write_baseline
 from inference.isa.search import SearchError
 from inference.models import BasicBlockSet, Comparison, ExperimentSet
@@ -109,10 +110,10 @@ class Command(RunCommand):
         """Compare, or look at a comparison, and write."""
         row = self._comparison(options)
         if options["write_baseline"]:
-            made = baseline_of(row)
-            write_file(Path(options["write_baseline"]), write_baseline(made).encode())
+            baseline = baseline_of(row)
+            write_file(Path(options["write_baseline"]), write_baseline(baseline).encode())
             self.stdout.write(
-                f"{options['write_baseline']}: {len(made.columns)} sources beside {made.reference}"
+                f"{options['write_baseline']}: {len(baseline.columns)} sources beside {baseline.reference}"
             )
         elif options["baseline"]:
             self._hold_against(row, options)
@@ -138,8 +139,8 @@ class Command(RunCommand):
         if options["csv"] is not None:
             self.deliver(csv_of(tables[0]), None if options["csv"] == Path("-") else options["csv"])
         if options["json"]:
-            found = view_json(view, question, selected(row, question.part.selection))
-            self.stdout.write(json.dumps(found, ensure_ascii=False))
+            view_data = view_json(view, question, selected(row, question.part.selection))
+            self.stdout.write(json.dumps(view_data, ensure_ascii=False))
         elif options["csv"] != Path("-"):
             for table in tables:
                 self.stdout.write(table.title)
@@ -155,14 +156,16 @@ class Command(RunCommand):
             baseline = read_baseline(file.read_bytes(), file.name)
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error}") from error
-        found = judged(baseline, baseline_of(row), options["tolerance"])
+        verdicts = judged(baseline, baseline_of(row), options["tolerance"])
         if options["junit"]:
-            write_file(Path(options["junit"]), found.as_junit().encode())
-        lines = [json.dumps(found.as_json(), ensure_ascii=False)] if options["json"] else gate_lines(found)
+            write_file(Path(options["junit"]), verdicts.as_junit().encode())
+        lines = (
+            [json.dumps(verdicts.as_json(), ensure_ascii=False)] if options["json"] else gate_lines(verdicts)
+        )
         for line in lines:
             self.stdout.write(line)
-        if found.worse:
-            names = ", ".join(one.name for one in found.worse)
+        if verdicts.worse:
+            names = ", ".join(verdict.name for verdict in verdicts.worse)
             raise CommandError(f"worse than {file}: {names}", returncode=WORSE)
 
 
@@ -187,11 +190,11 @@ def _config(options: dict[str, Any]) -> Json:
 
 def _question(row: Comparison, options: dict[str, Any]) -> ViewQuestion:
     columns = columns_of(row)
-    wanted = options["column"] or columns[0].name
-    column = next((column for column in columns if column.name == wanted), None)
+    name = options["column"] or columns[0].name
+    column = next((column for column in columns if column.name == name), None)
     if column is None:
         known = ", ".join(column.name for column in columns)
-        raise CommandError(f"there is no source {wanted!r} in it, only {known}")
+        raise CommandError(f"there is no source {name!r} in it, only {known}")
     try:
         schemes = schemes_found(row, options["search"]) if options["search"] else None
     except SearchError as error:

@@ -23,7 +23,8 @@ from inference.features.judging.engine.query import (
     sheet_of,
 )
 from inference.features.judging.engine.selection import choice_of, column_in, threshold_in
-from inference.features.judging.engine.views import VIEWS, ViewQuestion, csv_of
+from inference.features.judging.engine.view_values import ViewQuestion, csv_of
+from inference.features.judging.engine.views import VIEWS
 from inference.formats.csv_cells import cell, rows_text, written
 from inference.formats.provenance import head_of
 from inference.isa.search import SearchError
@@ -72,7 +73,7 @@ def answer_lines(sheet: AnswerSheet, names: Sequence[str]) -> Iterator[str]:
         rows = zip(sheet.items.lengths[part].tolist(), *(one[part].tolist() for one in numbers), strict=True)
         lines = [
             (
-                table.text_of(at),
+                str(table.experiment(at)),
                 length,
                 *(None if math.isnan(value) else value for value in cycles),
             )

@@ -7,27 +7,24 @@ experiments.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.accuracy import usual_reference
-from inference.features.asking.block_sets.columns import read_set
+from inference.features.asking.block_sets.columns import read_set, usual_reference
 from inference.features.asking.predictors.modes import (
     AS_NAMED,
     QuestionMode,
-    asked_in_mode,
     in_mode,
     mode_of_measurements,
 )
 from inference.features.judging.engine.experiment_blocks import INSTRUCTIONS
 from inference.features.judging.engine.sources import SourceError, SourceKind, Subject, read_source
-from inference.isa.targets import names_with_blocks, target_of
 from inference.measuring.blocks import LOOP
-from inference.models import BasicBlockSet, ExperimentSet, PortMapping, Predictor, ResourceMapping
+from inference.models import BasicBlockSet, ExperimentSet
 from inference.predictors.protocol import PredictorError
-from inference.runs.described_rows import read_row, read_rows
+from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError
 from inference.runs.request import RunRequest
 
@@ -40,7 +37,7 @@ MOST_ASKED = 20_000
 """Experiments that each tool is asked for, unless a description says otherwise."""
 
 
-class AskedSources(RunRequest):
+class QuestionLimits(RunRequest):
     """How sources that answer for blocks are asked about the items.
 
     Experiments become blocks of at least `instructions` instructions. Of more items than `most`, the `seed`
@@ -57,7 +54,7 @@ class AskedSources(RunRequest):
     mode: QuestionMode = AS_NAMED
 
 
-class JudgeConfig(AskedSources):
+class JudgeConfig(QuestionLimits):
     """Whose items are compared, by which sources: an `experiment_set` or a `block_set`, by their ids.
 
     `sources` and `against`: see `engine.sources`. `against` is what the sources are held against: of a set,
@@ -114,12 +111,12 @@ def _usual_column(block_set: BasicBlockSet) -> str:
     return f"{SourceKind.COLUMN}:{usual_reference(columns).pk}"
 
 
-def _sources(subject: Subject, config: JudgeConfig, field: str, texts: Sequence[str]) -> list[str]:
+def _sources(subject: Subject, config: QuestionLimits, field: str, texts: Sequence[str]) -> list[str]:
     """The written forms by number; of what is asked about blocks, the predictor in its mode."""
     measured_here = isinstance(subject, ExperimentSet) and subject.origin != ExperimentSet.Origin.UPLOAD
     try:
         sources = [read_source(text, subject) for text in texts]
-        rows = {source.text: source.as_predictor() for source in sources if source.is_asked(subject)}
+        rows = {source.text: source.as_predictor() for source in sources if source.needs_predictor(subject)}
         mode = config.mode or (LOOP if measured_here else mode_of_measurements(rows.values()))
         asked = {text: in_mode(row, mode) for text, row in rows.items()}
     except (SourceError, PredictorError) as error:
@@ -131,7 +128,7 @@ def _sources(subject: Subject, config: JudgeConfig, field: str, texts: Sequence[
     return list(dict.fromkeys(written))
 
 
-class ComparisonConfig(AskedSources):
+class ComparisonConfig(QuestionLimits):
     """Ids of rows, by kind of column.
 
     `tools`: names of those whose answers came with the set. `predictors` are asked for blocks of at least
@@ -149,63 +146,43 @@ class ComparisonConfig(AskedSources):
     other_sets: Annotated[list[int], Field(description="With measurements of the same experiments.")] = []
     predictors: list[int] = []
 
+    def texts_of(self, field: str) -> list[str]:
+        """The entries of a list as sources."""
+        return [f"{LISTS[field]}:{entry}" for entry in getattr(self, field)]
+
     @property
     def as_judge(self) -> JudgeConfig:
         """The same as any comparison is described."""
-        lists: dict[SourceKind, Sequence[int | str]] = {
-            SourceKind.MAPPING: self.mappings,
-            SourceKind.RESOURCES: self.resource_mappings,
-            SourceKind.TOOL: self.tools,
-            SourceKind.SET: self.other_sets,
-            SourceKind.PREDICTOR: self.predictors,
-        }
         return JudgeConfig(
             experiment_set=self.experiment_set,
-            sources=[f"{kind}:{entry}" for kind, entries in lists.items() for entry in entries],
-            **{name: getattr(self, name) for name in AskedSources.model_fields},
+            sources=[text for field in LISTS for text in self.texts_of(field)],
+            **{name: getattr(self, name) for name in QuestionLimits.model_fields},
         )
 
-    @property
-    def columns(self) -> int:
-        """How many columns it asks for."""
-        rows = (*self.mappings, *self.resource_mappings, *self.other_sets, *self.predictors)
-        return len(self.tools) + len(rows)
+
+LISTS = {
+    "mappings": SourceKind.MAPPING,
+    "resource_mappings": SourceKind.RESOURCES,
+    "tools": SourceKind.TOOL,
+    "other_sets": SourceKind.SET,
+    "predictors": SourceKind.PREDICTOR,
+}
+"""{field of `ComparisonConfig`: what its entries are}, in the order of the columns."""
 
 
 def read_lists(given: Json) -> ComparisonConfig:
     """Check and complete a description of kind `comparison`. Raises `ConfigError` naming the field."""
-    asked = ComparisonConfig.read(given)
-    judge = read_row(ExperimentSet.objects.select_related("isa"), "experiment_set", asked.experiment_set)
-    found = {
-        "mappings": _of_isa("mappings", asked.mappings, PortMapping, judge),
-        "resource_mappings": _of_isa("resource_mappings", asked.resource_mappings, ResourceMapping, judge),
-        "tools": list(dict.fromkeys(asked.tools)),
-        "other_sets": _of_isa("other_sets", asked.other_sets, ExperimentSet, judge),
-        "predictors": _predictors(asked, judge),
+    config = ComparisonConfig.read(given)
+    subject = read_row(ExperimentSet.objects.select_related("isa"), "experiment_set", config.experiment_set)
+    checked = {
+        field: [
+            entry if kind is SourceKind.TOOL else int(entry)
+            for text in _sources(subject, config, field, config.texts_of(field))
+            for entry in [text.partition(":")[2]]
+        ]
+        for field, kind in LISTS.items()
     }
-    config = asked.model_copy(update=found)
-    if judge.pk in config.other_sets:
-        raise ConfigError("other_sets: a set cannot be compared with itself")
-    if not 1 <= config.columns <= MOST_COLUMNS:
-        raise ConfigError(f"choose from 1 to {MOST_COLUMNS} predictors, not {config.columns}")
-    return config
-
-
-def _of_isa(name: str, ids: list[int], model: type[Any], judge: ExperimentSet) -> list[int]:
-    rows = read_rows(model, name, ids)
-    for row in rows:
-        if row.isa_id != judge.isa_id:
-            raise ConfigError(f"{name}: {row.name!r} and {judge.name!r} are for different instruction sets")
-    return [row.pk for row in rows]
-
-
-def _predictors(asked: ComparisonConfig, judge: ExperimentSet) -> list[int]:
-    is_measured_here = judge.origin != ExperimentSet.Origin.UPLOAD
-    mode = asked.mode or (LOOP if is_measured_here else AS_NAMED)
-    ids = [row.pk for row in asked_in_mode(read_rows(Predictor, "predictors", asked.predictors), mode)]
-    if ids and target_of(judge.isa.name).blocks is None:
-        right = ", ".join(names_with_blocks())
-        raise ConfigError(
-            f"predictors can be asked about {right} alone, and {judge.name!r} is for {judge.isa.name}"
-        )
-    return ids
+    number = sum(map(len, checked.values()))
+    if not 1 <= number <= MOST_COLUMNS:
+        raise ConfigError(f"choose from 1 to {MOST_COLUMNS} predictors, not {number}")
+    return config.model_copy(update=checked)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -14,11 +12,9 @@ from inference.core.judging.disagreement import DifferenceMetric, differences, d
 from inference.core.judging.residual_traits import telling_traits, traits_of_table
 from inference.core.judging.sheet import ComparedPoints, Grouping
 from inference.core.metrics import Unit
-from inference.core.protocols import Json
+from inference.features.judging.engine.excess_view import excess_tables
 from inference.features.judging.engine.query import (
-    EVERYTHING,
     ComparisonPart,
-    PredictedBlock,
     agreement_of,
     biases_in,
     items_at,
@@ -29,11 +25,8 @@ from inference.features.judging.engine.query import (
     sheet_of,
     verdict_of,
 )
-from inference.features.judging.evaluations.query import Predicted
-from inference.formats.csv_cells import written
-from inference.isa.blocks.listing import intel_or_digits
-from inference.models import ComparedColumn, Comparison, InstructionScheme
-from inference.storage.instruction_sets import code_isa
+from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion, item_text, number
+from inference.models import InstructionScheme
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 
 MOST_FOR_TRAITS = 20_000
@@ -41,52 +34,6 @@ MOST_FOR_TRAITS = 20_000
 MOST_TELLING = 20
 
 Kind = CellKind
-
-
-@dataclass(frozen=True)
-class ViewQuestion:
-    """What a view is asked: about which column, on which part; `threshold` and `metric` say when two sources
-    disagree.
-    """
-
-    row: Comparison
-    columns: Sequence[ComparedColumn]
-    column: ComparedColumn
-    part: ComparisonPart = EVERYTHING
-    threshold: float = 0.5
-    metric: str = DifferenceMetric.RELATIVE.value
-
-    @property
-    def points(self) -> ComparedPoints:
-        """The column beside the reference."""
-        return points_of(key_of(self.row), self.column.position, self.part)
-
-    @property
-    def reference(self) -> str:
-        """The name of what the column is held against."""
-        if self.part.against is not None:
-            return self.columns[self.part.against].name
-        return self.row.reference or "measured"
-
-
-@dataclass(frozen=True)
-class ComparisonView:
-    """A view.
-
-    `suits`: whether it has anything to say of a comparison. `has_page`: its tables fill a tab.
-    """
-
-    name: str
-    label: str
-    help: str
-    tables: Callable[[ViewQuestion], list[PublishedTable]]
-    suits: Callable[[Comparison], bool] = lambda row: True
-    has_page: bool = True
-
-
-def number(title: str, decimals: int = 2) -> PublishedColumn:
-    """A column of numbers."""
-    return PublishedColumn(title, Kind.NUMBER, decimals)
 
 
 _ERRORS = (number("Items", 0), number("MAPE (%)"), number("Median (%)"), number("Signed mean (%)"))
@@ -123,8 +70,7 @@ def _scores(question: ViewQuestion) -> list[PublishedTable]:
 
 
 def _grouped(question: ViewQuestion, groups: Grouping, key: str, title: str) -> PublishedTable:
-    groups_found = errors_by_group(question.points, groups)
-    rows = tuple(_group_row(group) for group in groups_found)
+    rows = tuple(_group_row(group) for group in errors_by_group(question.points, groups))
     heads = (PublishedColumn(title), *_ERRORS)
     return PublishedTable(key, f"{question.column.name} by {title.lower()}", heads, rows)
 
@@ -165,15 +111,15 @@ def _bias_row(name: str, bias: SchemeBias) -> tuple[Value, ...]:
 
 def _extensions(question: ViewQuestion) -> list[PublishedTable]:
     table = sheet_of(key_of(question.row)).items.table
-    found: list[tuple[Value, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     if table is not None and question.row.isa_id is not None:
         extensions = extensions_of(question.row.isa_id, table.schemes)
         in_cycles = ComparisonPart(Unit.CYCLES, question.part.selection, question.part.against)
         points = points_of(key_of(question.row), question.column.position, in_cycles)
         grouped = regrouped(table, extensions)
-        found = [_bias_row(grouped.schemes[bias.scheme], bias) for bias in biases(grouped, points)]
+        rows = [_bias_row(grouped.schemes[bias.scheme], bias) for bias in biases(grouped, points)]
     heads = (PublishedColumn("Extension"), *_BIASES)
-    return [PublishedTable("extensions", f"{question.column.name} by extension", heads, tuple(found))]
+    return [PublishedTable("extensions", f"{question.column.name} by extension", heads, tuple(rows))]
 
 
 @lru_cache(maxsize=16)
@@ -195,29 +141,31 @@ def _worst(question: ViewQuestion) -> list[PublishedTable]:
     return [PublishedTable("worst", f"{question.column.name}: largest errors", heads, rows)]
 
 
-def item_text(row: Comparison, item: Predicted | PredictedBlock) -> str:
-    """An experiment as files have it, or the assembly of a block."""
-    if isinstance(item, PredictedBlock):
-        return "; ".join(intel_or_digits(bytes(item.block.code), code_isa(row.isa)))
-    return str(item.stored.value.experiment)
-
-
 def _traits(question: ViewQuestion) -> list[PublishedTable]:
     points, items = question.points, sheet_of(key_of(question.row)).items
     if len(points) > MOST_FOR_TRAITS:
         points = points.where(np.linspace(0, len(points) - 1, MOST_FOR_TRAITS).astype(np.int64))
     traits = traits_of_table(items, points.at)
-    found = telling_traits(points.errors, traits)
+    findings = telling_traits(points.errors, traits)
     rows = tuple(
-        (one.kind, one.name, one.n, one.inside, one.outside, one.signed, 100 * one.farther, one.p)
-        for one in found.found
+        (
+            trait.kind,
+            trait.name,
+            trait.n,
+            trait.inside,
+            trait.outside,
+            trait.signed,
+            100 * trait.farther,
+            trait.p,
+        )
+        for trait in findings.found
     )
     heads = (
         *(PublishedColumn("Kind", Kind.CHOICE), PublishedColumn("Trait", Kind.CODE), number("Items", 0)),
         *(number("Median with it (%)"), number("Without (%)"), number("Signed (%)")),
         *(number("Farther off (%)", 0), number("p", 8)),
     )
-    note = f"Of {found.tried:,} traits that were tried."
+    note = f"Of {findings.tried:,} traits that were tried."
     title = f"{question.column.name}: what goes with large errors"
     return [PublishedTable("traits", title, heads, rows, note)]
 
@@ -307,6 +255,13 @@ VIEWS = {
             "others, by their ranks (Mann and Whitney), after Holm’s correction.",
             _traits,
         ),
+        ComparisonView(
+            "excess",
+            "Excess",
+            "Experiments that take longer than a port mapping allows, by the µops that limit them.",
+            excess_tables,
+            lambda row: row.columns.filter(mapping__isnull=False).exists(),
+        ),
         ComparisonView("matrix", "Matrix", "How often each two sources disagree.", _matrix),
         ComparisonView(
             "telling",
@@ -317,32 +272,3 @@ VIEWS = {
     )
 }
 """{name: view} of all that is a table; heat maps are on the page and in the API."""
-
-
-def view_json(view: ComparisonView, question: ViewQuestion, selected: int) -> Json:
-    """A view as API and shell give it; `selected`: how many items are looked at."""
-    return {
-        "run": question.row.run_id,
-        "view": view.name,
-        "items": question.row.item_kind,
-        "source": question.row.source,
-        "reference": question.reference,
-        "column": question.column.name,
-        "n": question.row.n,
-        "selected": selected,
-        "tables": [
-            {
-                "key": table.key,
-                "title": table.title,
-                "note": table.note,
-                "columns": [column.title for column in table.columns],
-                "rows": [list(row) for row in table.rows],
-            }
-            for table in view.tables(question)
-        ],
-    }
-
-
-def csv_of(table: PublishedTable) -> str:
-    """The table as CSV."""
-    return written([column.title for column in table.columns], table.rows)

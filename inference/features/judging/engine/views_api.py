@@ -21,7 +21,8 @@ from inference.features.judging.engine.query import (
     selected,
 )
 from inference.features.judging.engine.request import KIND, KINDS, JudgeConfig
-from inference.features.judging.engine.views import VIEWS, ViewQuestion, view_json
+from inference.features.judging.engine.view_values import ViewQuestion, view_json
+from inference.features.judging.engine.views import VIEWS
 from inference.features.running.runs.runs_of_kind import NameOfRun, not_done, started
 from inference.isa.search import SearchError
 from inference.models import Comparison, Run
@@ -125,10 +126,10 @@ def get_view(
 def comparison_of_run(run: int) -> Comparison:
     """The comparison that a run has made. Raises `ProblemError` (409) where it is not done."""
     row = get_object_or_404(Run, pk=run, kind__in=KINDS)
-    found = comparison_rows().filter(run=row).first()
-    if found is None:
+    comparison = comparison_rows().filter(run=row).first()
+    if comparison is None:
         raise not_done(row, "comparison_id")
-    return found
+    return comparison
 
 
 def part_of(row: Comparison, part: PartOfComparison) -> ComparisonPart:

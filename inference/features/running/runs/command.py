@@ -17,7 +17,6 @@ from inference.features.running.runs.outcome import outcomes_of
 from inference.features.running.runs.query import runs
 from inference.models import Run
 from inference.runs import lifecycle
-from inference.runs.errors import RunStateError
 from inference.runs.kinds import label_of
 from inference.web.api.runs import run_json
 from inference.web.data_command import DataCommand
@@ -50,10 +49,7 @@ class Command(DataCommand):
             return
         run = _run(options["run"], action)
         if action in CHANGES:
-            try:
-                run = CHANGES[action](run)
-            except RunStateError as error:
-                raise CommandError(str(error)) from error
+            run = CHANGES[action](run)
         if options["json"]:
             self._print_json(run_in_full(run) if action == SHOW else run_json(run))
             return

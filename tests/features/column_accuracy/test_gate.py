@@ -11,8 +11,9 @@ from django.core.management import CommandError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.features.asking.block_sets.accuracy import accuracy_of, column_named
-from inference.features.asking.block_sets.gate import baseline_of, judged
+from inference.features.asking.block_sets.columns import column_named
+from inference.features.judging.column_accuracy.accuracy import accuracy_of
+from inference.features.judging.column_accuracy.gate import baseline_of, judged
 from inference.formats.accuracy_baseline import (
     AccuracyBaseline,
     BaselineColumn,
@@ -203,7 +204,7 @@ def test_errors_end_with_one(block_set, arguments: tuple[str, ...], said: str) -
 
 
 def test_a_wrong_option_does_not_look_like_a_worse_column(capsys) -> None:
-    from inference.features.asking.block_sets.command import Command
+    from inference.features.judging.column_accuracy.command import Command
 
     with pytest.raises(SystemExit) as ended:
         Command().run_from_argv(["manage.py", "block-sets", "x", "--tolerance", "much"])

@@ -6,7 +6,6 @@ no relative error, so such blocks are left out and counted.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -18,15 +17,10 @@ from inference.core.judging.sheet import Answers, AnswerSheet
 from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap, heat_map
-from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn, Prediction, Run
-from inference.predictors import machine, nanobench
 from inference.storage.block_rows import block_items, cycles_of
 
 KIND = "accuracy"
-_MEASURING = (machine.KIND, nanobench.KIND)
-_MEASURED = re.compile(r"\bmeasure|\bbhive", re.IGNORECASE)
-"""Names of columns that came with a file."""
 AT_ONCE = 20_000
 """Answers up to which they are compared when somebody asks; more take a run."""
 WORST = 100
@@ -167,22 +161,6 @@ def accuracy_known(
     kept = [column for column in found.columns if column.column in there]
     shown = Accuracy(found.reference, found.blocks, found.numbers, found.zeros, tuple(kept))
     return KnownAccuracy(shown, done, working, failed, lacks=len(kept) + 1 < len(columns))
-
-
-def usual_reference(columns: Sequence[BlockColumn]) -> BlockColumn:
-    """The first column that was measured, by its predictor or else by its name; the first of all without."""
-    by_machine = (one for one in columns if one.predictor is not None and one.predictor.kind in _MEASURING)
-    by_name = (one for one in columns if one.predictor is None and _MEASURED.search(one.name))
-    return next(by_machine, None) or next(by_name, None) or columns[0]
-
-
-def column_named(block_set: BasicBlockSet, name: str) -> BlockColumn:
-    """The column of this name. Raises `ExchangeError` naming those there are."""
-    row = block_set.columns.filter(name=name).first()
-    if row is None:
-        known = ", ".join(block_set.columns.order_by("position").values_list("name", flat=True))
-        raise ExchangeError(f"{block_set.name!r} has no column {name!r}, only {known or 'none'}")
-    return row
 
 
 def _failures(columns: Sequence[BlockColumn]) -> dict[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +14,8 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.accuracy import (
-    KIND,
-    Accuracy,
-    ColumnAccuracy,
-    accuracy_known,
-    usual_reference,
-)
+from inference.features.asking.block_sets.asked import names_of_columns, set_item
+from inference.features.asking.block_sets.columns import usual_reference
 from inference.features.asking.block_sets.query import (
     COMPARED_ORDERS,
     answers_of,
@@ -29,9 +24,11 @@ from inference.features.asking.block_sets.query import (
     compared_in_bin,
 )
 from inference.features.asking.predictors.processors import different_processors
+from inference.features.judging.column_accuracy.accuracy import KIND, Accuracy, ColumnAccuracy, accuracy_known
+from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.figures.heatmap import HeatMap
 from inference.formats.csv_cells import written
-from inference.models import BasicBlock, BasicBlockSet, BlockColumn
+from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Run
 from inference.web.file_answers import table_answer
 from inference.web.paging import Order, Page
 from inference.web.requests import chosen_bin, row_number, whole_number
@@ -222,6 +219,12 @@ def _lines(known: Accuracy, reference: BlockColumn) -> list[tuple[object, ...]]:
         )
         for one in known.columns
     ]
+
+
+def accuracy_words(run: Run) -> Iterator[DescriptionItem]:
+    """Which columns, compared with which."""
+    yield set_item(run.config)
+    yield DescriptionItem("Reference", names_of_columns([run.config["reference"]]))
 
 
 urlpatterns = [

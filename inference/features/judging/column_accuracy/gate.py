@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.accuracy import Accuracy
 from inference.features.asking.block_sets.columns import codes_of
+from inference.features.judging.column_accuracy.accuracy import Accuracy
 from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn, digest_of_blocks
 from inference.formats.errors import ExchangeError
 from inference.formats.junit import TestCase, write_junit

@@ -9,16 +9,17 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
-from inference.features.asking.block_sets.accuracy import Accuracy, accuracy_known, column_named
-from inference.features.asking.block_sets.accuracy_pages import column_in_address
-from inference.features.asking.block_sets.gate import (
+from inference.features.asking.block_sets.columns import column_named
+from inference.features.asking.block_sets.query import columns_of
+from inference.features.judging.column_accuracy.accuracy import Accuracy, accuracy_known
+from inference.features.judging.column_accuracy.gate import (
     DEFAULT_TOLERANCE,
     MOST_TOLERANCE,
     GateResult,
     baseline_of,
     judged,
 )
-from inference.features.asking.block_sets.query import columns_of
+from inference.features.judging.column_accuracy.pages import column_in_address
 from inference.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, read_baseline, write_baseline
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn
@@ -55,7 +56,7 @@ def block_set_gate(request: HttpRequest, pk: int) -> HttpResponse:
         except ExchangeError as error:
             form.add_error("file", str(error))
     wrong = bool(form.is_bound and form.errors)
-    return render(request, "inference/block_sets/gate.html", context, status=400 if wrong else 200)
+    return render(request, "inference/column_accuracy/gate.html", context, status=400 if wrong else 200)
 
 
 def _judged(found: BasicBlockSet, form: GateForm) -> GateResult:

@@ -12,9 +12,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.accuracy import accuracy_of, column_named
-from inference.features.asking.block_sets.columns_job import KIND
-from inference.features.asking.block_sets.gate_options import (
+from inference.features.asking.block_sets.columns import KIND, column_named
+from inference.features.asking.block_sets.query import block_sets, columns_of, numbers_of
+from inference.features.asking.predictors.modes import add_mode_option
+from inference.features.asking.predictors.query import chosen
+from inference.features.judging.column_accuracy.accuracy import accuracy_of
+from inference.features.judging.column_accuracy.gate_options import (
     WORSE,
     add_gate_options,
     baseline_now,
@@ -23,9 +26,6 @@ from inference.features.asking.block_sets.gate_options import (
     gate_lines,
     held_against,
 )
-from inference.features.asking.block_sets.query import block_sets, columns_of, numbers_of
-from inference.features.asking.predictors.modes import add_mode_option
-from inference.features.asking.predictors.query import chosen
 from inference.formats.accuracy_baseline import write_baseline
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle

@@ -8,8 +8,8 @@ from functools import partial
 from inference.core.event import Event
 from inference.core.events import Progress, ResultStored
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.accuracy import KIND, Accuracy, accuracy_of
 from inference.features.asking.block_sets.columns import read_set
+from inference.features.judging.column_accuracy.accuracy import KIND, Accuracy, accuracy_of
 from inference.models import BlockColumn, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task

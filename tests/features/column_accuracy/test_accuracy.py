@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.metrics import score
-from inference.features.asking.block_sets import accuracy
-from inference.features.asking.block_sets.accuracy import Accuracy, accuracy_known, accuracy_of
 from inference.features.asking.block_sets.query import columns_of, compared_in_bin
+from inference.features.judging.column_accuracy import accuracy
+from inference.features.judging.column_accuracy.accuracy import Accuracy, accuracy_known, accuracy_of
 from inference.figures.heatmap import BINS, HeatMap, heat_map
 from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, BlockColumn, Run

@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 
 from django.core.management.base import CommandError
 
-from inference.features.asking.block_sets.accuracy import accuracy_of, column_named
-from inference.features.asking.block_sets.gate import DEFAULT_TOLERANCE, GateResult, baseline_of, judged
+from inference.features.asking.block_sets.columns import column_named
+from inference.features.judging.column_accuracy.accuracy import accuracy_of
+from inference.features.judging.column_accuracy.gate import DEFAULT_TOLERANCE, GateResult, baseline_of, judged
 from inference.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, read_baseline
 from inference.models import BasicBlockSet
 

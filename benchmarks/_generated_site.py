@@ -55,9 +55,9 @@ from inference.models import (
 )
 from inference.predictors.protocol import Answer
 from inference.storage.block_sets import store as store_blocks
+from inference.storage.core_models import store_front_end
 from inference.storage.evaluating import evaluate
 from inference.storage.exporting import CORE_MODEL_EXPORTS
-from inference.storage.front_ends import store_front_end
 from inference.storage.instruction_sets import load_supplied
 from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping

@@ -22,12 +22,12 @@ from inference.formats.block_sets import BlockSetOptions, look
 from inference.formats.blocks_csv import Broken
 from inference.formats.core_model_json import read_core_model
 from inference.formats.errors import ExchangeError
-from inference.formats.parsing import AnyNames, read, resolve
+from inference.formats.import_formats import read, taken_in
+from inference.formats.parsing import AnyNames, resolve
 from inference.formats.program_loops import LoopFilter, find_loops
 from inference.formats.rejects_json import rejection_of
 from inference.formats.run_archive.reading import is_archive, read_archive
 from inference.formats.side_files import name_list_of, rejects_of
-from inference.formats.uops_info_xml import taken_in
 from inference.isa.document import InstructionSetError, read_instruction_set
 from pmweb.backup import archive
 from pmweb.backup.archive import BackupError
@@ -145,9 +145,10 @@ def _backup_value(content: bytes) -> object:
     with tempfile.TemporaryDirectory(prefix="pmweb-hostile-") as folder:
         path = Path(folder) / "x.pmweb-backup"
         path.write_bytes(content)
+
         manifest = archive.read_manifest(path)
         archive.unpack(path, manifest, Path(folder) / "dump")
-        archive.check_rows(manifest.rows, {"a": 1}, manifest.rows)
+        archive.check_rows(manifest.rows, {"a": 1})
         return manifest.migrations
 
 

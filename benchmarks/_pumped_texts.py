@@ -36,7 +36,7 @@ def _recognised(text: str) -> str:
 
 
 def _parsed(text: str) -> str:
-    from inference.formats.parsing import read
+    from inference.formats.import_formats import read
 
     return f"parsed as: {getattr(read(text.encode(), 'pumped').format, 'key', None)}"
 

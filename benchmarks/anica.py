@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.domain.settings import GROUPS, SpaceSettings
+from anica_app.core.domain.settings import SpaceSettings
 from anica_app.core.explained_blocks import explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
@@ -33,6 +33,7 @@ from anica_app.core.search.task import World
 from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from benchmarks._spent import cpu_seconds
+from inference.isa.targets import sampling_groups
 from inference.predictors.kinds import KINDS
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
@@ -85,7 +86,9 @@ def tool_panel(configured: Sequence[tuple[str, dict[str, str]]]) -> Iterator[Pan
 
 
 def _support() -> Result:
-    domain = BlockDomain.of(schemes=SpaceSettings(groups=" ".join(sorted(set(GROUPS) - {"avx512"}))))
+    domain = BlockDomain.of(
+        schemes=SpaceSettings(groups=" ".join(sorted(set(sampling_groups()) - {"avx512"})))
+    )
     with tool_panel((MCA_13, MCA_22)) as panel:
         blocks = dict(zip(domain.space.texts, domain.instances(), strict=True))
         began, cpu = time.monotonic(), cpu_seconds()

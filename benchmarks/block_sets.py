@@ -20,7 +20,7 @@ from benchmarks import Result
 from benchmarks._in_process_worker import done
 from benchmarks._measured import cost_of, page_result, peak_mebibytes
 from benchmarks._temporary_database import administrators_client, temporary_database
-from inference.features.asking.block_sets.accuracy import Accuracy
+from inference.features.judging.column_accuracy.accuracy import Accuracy
 from inference.models import BasicBlockSet, Upload
 
 BLOCKS = 100_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Annotated, Literal
@@ -35,7 +34,6 @@ FORMAT_NAME = "pmweb-core-model"
 VERSION = 1
 MOST_VALUES = 2_000_000
 """Values and keys of a document."""
-_NAMED = re.compile(rb'"format"\s*:\s*"pmweb-core-model"')
 _Text = Annotated[str, Field(max_length=200)]
 _Rate = Annotated[float, Field(gt=0, le=1e6)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -164,11 +162,6 @@ def check_port_names(names: Mapping[str, str], ports: Collection[str]) -> None:
     given = Counter(names.values())
     if twice := sorted(name for name, times in given.items() if times > 1):
         raise InvalidInputError(f"two ports cannot both be called {twice[0]}: each has a name of its own")
-
-
-def is_core_model_json(content: bytes) -> bool:
-    """Whether a file, or its beginning, names this format."""
-    return _NAMED.search(content[:8192]) is not None
 
 
 def read_core_model(content: bytes | str) -> CoreModelDocument:

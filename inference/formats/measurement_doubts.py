@@ -16,7 +16,7 @@ import numpy.typing as npt
 from inference.core.arrays import Floats
 from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.tables import ExperimentTable
-from inference.formats.file_experiments import ReadExperiments
+from inference.formats.document import ReadExperiments
 from inference.formats.file_units import WIDEST, FileUnit
 from inference.formats.parsing import Parsed
 

@@ -98,6 +98,9 @@ class _NoNames:
 class IsaTarget:
     """An instruction set by its name, of which nothing else is known; those with a folder override facets."""
 
+    sampling_groups: Collection[str] = ()
+    """Kinds of schemes that random blocks have only if asked for (`BlockScheme.obstacle`)."""
+
     def __init__(self, name: str) -> None:
         self.name = name
 

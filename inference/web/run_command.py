@@ -1,7 +1,7 @@
 """What the commands have in common that do a run: they supervise its process and tell how it goes.
 
 The run is one like any other, under a lease that the command holds: a running site shows it live, and takes
-it over if the shell dies or is ended by SIGTERM or SIGHUP. Ctrl-C cancels it.
+it over if the shell dies. Ctrl-C cancels it; SIGTERM and SIGHUP put it back into the queue, for the site.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ class RunCommand(DataCommand):
         wishes: set[asyncio.Task[None]] = set()
 
         def cancel() -> None:
-            self.stderr.write("cancelling …")
+            self._report("cancelling …")
             wishes.add(loop.create_task(database_sync_to_async(_cancel)(run)))
 
         loop.add_signal_handler(signal.SIGINT, cancel)
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, stopping.set)
-        self.stderr.write(f"run {run.pk}: {run.name}")
+        self._report(f"run {run.pk}: {run.name}")
         with RunProcesses() as processes:
             supervised = asyncio.create_task(RunSupervisor(lease, stopping, processes).run())
             seq = 0
@@ -81,8 +81,13 @@ class RunCommand(DataCommand):
         for event in events:
             line = self.line(event["kind"], event["payload"])
             if line:
-                self.stderr.write(line)
+                self._report(line)
         return events[-1]["seq"] if events else seq
+
+    def _report(self, text: str) -> None:
+        """Write a line, where there still is somewhere to write to: a closed terminal has sent SIGHUP."""
+        with contextlib.suppress(OSError):
+            self.stderr.write(text)
 
     def line(self, kind: str, payload: Json) -> str:
         """An event for the shell; "" for those that only pictures need."""
@@ -133,7 +138,15 @@ def _how_it_ended(run: Run) -> str:
         return f"run {run.pk} failed: {run.error}{_what_is_kept(run)}"
     if run.state in Run.FINAL:
         return f"run {run.pk} was {run.get_state_display()}{_what_is_kept(run)}"
-    return f"run {run.pk} is {run.get_state_display()}: a running site goes on with it"
+    here = "`manage.py runs"
+    if run.state == Run.State.PAUSED:
+        return (
+            f"run {run.pk} is paused: {here} resume {run.pk}` lets it go on, {here} cancel {run.pk}` ends it"
+        )
+    return (
+        f"run {run.pk} is {run.get_state_display()} and left to the site, whose worker goes on with it: "
+        f"{here} show {run.pk}` says how it is, {here} cancel {run.pk}` ends it"
+    )
 
 
 def _what_is_kept(run: Run) -> str:

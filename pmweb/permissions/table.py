@@ -8,14 +8,14 @@ from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import AccessLevel
 from pmweb.permissions.rules import (
     ANYBODY,
+    BY_TOKEN,
+    PAGE_WITH_BUTTONS,
     Rule,
     button,
-    by_token,
     edit,
     export,
     form,
     page,
-    page_with_buttons,
 )
 
 SHOWS = "it shows something and changes nothing"
@@ -30,7 +30,7 @@ HOUSE = {
     "tour": page(),
     "about": page(AccessLevel.MEMBER),
     "health": ANYBODY,
-    "metrics": by_token(),
+    "metrics": BY_TOKEN,
     "login": Rule(AccessLevel.ANYONE, AccessLevel.ANYONE),
     "login-link": Rule(AccessLevel.ANYONE, AccessLevel.ANYONE),
     "logout": button(AccessLevel.ANYONE),
@@ -108,8 +108,8 @@ CAMPAIGNS = {
 }
 
 BLOCKS = {
-    "blocks": page_with_buttons(),
-    "asked-blocks": page_with_buttons(),
+    "blocks": PAGE_WITH_BUTTONS,
+    "asked-blocks": PAGE_WITH_BUTTONS,
     "asked-blocks-csv": export("inference.Run"),
 }
 
@@ -148,6 +148,7 @@ COMPARISONS = {
     "comparison-scores-csv": export(COMPARISON),
     "comparison-schemes-csv": export(COMPARISON),
     "comparison-answers-csv": export(COMPARISON),
+    "comparison-view-csv": export(COMPARISON),
 }
 
 ANICA = {
@@ -157,7 +158,7 @@ ANICA = {
     **CAMPAIGNS,
     **COMPARISONS,
     **DISCOVERIES,
-    "mapping-llvm": page_with_buttons(),
+    "mapping-llvm": PAGE_WITH_BUTTONS,
     "mapping-llvm-report": export(MAPPING),
     "predictors": page(),
     "predictor-add": form(AccessLevel.ADMIN, recent=True, because=NOTES),  # which programs are run here
@@ -281,12 +282,12 @@ INFERENCE = {
     # the HTTP API, and its reference
     "api": page(),
     "api-client": page(),
-    "api-v1": by_token(),
+    "api-v1": BY_TOKEN,
     # WebSockets
     "ws-runs": page(),
     "ws-run": page(),
     "ws-nothing": page(),
-    "ws-agent": by_token(),
+    "ws-agent": BY_TOKEN,
 }
 
 

@@ -15,11 +15,10 @@ from inference.core.core_model.dependences import (
     dependence_bounds,
 )
 from inference.core.core_model.last_writes import blocked_loads, on_one_page
-from inference.core.core_model.loads import load_bound
+from inference.core.core_model.loads import load_bound, stack_bound
 from inference.core.core_model.loop_code import closing_slots, may_be_held_up, time_of_code
 from inference.core.core_model.model import CoreModel, CoreScheduler, FrontEndLimits, MemoryTimes
 from inference.core.core_model.scheduler import simulated_cycles
-from inference.core.core_model.stack import stack_bound
 from inference.core.core_model.stores import StoreBound, store_bound, without_shared_stores
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping

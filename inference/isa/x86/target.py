@@ -31,6 +31,8 @@ from inference.isa.x86.facts import NAME
 class X86Target(IsaTarget):
     """x86-64, decoded by iced-x86."""
 
+    sampling_groups = ("avx512", "gather", "legacy-sse", "mmx", "rep", "system", "x87")
+
     @cached_property
     def blocks(self) -> BlockReader:
         """Basic blocks."""

@@ -11,8 +11,7 @@ from inference.core.protocols import Json
 from inference.predictors.batches import cores, in_batches
 from inference.predictors.llvm.mca_dialogue import McaBatch, missing, read_reply
 from inference.predictors.llvm.mca_settings import RATE, McaSettings
-from inference.predictors.llvm.processors import check_processor
-from inference.predictors.llvm.releases import INSTALL, Release, installed, release_at
+from inference.predictors.llvm.releases import INSTALL, Release, check_processor, installed, release_at
 from inference.predictors.llvm.text import Text, texts_of
 from inference.predictors.protocol import Answer, Failure, PredictorError
 

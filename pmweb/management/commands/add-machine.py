@@ -7,14 +7,13 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 
 from inference.models import Machine
 from inference.runs.machines.tokens import add_machine, agent_line, issue
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
-from pmweb.launcher.instance import running_site
+from pmweb.launcher.instance import is_site_known, site_address
 
 
 class Command(DataCommand):
@@ -41,14 +40,13 @@ class Command(DataCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Add it and print what its agent needs."""
         machine = self._machine(options["name"], new_token=options["new_token"])
-        site = settings.URL or running_site(settings.HOME)
-        server = (options["server"] or site or "http://localhost:8000").rstrip("/")
+        server = options["server"].rstrip("/") if options["server"] else site_address()
         token = issue(machine, timedelta(days=options["days"]) if options["days"] else None)
         if options["json"]:
             self.stdout.write(json.dumps({"machine": machine.name, "server": server, "token": token}))
             return
         self.stdout.write(agent_line(server, token))
-        if site is None and not options["server"]:
+        if not (options["server"] or is_site_known()):
             self.stderr.write("pmweb is not running with this data, so its address is a guess.")
 
     def _machine(self, name: str, *, new_token: bool) -> Machine:

@@ -24,8 +24,7 @@ from inference.features.asking.predictors.modes import (
 from inference.features.asking.predictors.processors import different_processors
 from inference.features.asking.questions.asking import ask
 from inference.features.asking.questions.memory import with_switch
-from inference.features.learning.core_model.query import usable_core_models
-from inference.features.learning.core_model.reasons import reasons_of
+from inference.features.learning.core_model.query import reasons_of, usable_core_models
 from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.csv_cells import written
 from inference.isa.blocks import Block, block_of_bytes, isa_beside

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from inference.features.judging.llvm_difference.job import TOLERANCE, DifferenceConfig, difference
 from inference.features.judging.llvm_difference.report import markdown
-from inference.isa.targets import X86, target_of
+from inference.isa.targets import names_with_blocks, target_of
 from inference.models import PortMapping
 from inference.storage.exported import exported
 from inference.storage.names import by_name
@@ -44,7 +44,8 @@ class Command(DataCommand):
         tolerance = TOLERANCE if options["tolerance"] is None else options["tolerance"]
         row = by_name(PortMapping, options["mapping"])
         if target_of(row.isa.name).blocks is None:
-            raise CommandError(f"{row.name!r} is for {row.isa.name}, this can be done for {X86}")
+            right = ", ".join(names_with_blocks())
+            raise CommandError(f"{row.name!r} is for {row.isa.name}, this can be done for {right}")
         cpu = options["cpu"] or exported(row).tools.llvm
         if not cpu:
             raise CommandError(

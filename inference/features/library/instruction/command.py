@@ -12,7 +12,7 @@ from inference.features.library.instruction.cells import Certainty, FormOnCpu
 from inference.features.library.instruction.query import Cpu, InstructionCard, card_of
 from inference.features.library.instruction.request import InstructionRequest
 from inference.features.library.instruction.telling import card_as_json
-from inference.isa.targets import X86
+from inference.isa.targets import DEFAULT
 from inference.web.data_command import DataCommand
 from inference.web.validation import RequestError, read
 
@@ -26,7 +26,7 @@ class Command(DataCommand):
         """Declare the arguments."""
         parser.add_argument("mnemonic", metavar="MNEMONIC", help="as assemblers call it: imul, cmovnz")
         parser.add_argument(
-            "--isa", metavar="NAME", default=X86, help="instruction set (default: %(default)s)"
+            "--isa", metavar="NAME", default=DEFAULT, help="instruction set (default: %(default)s)"
         )
         parser.add_argument(
             "--on", metavar="NAME", action="append", default=[],

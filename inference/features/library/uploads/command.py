@@ -15,12 +15,12 @@ from inference.formats.document import PART
 from inference.formats.errors import ExchangeError
 from inference.formats.explaining import ImportedExplanation
 from inference.formats.file_units import FileUnit
+from inference.formats.import_formats import taken_in
 from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
 from inference.formats.other_formats import importer_of_path, importers
 from inference.formats.palmed_json import NameList
 from inference.formats.parsing import Parsed
 from inference.formats.side_files import name_list_of, rejects_of
-from inference.formats.uops_info_xml import taken_in
 from inference.models import ISA, ExperimentSet
 from inference.storage.importing import Imported, Preview, commit, preview
 from inference.storage.names import by_name, kind_of

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from inference.features.library.experiments.query import exegesis_snippet
 from inference.formats.errors import ExchangeError
 from inference.formats.other_formats import writer_of, written_kinds
-from inference.isa.targets import X86
+from inference.isa.targets import DEFAULT
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
 from inference.storage.core_model_exporting import llvm_patch_of
 from inference.storage.exporting import (
@@ -54,7 +54,7 @@ class Command(DataCommand):
             help=f"{known}; {_EXPERIMENT}: {', '.join(_EXPERIMENT_FORMATS)} (the first by default)",
         )
         parser.add_argument(
-            "--isa", metavar="NAME", default=X86, help="instruction set of an experiment (x86-64)"
+            "--isa", metavar="NAME", default=DEFAULT, help="instruction set of an experiment (%(default)s)"
         )
         parser.add_argument(
             "--against",

@@ -6,7 +6,6 @@ become rows that stand for published measurements, since nobody here can ask the
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,10 +20,11 @@ from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import archived_kinds, presentation_of
 from inference.formats.archived_parts import read_strictly
 from inference.formats.errors import ExchangeError
+from inference.formats.import_formats import taken_in
+from inference.formats.other_formats import Importer
 from inference.formats.run_archive.documents import EventTold
 from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_archive, read_archive
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
-from inference.formats.uops_info_xml import taken_in
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
 from inference.runs.versions import versions
@@ -135,25 +135,15 @@ def write_run(name: str, file: BinaryIO) -> None:
     file.write(write_archive(by_name(Run, name), versions()))
 
 
-class RunArchives:
-    """See `inference.formats.other_formats.Importer`."""
+class RunArchives(Importer):
+    """Runs as zips."""
 
     titles = "run (own zip)"
     preview = "upload-run"
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Nothing for these files alone."""
-
-    def reads_path(self, path: Path) -> bool:
+    def reads(self, file: BinaryIO) -> bool:
         """Whether it is the zip of a run."""
-        try:
-            return path.suffix == ".zip" and path.is_file() and is_archive(path.read_bytes())
-        except OSError:
-            return False  # the command says why
-
-    def reads_content(self, content: bytes) -> bool:
-        """Whether an uploaded file is one."""
-        return is_archive(content)
+        return is_archive(file.read())
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
         """What is in the zip; its import reads the rest. Raises `ExchangeError` for one that is damaged."""

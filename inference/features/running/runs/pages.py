@@ -45,34 +45,35 @@ from inference.runs.versions import versions
 from inference.runs.webhooks import replace, told_of
 from inference.storage.listing import lengths_from
 from inference.storage.run_archive_writing import write_archive
-from inference.web.naming import delete_page, edit_page
-from inference.web.paging import Order, page_of
+from inference.web.list_page import list_page
+from inference.web.naming import naming_paths
+from inference.web.paging import Page
 from inference.web.presentation import json_script
 from inference.web.requests import one_of
 
 
 def runs(request: HttpRequest) -> HttpResponse:
     """All runs, newest first, filtered by name or note, state and kind."""
-    q = request.GET.get("q", "").strip()
     state = one_of(request, "state", tuple(Run.State.values))
     kind = one_of(request, "kind", tuple(RUN_KINDS))
-    order = Order.read(request.GET.get("sort", ""), RUN_COLUMNS, "-created")
-    page = page_of(filtered_runs(q, state, kind), order, RUN_COLUMNS, request.GET.get("page", ""))
-    outcomes = outcomes_of(page.rows)
-    return render(
-        request,
-        "inference/runs/list.html",
-        {
-            "page": page,
+
+    def context(page: Page[Run]) -> Json:
+        outcomes = outcomes_of(page.rows)
+        return {
             "rows": [(row, outcomes.get(row.pk), busy_seconds(row)) for row in page.rows],
-            "q": q,
             "state": state,
             "kind": kind,
-            "sort": str(order),
             "states": Run.State.choices,
             "kinds": sorted(((name, label_of(name)) for name in RUN_KINDS), key=lambda pair: pair[1]),
-            "any_run": bool(page.rows) or Run.objects.exists(),
-        },
+        }
+
+    return list_page(
+        request,
+        "inference/runs/list.html",
+        lambda text: filtered_runs(text, state, kind),
+        RUN_COLUMNS,
+        "-created",
+        context,
     )
 
 
@@ -228,23 +229,12 @@ def run_webhook(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("run", pk=pk)
 
 
-def run_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Name and note of a run."""
-    return edit_page(request, get_object_or_404(Run, pk=pk), "run", "runs")
-
-
-def run_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete a run with its journal, after saying what depends on it."""
-    return delete_page(request, get_object_or_404(Run, pk=pk), "run", "runs")
-
-
 urlpatterns = [
     path("runs/", runs, name="runs"),
     path("runs/<int:pk>/", run, name="run"),
     path("runs/<int:pk>/heat-map/", run_heat_map, name="run-heat-map"),
     path("runs/<int:pk>/archive/", run_archive, name="run-archive"),
-    path("runs/<int:pk>/edit/", run_edit, name="run-edit"),
-    path("runs/<int:pk>/delete/", run_delete, name="run-delete"),
+    *naming_paths(Run, "run", "runs"),
     path("runs/<int:pk>/webhook/", run_webhook, name="run-webhook"),
     path("runs/<int:pk>/<slug:action>/", run_action, name="run-action"),
 ]

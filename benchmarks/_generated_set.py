@@ -18,9 +18,9 @@ SCHEMES = tuple(f"op{number:03} R, R" for number in range(100))
 _LENGTH = 5
 
 
-def generated_mapping() -> PortMapping:
+def generated_mapping(seed: int = SEED) -> PortMapping:
     """A port mapping of `SCHEMES`, one to three µops each."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(seed)
     usage = {}
     for scheme in SCHEMES:
         kinds = int(rng.integers(1, 4))

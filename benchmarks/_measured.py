@@ -40,13 +40,12 @@ def page_result(
     url: str,
     repeats: int,
     more: Mapping[str, object],
-    headers: Mapping[str, str] | None = None,
 ) -> Result:
     """Median milliseconds of a request in this process, without network; the first one is not counted.
 
     Raises `RuntimeError` for a page that does not answer with 200.
     """
-    costs = [cost_of(lambda: client.get(url, headers=headers)) for _ in range(repeats + 1)]
+    costs = [cost_of(lambda: client.get(url)) for _ in range(repeats + 1)]
     answer = costs[0].value
     if answer.status_code != 200:
         raise RuntimeError(f"{url} answered {answer.status_code}")

@@ -96,7 +96,7 @@ def run(quick: bool) -> Iterator[Result]:
         try:
             yield from _measured(size, site, worker.pid)
         finally:
-            worker.stop()
+            worker.kill()
 
 
 def _measured(size: Size, site: LaunchedSite, worker: int) -> Iterator[Result]:

@@ -2,8 +2,7 @@
 
 `preview`: wall seconds of the page's own work, reading and checking all of it. `import`: those of the run,
 which reads it again and stores it, as a worker does it; CPU seconds stand beside both, 15 s is what they may
-take together. `memory`: what this process grows by at most. `row-errors`: the share of planted errors that
-are told with their own row and column, and left out by choice. `compare`, `merge`: of this set and the same
+take together. `memory`: what this process grows by at most. `compare`, `merge`: of this set and the same
 experiments, measured again.
 """
 
@@ -18,22 +17,19 @@ from benchmarks._measured import Cost, cost_of, peak_mebibytes
 from benchmarks._temporary_database import temporary_database
 from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, Run, Upload
-from inference.storage.importing import preview
 from inference.storage.instruction_sets import load_supplied
 
 ROWS, SCHEMES = 100_000, 2000
 TOGETHER = 15.0  # seconds
-_BROKEN = ((",", "experiment"), ("fast", "cycles"), ("-1", "cycles"))
 
 
 def run(quick: bool) -> Iterator[Result]:
-    """Import, errors, comparison, merge; `quick` has a tenth of the rows."""
+    """Import, comparison, merge; `quick` has a tenth of the rows."""
     rows = ROWS // 10 if quick else ROWS
     with temporary_database():
         isa = load_supplied(X86)[0]
         lines = _lines(isa, rows)
         yield from _imported(isa, lines)
-        yield _errors(isa, lines)
         _import("again", _file(lines, seed=2))
         first, second = ExperimentSet.objects.order_by("id").values_list("pk", flat=True)
         more = {"rows": rows}
@@ -85,23 +81,3 @@ def _imported(isa: ISA, lines: list[tuple[str, float]]) -> Iterator[Result]:
 def _import(name: str, content: bytes) -> None:
     upload = Upload.objects.create(file_name=f"{name}.csv", content=content, sha256=name.rjust(64, "0"))
     done("import", {"upload": upload.pk, "name": name, "isa": "x86-64"})
-
-
-def _errors(isa: ISA, lines: list[tuple[str, float]]) -> Result:
-    dice = random.Random(3)
-    rows = _file(lines, seed=1).decode().splitlines()
-    planted = {}
-    for place in dice.sample(range(1, len(rows)), 60):
-        text, cycles, *_ = rows[place].rsplit(",", 3)
-        wrong, column = dice.choice(_BROKEN)
-        rows[place] = f'"; ;",{cycles},cycles,' if column == "experiment" else f"{text},{wrong},cycles,"
-        planted[place + 1] = column
-    content = "\n".join(rows).encode()
-    stopped = preview(content, "broken.csv", isa=isa).parsed
-    told = {problem.row: problem.column for problem in stopped.problems}
-    left = preview(content, "broken.csv", isa=isa, leave_out=True).parsed
-    right = sum(told.get(row) == column for row, column in planted.items())
-    exact = right == len(planted) == stopped.problem_count == left.broken
-    kept = len(left.measured) == len(lines) - len(planted) and not len(stopped.measured)
-    share = right / len(planted) if exact and kept else 0.0
-    return Result("row-errors", share, "share", more={"planted": len(planted), "rows": len(lines)})

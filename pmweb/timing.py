@@ -7,7 +7,6 @@ count, nor do streams, which last as long as somebody listens.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from prometheus_client import (
@@ -18,10 +17,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-Message = dict[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+from pmweb.origins import Application, Message, Receive, Send
 
 LIMITS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 10.0)
 """Seconds, upper limits of the classes; the last class has none."""

@@ -93,7 +93,6 @@ def writer_of(kind: str) -> Writer:
 
 
 def importers() -> list[Importer]:
-    """Those that are registered."""
     return [entry.load() for entry in _ENTRIES]
 
 

@@ -201,7 +201,6 @@ class RunRequest(RequestPart):
         }
 
     def as_json(self) -> Json:
-        """The complete description."""
         return self.model_dump()
 
     @classmethod

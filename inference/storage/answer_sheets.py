@@ -7,7 +7,7 @@ million five-scheme mixes take about 20 MB, and 8 MB for each predictor.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from functools import partial
 from typing import Any, overload
 
@@ -16,9 +16,9 @@ import numpy.typing as npt
 from django.db.models import Count
 
 from inference.core import checkpoint
-from inference.core.arrays import Int64s
+from inference.core.judging.agreement import agreement
 from inference.core.judging.biases import SchemeBias, biases
-from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
+from inference.core.judging.sheet import Answers, AnswerSheet, Grouping, ItemKind, Items
 from inference.core.metrics import Unit, score
 from inference.core.protocols import Checkpoint, Json
 from inference.core.tables import ExperimentTable
@@ -31,21 +31,25 @@ _WHOLE = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64)
 
 
 def sheet_fields(sheet: AnswerSheet) -> Json:
-    """The fields of a comparison that hold its experiments and what was measured of them."""
+    """The fields of a comparison that hold its items and the reference."""
     items, table = sheet.items, sheet.items.table
-    assert items.experiments is not None, "items of a comparison are measured experiments"
-    assert table is not None, "and these have schemes"
+    assert table is not None, "items of a comparison have schemes"
+    arrays: dict[str, Array] = {
+        "ids": narrowed(np.diff(items.ids, prepend=0)),
+        "cycles": sheet.reference,
+        "lengths": narrowed(items.lengths),
+    }
+    if items.experiments is not None:
+        arrays["experiments"] = narrowed(np.diff(items.experiments, prepend=0))
+    if items.weights is not None:
+        arrays["weights"] = items.weights
+    if items.bounds is not None:
+        arrays["bounds"] = narrowed(items.bounds.number)
+    names = () if items.bounds is None else items.bounds.names
     return {
         "schemes": list(table.schemes),
         "lengths": np.unique(items.lengths).tolist(),
-        "points": _packed(
-            {
-                "ids": narrowed(np.diff(items.ids, prepend=0)),
-                "experiments": narrowed(np.diff(items.experiments, prepend=0)),
-                "cycles": sheet.reference,
-                "lengths": narrowed(items.lengths),
-            }
-        ),
+        "points": _packed(arrays, {"bounds": list(names)}),
         "table": _packed(
             {
                 "terms": narrowed(np.diff(table.offsets)),
@@ -57,29 +61,35 @@ def sheet_fields(sheet: AnswerSheet) -> Json:
 
 
 def read_sheet(pk: int) -> AnswerSheet:
-    """A stored comparison: its table of experiments and its columns are read when they are needed."""
-    row = Comparison.objects.only("points").annotate(column_count=Count("columns")).get(pk=pk)
-    arrays = checkpoint.decode(bytes(row.points)).arrays
-    lengths = arrays["lengths"].astype(np.int64)
+    """A stored comparison: the table of its schemes and its columns are read when they are needed."""
+    rows = Comparison.objects.only("points", "item_kind").annotate(column_count=Count("columns"))
+    row = rows.get(pk=pk)
+    stored = checkpoint.decode(bytes(row.points))
+    arrays = stored.arrays
+    names = tuple(stored.meta.get("bounds", ()))
     items = Items(
-        ItemKind.EXPERIMENTS,
+        ItemKind(row.item_kind),
         np.cumsum(arrays["ids"], dtype=np.int64),
-        lengths,
-        experiments=np.cumsum(arrays["experiments"], dtype=np.int64),
-        read_table=partial(_read_table, pk, lengths),
+        arrays["lengths"].astype(np.int64),
+        weights=arrays["weights"].astype(np.float64) if "weights" in arrays else None,
+        bounds=Grouping(names, arrays["bounds"].astype(np.int64)) if "bounds" in arrays else None,
+        experiments=np.cumsum(arrays["experiments"], dtype=np.int64) if "experiments" in arrays else None,
+        read_table=partial(_read_table, pk),
     )
     return AnswerSheet(items, arrays["cycles"].astype(np.float64), StoredColumns(pk, row.column_count))
 
 
-def _read_table(pk: int, lengths: Int64s) -> ExperimentTable:
+def _read_table(pk: int) -> ExperimentTable:
     row = Comparison.objects.only("table", "schemes").get(pk=pk)
     arrays = checkpoint.decode(bytes(row.table)).arrays
+    offsets = np.concatenate(([0], np.cumsum(arrays["terms"], dtype=np.int64)))
+    counts = np.concatenate(([0], np.cumsum(arrays["count"], dtype=np.int64)))
     return ExperimentTable(
         schemes=tuple(row.schemes),
-        offsets=np.concatenate(([0], np.cumsum(arrays["terms"], dtype=np.int64))),
+        offsets=offsets,
         scheme=arrays["scheme"].astype(np.int32),
         count=arrays["count"].astype(np.int32),
-        lengths=lengths,
+        lengths=np.diff(counts[offsets]),
     )
 
 
@@ -134,7 +144,6 @@ def biases_json(found: Sequence[SchemeBias]) -> list[list[float | int | None]]:
 
 
 def biases_from(told: Sequence[Sequence[Any]]) -> list[SchemeBias]:
-    """What `biases_json` gave."""
     return [SchemeBias(*each) for each in told]
 
 
@@ -152,7 +161,11 @@ def _packed(arrays: Mapping[str, Array], facts: Json | None = None) -> bytes:
 
 
 def summarised(sheet: AnswerSheet, column: int) -> Json:
-    """`scores` and, on what all columns answered, `common` by unit; `lacks` by reason; `biases` by scheme."""
+    """What sums up a column.
+
+    `scores` and, on what all columns answered, `common` by unit; `agreement` in cycles; `lacks` by reason;
+    `biases` by scheme.
+    """
     scores, on_common = {}, {}
     for unit in Unit:
         points = sheet.compare(column, unit)
@@ -163,9 +176,11 @@ def summarised(sheet: AnswerSheet, column: int) -> Json:
             scores[unit.value] if shared.all() else score(common.reference, common.predicted).as_json()
         )
     table = sheet.items.table
+    agreed = asdict(agreement(sheet.compare(column), sheet.items.weights))
     return {
         "scores": scores,
         "common": on_common,
+        "agreement": {name: value for name, value in agreed.items() if name != "scores"},
         "lacks": [list(reason) for reason in sheet.columns[column].lacking()],
         "biases": [] if table is None else biases_json(biases(table, sheet.compare(column))),
     }

@@ -50,7 +50,6 @@ class Predictions:
 
     @cached_property
     def heat_map(self) -> HeatMap:
-        """Predictions against measurements."""
         return heat_map(self.measured, self.predicted)
 
     def worked_out(self) -> Self:
@@ -80,11 +79,6 @@ def compare_chunks(
 ) -> Predictions:
     """The same for measurements that are streamed already; `residuals` get to see it."""
     return _together(_compared(model, chunk, unit, residuals) for chunk in chunks)
-
-
-def compare_tool(tool: str, source: Source, unit: Unit) -> Predictions:
-    """Measurements beside another tool's answers, which came with them as annotations."""
-    return _together(_answered(tool, chunk, unit) for chunk in _chunks(source, answers=True))
 
 
 def score_tools(source: Source, unit: Unit) -> list[ToolScores]:
@@ -206,15 +200,7 @@ def chunk_of(measured: Sequence[Measured]) -> Chunk:
 def _compared(
     model: ThroughputModel, chunk: Chunk, unit: Unit, residuals: Residuals | None = None
 ) -> Predictions:
-    return _comparison(chunk, predicted_cycles(model, chunk.table), unit, residuals)
-
-
-def _answered(tool: str, chunk: Chunk, unit: Unit) -> Predictions:
-    answers = chunk.answers.get(tool, np.full(len(chunk.ids), np.nan))
-    return _comparison(chunk, answers, unit)
-
-
-def _comparison(chunk: Chunk, cycles: Floats, unit: Unit, residuals: Residuals | None = None) -> Predictions:
+    cycles = predicted_cycles(model, chunk.table)
     points = compared(chunk.cycles, chunk.table.lengths, cycles, unit)
     if residuals is not None:
         residuals.add(chunk.table, points.at, points.reference, points.predicted)
@@ -242,9 +228,9 @@ class _ToolScoring:
 
     def add(self, chunk: Chunk) -> None:
         self._read += chunk.read
-        for tool in chunk.answers:
-            answered = _answered(tool, chunk, self._unit)
-            self._agreements.setdefault(tool, RunningScores()).add(answered.measured, answered.predicted)
+        for tool, answers in chunk.answers.items():
+            answered = compared(chunk.cycles, chunk.table.lengths, answers, self._unit)
+            self._agreements.setdefault(tool, RunningScores()).add(answered.reference, answered.predicted)
 
     @property
     def found(self) -> list[ToolScores]:

@@ -11,7 +11,7 @@ from django.db.models import Count, Field, QuerySet, Sum, TextField
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Length
 
-_AT_A_TIME = 200
+_DELETED_AT_ONCE, _EMPTIED_AT_ONCE = 200, 500
 _PAUSE_SECONDS = 0.02  # between two transactions: others want to write as well
 
 
@@ -43,14 +43,16 @@ class Surplus:
 
     def remove(self) -> Weight:
         """Let it go; how much it was."""
-        gone = Weight()
-        while pks := list(self.rows.order_by("pk").values_list("pk", flat=True)[:_AT_A_TIME]):
+        gone, left = Weight(), self.rows.order_by("pk")
+        most = _EMPTIED_AT_ONCE if self.emptied else _DELETED_AT_ONCE
+        while pks := list(left.values_list("pk", flat=True)[:most]):
             some = self.rows.model._default_manager.filter(pk__in=pks)
             gone += _weight(some, self.size)
             if self.emptied:
                 some.update(**self.emptied)
             else:
                 some.only("pk").delete()
+            left = self.rows.filter(pk__gt=pks[-1]).order_by("pk")
             time.sleep(_PAUSE_SECONDS)
         return gone
 

@@ -18,12 +18,7 @@ from pmweb.retention.pruning import ask, overview
 def about(request: HttpRequest) -> HttpResponse:
     """Show the installation as it is now."""
     context = {
-        "facts": installation.facts(),
-        "access": installation.access(),
-        "computing": installation.computing(),
-        "containment": installation.containment(),
-        "measuring": installation.measuring(),
-        "libraries": installation.library_versions(),
+        **installation.sections(),
         "programs": installation.find_all(),
         "predictors": [one for one in programs() if one[0].name != command.KIND],
     }

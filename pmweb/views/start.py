@@ -52,7 +52,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "checklist": _first_steps(seen),
         "core": seen.core,
         "newest_set": seen.sets[0].pk if seen.sets else None,
-        "comparison": seen.done.get("comparison"),
+        "comparison": seen.compared,
         "machines": online,
         "away": len(machines) - len(online),
     }
@@ -166,7 +166,7 @@ def _first_steps(seen: SiteOverview) -> list[FirstStep]:
             "Predictors and mappings side by side on measurements: who is right, and on which instructions.",
             "Compare tools",
             reverse("comparison-new"),
-            _page("comparison", seen.done.get("comparison")),
+            _page("comparison", seen.compared),
         ),
         FirstStep(
             "Upload measurements",

@@ -28,7 +28,7 @@ from inference.runs import lifecycle
 from inference.runs.journal import write
 from inference.runs.request import RunRequest
 from tests.features.accuracy_checks.checked import checked_run
-from tests.features.comparisons.compared import compare
+from tests.features.engine.compared import compare
 from tests.rows.library import ADD, IMUL, LOAD
 
 

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.accuracy import column_named
+from inference.features.asking.block_sets.columns import column_named
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
 from inference.models import BasicBlockSet, Run

@@ -164,23 +164,25 @@ def floor_of(sheet: AnswerSheet, again: int | None) -> SheetFloor:
     if again is None:
         return SheetFloor(sheet.reference > 0)
     spread, steady = repeat_spread(sheet.reference, sheet.columns[again].cycles)
-    return SheetFloor(steady, spread, agreement(sheet.compare(again, among=steady)).scores.kendall)
+    return SheetFloor(
+        steady, spread, agreement(sheet.compare(again, among=np.flatnonzero(steady))).scores.kendall
+    )
 
 
 def verdict(
     sheet: AnswerSheet, column: int, floor: SheetFloor, tools: Mapping[str, int] = MappingProxyType({})
 ) -> AccuracyJudgement:
     """How good a column is on the items that the floor leaves; `tools`: the columns of published tools."""
-    points = sheet.compare(column, among=floor.items)
+    points = sheet.compare(column, among=np.flatnonzero(floor.items))
     items = int(floor.items.sum())
-    others = {name: sheet.columns[at].cycles for name, at in tools.items() if at != column}
+    published = {name: sheet.columns[at].cycles for name, at in tools.items() if at != column}
     own = sheet.columns[column].cycles
     figures = AccuracyFigures(
         agreement(points),
         len(points) / items if items else 0.0,
         floor.spread,
         floor.kendall,
-        best_tool(sheet.reference, own, floor.items, others),
+        best_tool(sheet.reference, own, floor.items, published),
     )
     return judged_accuracy(figures, sheet.items.kind)
 

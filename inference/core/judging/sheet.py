@@ -160,7 +160,7 @@ class ItemSelection:
     apart: float = 0.0
 
     @property
-    def everything(self) -> bool:
+    def is_all(self) -> bool:
         """Whether nothing is left out."""
         return self == EVERYTHING
 
@@ -178,10 +178,10 @@ class ItemSelection:
             chosen &= items.of_bound(self.bound)
         if self.schemes is not None and items.table is not None and len(items.table):
             table = items.table
-            wanted = np.zeros(table.n_schemes, dtype=bool)
-            wanted[list(self.schemes)] = True
+            has_scheme = np.zeros(table.n_schemes, dtype=bool)
+            has_scheme[list(self.schemes)] = True
             within = np.logical_and if self.only else np.logical_or
-            chosen &= within.reduceat(wanted[table.scheme], table.offsets[:-1])
+            chosen &= within.reduceat(has_scheme[table.scheme], table.offsets[:-1])
         return chosen
 
 
@@ -217,32 +217,35 @@ class AnswerSheet:
         column: int,
         unit: Unit = Unit.CYCLES,
         selection: ItemSelection = EVERYTHING,
-        among: Bools | None = None,
+        among: Int64s | None = None,
     ) -> ComparedPoints:
-        """A column beside the reference, on the items of a selection; `among` bool[n] says which at most."""
-        if not replace(selection, apart=0.0).everything:
-            chosen = self.among(selection)
-            among = chosen if among is None else among & chosen
+        """A column beside the reference, on the items of a selection.
+
+        `among` int64[m], ascending: the items of the selection, where they are known already; `apart` alone
+        is heeded then.
+        """
+        if among is None and not replace(selection, apart=0.0).is_all:
+            among = np.flatnonzero(self.among(selection))
         points = compared(self.reference, self.items.lengths, self.columns[column].cycles, unit, among)
         return points.where(np.abs(points.errors) >= selection.apart) if selection.apart else points
 
 
 def compared(
-    reference: Floats, lengths: Int64s, predicted: Floats, unit: Unit, among: Bools | None = None
+    reference: Floats, lengths: Int64s, predicted: Floats, unit: Unit, among: Int64s | None = None
 ) -> ComparedPoints:
-    """Cycles of a reference beside predicted ones (NaN: none), of the items `among`: float64[n] each.
+    """Cycles of a reference beside predicted ones (NaN: none), float64[n] each, of all items or those
+    `among`.
 
     An item without a reference above 0 is left out; so is, where the unit is instructions per cycle, a
     prediction of 0 cycles; and, where the unit needs it, an item of unknown length.
     """
-    comparable = (reference > 0) & np.isfinite(predicted)
-    if among is not None:
-        comparable &= among
-    if unit is not Unit.CYCLES:
-        comparable &= lengths > 0
-    at = np.flatnonzero(comparable)
+    if among is None:
+        at = np.flatnonzero((reference > 0) & np.isfinite(predicted))
+    else:
+        at = among[(reference[among] > 0) & np.isfinite(predicted[among])]
     if unit is Unit.CYCLES:
         return ComparedPoints(at, reference[at], predicted[at])
+    at = at[lengths[at] > 0]
     converted = convert(predicted[at], lengths[at], unit)
     finite = np.isfinite(converted)
     return ComparedPoints(at[finite], convert(reference[at], lengths[at], unit)[finite], converted[finite])

@@ -53,7 +53,7 @@ def test_no_prediction_and_no_rate_are_left_out() -> None:
     in_ipc = compared(seen, TABLE.lengths, said, Unit.IPC)
     assert in_ipc.at.tolist() == [0, 3]
     assert in_ipc.predicted.tolist() == [1.0, 2.0]
-    among = np.array([True, True, True, False])
+    among = np.array([0, 1, 2])
     assert compared(seen, TABLE.lengths, said, Unit.CYCLES, among).at.tolist() == [0, 2]
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from inference.features.asking.block_sets import accuracy
 from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers
+from inference.features.judging.column_accuracy import accuracy
 from inference.models import ISA, BasicBlockSet, Predictor, Run
 from tests.features.runs.test_api import done
 from tests.heads import behind_head

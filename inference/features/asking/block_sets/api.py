@@ -11,10 +11,8 @@ from django.utils.text import slugify
 from ninja import Query, Router, Status
 from pydantic import Field
 
-from inference.features.asking.block_sets.accuracy_api import router as accuracy_router
-from inference.features.asking.block_sets.columns_job import KIND as NEW_COLUMNS
+from inference.features.asking.block_sets.columns import KIND as NEW_COLUMNS
 from inference.features.asking.block_sets.columns_job import MOST
-from inference.features.asking.block_sets.gate_api import router as gate_router
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,
@@ -46,8 +44,6 @@ from inference.web.paging import Order
 from inference.web.validation import Id
 
 router = Router()
-router.add_router("", accuracy_router)
-router.add_router("", gate_router)
 
 
 class BlockSetOut(NamedOut):

@@ -14,9 +14,8 @@ from django.urls import path, reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
-from inference.features.asking.block_sets.accuracy_pages import accuracy_tab
-from inference.features.asking.block_sets.columns_job import KIND, ColumnsConfig
-from inference.features.asking.block_sets.columns_job import KIND as NEW_COLUMNS
+from inference.features.asking.block_sets.columns import KIND
+from inference.features.asking.block_sets.columns_job import ColumnsConfig
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,
@@ -62,7 +61,6 @@ def block_set_list(request: HttpRequest) -> HttpResponse:
 TABS = {
     "blocks": "Blocks",
     "columns": "Columns and import",
-    "accuracy": "Accuracy",
 }
 TOLD = (
     (ColumnKind.NUMBER.value, "gave a number"),
@@ -87,7 +85,7 @@ def block_set(request: HttpRequest, pk: int) -> HttpResponse:
     others = {panel.name: panel for panel in panels_of(PanelPlace.BLOCK_SET, subject)}
     tabs = TABS | {name: panel.title for name, panel in others.items()}
     tab = one_of(request, "tab", tuple(tabs), "blocks")
-    asking = Run.objects.filter(kind=NEW_COLUMNS, config__block_set=pk).exclude(state__in=Run.FINAL)
+    asking = Run.objects.filter(kind=KIND, config__block_set=pk).exclude(state__in=Run.FINAL)
     context: dict[str, Any] = {
         "block_set": found,
         "columns": columns,
@@ -99,7 +97,7 @@ def block_set(request: HttpRequest, pk: int) -> HttpResponse:
     if tab in others:
         context |= others[tab].context(request, subject) or {}
     else:
-        parts = {"blocks": _blocks, "columns": _columns, "accuracy": accuracy_tab}
+        parts = {"blocks": _blocks, "columns": _columns}
         context |= parts[tab](request, found, columns)
     return render(
         request, "inference/block_sets/set.html", context, status=400 if context.get("error") else 200

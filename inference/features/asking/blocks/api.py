@@ -21,7 +21,7 @@ from inference.storage.instruction_sets import code_isa
 from inference.web.api.access import READS, reading
 from inference.web.api.answers import MOST_BLOCKS, Code, NamedBlock
 from inference.web.api.errors import ProblemError
-from inference.web.api.shapes import Cycles, Ref, Uop, ref, uops_json
+from inference.web.api.shapes import Cycles, Ref, Uop, fields_of, ref, uops_json
 from inference.web.validation import Id
 
 router = Router()
@@ -174,15 +174,9 @@ def _block(
         **block.name.as_json(),
         "notes": [*piece.notes, *map(str, dropped)],
         "instructions": [
-            {
-                "hex": one.code.hex(),
-                "text": one.text,
-                "scheme": one.scheme,
-                "scheme_id": rows.get(one.scheme or ""),
-                "obstacle": one.obstacle,
-            }
+            fields_of(one, InstructionOut, hex=one.code.hex(), scheme_id=rows.get(one.scheme or ""))
             for one in block.instructions
         ],
         "obstacle": block.obstacle(),
-        "predictions": [{"mapping": ref(each.mapping), "cycles": each.cycles} for each in predicted],
+        "predictions": predicted,
     }

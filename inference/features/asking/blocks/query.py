@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ from inference.core.core_model import Assumptions
 from inference.core.core_model.loop_branch import (
     iteration_terms,
     jump_schemes,
+    loop_branch,
     with_branch_slot,
 )
 from inference.core.experiment import Experiment
@@ -20,7 +22,6 @@ from inference.core.mapping import PortMapping as MappingValue
 from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
 from inference.features.asking.blocks.events import BlocksRecord
-from inference.features.asking.blocks.port_load import FusedPairs
 from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
 from inference.features.running.runs.asked import links
 from inference.features.running.runs.kind_presentation import DescriptionItem
@@ -29,6 +30,7 @@ from inference.isa.blocks import Block, block_of_hex, isa_beside
 from inference.isa.blocks.frames import iteration_of
 from inference.measuring.blocks import LOOP
 from inference.models import ISA, Machine, PortMapping, Run
+from inference.storage.core_models import fused_pairs
 from inference.storage.instruction_sets import code_isa
 from inference.storage.rows import ids_of_schemes, load_parts
 from inference.web.requests import whole_number
@@ -54,19 +56,22 @@ def predictions_of(blocks: Sequence[Block], isa: ISA, rows: Mapping[str, int]) -
     """Of each block what the newest mappings say that describe all of its instructions; two queries."""
     jumps = ids_of_schemes(isa.pk, (text for block in blocks for text in jump_schemes(block)))
     known = load_parts(isa, {row: text for text, row in {**rows, **jumps}.items()})
-    pairs = FusedPairs()
-    return [_predicted(block, known, pairs) for block in blocks]
+    pairs_of = cache(fused_pairs)
+    return [_predicted(block, known, pairs_of) for block in blocks]
 
 
 def _predicted(
-    block: Block, known: Sequence[tuple[PortMapping, MappingValue]], pairs: FusedPairs
+    block: Block,
+    known: Sequence[tuple[PortMapping, MappingValue]],
+    pairs_of: Callable[[int | None], frozenset[str] | None],
 ) -> list[BlockPrediction]:
     if block.unknown or not block.terms:
         return []
     describing = ((row, value) for row, value in known if all(text in value.usage for text, _ in block.terms))
     found = []
     for row, value in islice(describing, MOST_MAPPINGS):
-        terms = iteration_terms(block, pairs.branch(block, row, value.usage))
+        fused = None if block.closing is None else pairs_of(row.machine_id)
+        terms = iteration_terms(block, loop_branch(block, value.usage, fused))
         found.append(BlockPrediction(row, inverse_throughput(with_branch_slot(value), Experiment.of(terms))))
     return found
 
@@ -175,7 +180,7 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
     asked = (whole_number(request, "from", 1) or 1) - 1
     first = min(max(asked, 0), len(codes) - 1) // PAGE * PAGE
     measured = cast(BlocksRecord, record.parts["blocks"]).results
-    results = {index + 1: result for index, result in measured.items()}
+    results = {index + 1: event.payload() for index, event in measured.items()}
     for number, stored in enumerate(_stored_results(run), start=1):
         shapes = (("operands", dict), ("repeated", list))
         values = {name: stored[name] for name, shape in shapes if isinstance(stored.get(name), shape)}

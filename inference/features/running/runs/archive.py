@@ -22,7 +22,7 @@ from inference.formats.archived_parts import read_strictly
 from inference.formats.errors import ExchangeError
 from inference.formats.import_formats import taken_in
 from inference.formats.other_formats import Importer
-from inference.formats.run_archive.documents import EventTold
+from inference.formats.run_archive.documents import EventTold, set_file
 from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_archive, read_archive
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
 from inference.models import Run, RunEvent
@@ -158,7 +158,10 @@ class RunArchives(Importer):
             "made_by": told.made_by,
             "events": seen.events,
             "rows": seen.rows,
-            "sets": [{"name": each.name, "own": each.own, "count": count} for each, count in seen.sets],
+            "sets": [
+                {"name": row.name, "own": row.own, "count": seen.measurements[set_file(row.id)]}
+                for row in told.sets
+            ],
             "mappings": [{"name": each.name, "own": each.own} for each in told.mappings],
             "resource_mappings": [each.name for each in told.resource_mappings],
             "machines": [{"name": each.name, "cpu": each.cpu} for each in told.machines.values()],

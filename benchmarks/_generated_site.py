@@ -72,8 +72,6 @@ DECISIONS = 2000
 
 @dataclass(frozen=True)
 class Scale:
-    """How much of everything."""
-
     measurements: int = 1_000_000
     schemes: int = 2000
     mappings: int = 50
@@ -84,7 +82,6 @@ class Scale:
 
     @classmethod
     def quick(cls) -> Scale:
-        """A tenth of it."""
         return cls(100_000, 400, 10, 50, 20, 2000, 500)
 
 

@@ -137,13 +137,11 @@ class _Missing:
         self._known: dict[Fact, Literal] = {}
 
     def literal(self, fact: Fact) -> Literal:
-        """See `Missing`."""
         if fact not in self._known:
             self._known[fact] = self._formula.literal()
         return self._known[fact]
 
     def refine(self, candidate: Candidate) -> bool:
-        """See `Missing`."""
         sets = sorted(unions(candidate), key=lambda union: (union.bit_count(), union))
         stated = False
         for fact, missing in self._known.items():

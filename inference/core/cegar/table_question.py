@@ -149,9 +149,7 @@ class _Missing:
         self._encoding = encoding
 
     def literal(self, fact: Fact) -> Literal:
-        """See `Missing`."""
         return self._encoding.lacks(fact)
 
     def refine(self, candidate: Candidate) -> bool:
-        """See `Missing`."""
         return False

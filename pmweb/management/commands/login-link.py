@@ -17,7 +17,6 @@ class Command(DataCommand):
     help = "Print a link that logs somebody in, once, within an hour."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare whom."""
         parser.add_argument("--user", metavar="NAME", help="whom it logs in (the administrator)")
 
     def handle(self, *_args: Any, **options: Any) -> None:

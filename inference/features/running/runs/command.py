@@ -32,7 +32,6 @@ class Command(DataCommand):
     help = "List the runs, newest first; show one; cancel one; let a paused one go on."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("action", nargs="?", choices=(LIST, SHOW, *CHANGES), default=LIST)
         parser.add_argument("run", nargs="?", type=int, metavar="N", help="its number; list takes none")
         parser.add_argument("--state", choices=Run.State.values, default="", help="list only such runs")

@@ -4,7 +4,7 @@
 #   make run     start the site; HOST=0.0.0.0 PORT=8001 to listen elsewhere
 #   make test    all tests; those whose tools are not installed skip
 #   make test-tools  install these tools: Chromium, PostgreSQL, Redis, nginx, Node.js (Debian, as root)
-#   make check   style, types, templates, rooms, patterns, migrations, locks, known vulnerabilities
+#   make check   style, types, templates, rooms, patterns, budget, migrations, locks, known vulnerabilities
 #   make agent   dist/pmweb-agent.pyz, which measures another computer with nothing installed there
 #   make mutants mutation testing: small faults in the code that no nearby test notices (takes long); SEED=1 NUMBER=60
 #   make bench   benchmarks; NAME=simulate to run one
@@ -70,6 +70,7 @@ check-rooms: $(VENV)/developing.stamp
 	$(PYTHON) .ci/docstrings
 	$(PYTHON) .ci/isa-names
 	$(PYTHON) .ci/patterns
+	$(PYTHON) .ci/budget
 
 check-javascript:
 	@.ci/javascript

@@ -5,27 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from benchmarks import _nonsense
+from benchmarks._fuzz_messages import FLOOD, SOON, batch_content, text_of
+from benchmarks._json_mutations import draw
 from benchmarks._survey import Survey
 from inference.agent.passes import Progress
-from inference.agent.protocol import PROTOCOL, Batch, BatchItem, Beat, Frame, Result, Settings, decode
+from inference.agent.protocol import PROTOCOL, Batch, Beat, Frame, Result, decode
 from inference.agent.reading import ProtocolError
 from inference.agent.session import Agent, AgentRefusedError
 
 _CONVERSATIONS = 12
-_FLOOD = 400
-_SOON = 60.0  # seconds; what takes longer hangs
-_CONTENT = Batch(
-    Frame(registers={"rax": 5}),
-    Settings(),
-    tuple(BatchItem(name, b"\x90" * 100, 100, 50, 50, 1, ((name, 1),)) for name in ("a", "b", "c")),
-).as_json()
+_CONTENT = batch_content(Frame(registers={"rax": 5}))
 
 
 class _Quick:
@@ -48,10 +42,10 @@ class _Quick:
         pass
 
 
-async def fuzz_agent(n: int, drawn: random.Random) -> Survey:
+async def fuzz_agent(n: int, seed: int) -> Survey:
     """Send about `n` messages that make no sense, to several agents at a time."""
-    survey = Survey()
-    talks = [_Nonsense(survey, n, random.Random(drawn.random())) for _ in range(_CONVERSATIONS)]
+    survey = Survey("agent", seed)
+    talks = [_Nonsense(survey, n, random.Random(f"{seed} {number}")) for number in range(_CONVERSATIONS)]
     await asyncio.gather(*(talk.run() for talk in talks))
     return survey
 
@@ -76,23 +70,21 @@ class _Nonsense:
                 running = asyncio.create_task(agent.run())
                 await asyncio.wait({over, running}, return_when=asyncio.FIRST_COMPLETED)
                 running.cancel()
-                ends = await asyncio.gather(running, return_exceptions=True)
-                self._end(ends[0])
-
-    def _end(self, end: BaseException | None) -> None:
-        if isinstance(end, ProtocolError | AgentRefusedError):
-            self._survey.outcomes["the agent ends and says why"] += 1
-        elif not isinstance(end, asyncio.CancelledError):
-            self._survey.failures.append(f"the agent ends: {end!r}")
+                (end,) = await asyncio.gather(running, return_exceptions=True)
+                if isinstance(end, ProtocolError | AgentRefusedError):
+                    self._survey.outcomes["the agent ends and says why"] += 1
+                else:
+                    is_ours = isinstance(end, asyncio.CancelledError)
+                    self._survey.expect(is_ours, f"the agent ends: {end!r}")
 
     async def _talk(self, socket: ServerConnection) -> None:
         try:
-            async with asyncio.timeout(_SOON):
+            async with asyncio.timeout(SOON):
                 await self._say_nonsense(socket)
         except ConnectionClosed:
             self._survey.outcomes["the agent hangs up and comes again"] += 1
         except TimeoutError:
-            self._survey.failures.append("the agent neither answers nor hangs up")
+            self._survey.expect(False, "the agent neither answers nor hangs up")
         if self._survey.total >= self._n:
             self._over.set()
 
@@ -100,42 +92,39 @@ class _Nonsense:
         await socket.recv()  # hello
         welcome = {"type": "welcome", "protocol": PROTOCOL, "machine": "m", "beat_seconds": 1.0}
         if self._drawn.random() < 0.05:
-            await self._send(socket, welcome | {"protocol": self._drawn.choice((0, 2, -1, 10**6))}, "version")
-            await self._until_closed(socket)
+            other = {**welcome, "protocol": self._drawn.choice((0, 2, -1, 10**6))}
+            await self._send(socket, "version", json.dumps(other))
+            while True:  # until it is closed
+                await socket.recv()
         if self._drawn.random() < 0.1:
-            await self._mutated(socket, welcome)
+            await self._send(socket, *draw(welcome, self._drawn))
         else:
             await socket.send(json.dumps(welcome))
         for _ in range(self._drawn.randint(1, 3)):
-            await self._drawn.choice(self._tricks())(socket)
+            await self._send(socket, *self._trick())
         await self._have_measured(socket)
 
-    def _tricks(self) -> Sequence[Callable[[ServerConnection], Awaitable[None]]]:
-        return (*(3 * (self._odd_batch,)), self._odd_word, self._unasked, self._same_ids, self._flood)
-
-    async def _odd_batch(self, socket: ServerConnection) -> None:
-        await self._mutated(socket, self._batch())
-
-    async def _odd_word(self, socket: ServerConnection) -> None:
-        kind = self._drawn.choice(("stored", "drop"))
-        await self._mutated(socket, {"type": kind, "batch": self._numbers, "more": [1, 2.5]})
-
-    async def _unasked(self, socket: ServerConnection) -> None:
-        kind = self._drawn.choice(("stored", "drop"))
-        await self._send(socket, {"type": kind, "batch": self._drawn.randrange(2**63)}, "of another batch")
-
-    async def _same_ids(self, socket: ServerConnection) -> None:
+    def _trick(self) -> tuple[str, str | bytes]:
+        """(kind, what is sent)."""
         batch = self._batch()
-        content = batch["content"]
-        await self._send(
-            socket, {**batch, "content": {**content, "items": content["items"] * 2}}, "same ids twice"
-        )
+        word = {"type": self._drawn.choice(("stored", "drop")), "batch": self._numbers}
+        tricks = ("batch", "batch", "batch", "word", "number", "ids", "flood")
+        match self._drawn.choice(tricks):
+            case "batch":
+                return draw(batch, self._drawn)
+            case "word":
+                return draw({**word, "more": [1, 2.5]}, self._drawn)
+            case "number":
+                return "of another batch", json.dumps({**word, "batch": self._drawn.randrange(2**63)})
+            case "ids":
+                twice = {**_CONTENT, "items": _CONTENT["items"] * 2}
+                return "same ids twice", json.dumps({**batch, "content": twice})
+        return FLOOD, json.dumps({"type": "stored", "batch": 0})
 
-    async def _flood(self, socket: ServerConnection) -> None:
-        if self._drawn.random() < 0.2:
-            self._survey.sent["flood"] += 1
-            for _ in range(_FLOOD):
-                await socket.send(json.dumps({"type": "stored", "batch": 0}))
+    async def _send(self, socket: ServerConnection, kind: str, text: str | bytes) -> None:
+        self._survey.sent[kind] += 1
+        for _ in range(400 if kind == FLOOD and self._drawn.random() < 0.2 else 1):
+            await socket.send(text_of(text))
 
     async def _have_measured(self, socket: ServerConnection) -> None:
         """What makes sense is measured all the same, and reported under its number."""
@@ -154,21 +143,3 @@ class _Nonsense:
     def _batch(self) -> dict[str, Any]:
         self._numbers += 1
         return {"type": "batch", "batch": self._numbers, "fence": 1, "content": _CONTENT}
-
-    async def _mutated(self, socket: ServerConnection, message: dict[str, Any]) -> None:
-        kind, text = _nonsense.draw(message, self._drawn)
-        self._survey.sent[kind] += 1
-        await socket.send(_sendable(text))
-
-    async def _send(self, socket: ServerConnection, message: dict[str, Any], kind: str) -> None:
-        self._survey.sent[kind] += 1
-        await socket.send(json.dumps(message))
-
-    async def _until_closed(self, socket: ServerConnection) -> None:
-        while True:
-            await socket.recv()
-
-
-def _sendable(text: str | bytes) -> str | bytes:
-    """Lone surrogates cannot be sent as text at all."""
-    return text if isinstance(text, bytes) else text.encode("utf-8", "replace").decode()

@@ -6,19 +6,16 @@ Rows are inserted in bulk, past the importers.
 from __future__ import annotations
 
 import json
-from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
 from django.db import transaction
 
-from benchmarks._generated_rows import insert_experiments, insert_measurements
+from benchmarks._generated_rows import drawn_keys, insert_experiments, insert_measurements, predicted_cycles
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.predicting import PortMappingModel
 from inference.features.library.sets.comparing import keep_comparison
 from inference.models import ISA, ExperimentSet
 from inference.storage.set_summary import keep_summary
-from inference.storage.streaming import table_of_keys
 
 _TOOLS = ("llvm-mca", "OSACA")
 _LENGTHS = (2, 3, 4, 5)
@@ -33,16 +30,11 @@ def generated_sets(
     """
     n = round(measurements / 1.1)
     chosen = sorted(pk for pk, text in texts.items() if text in truth.usage)
-    keys = _keys(n, chosen, dice)
+    keys = drawn_keys(n, chosen, _LENGTHS, dice, (f"{pk}:1" for pk in chosen))
     lengths = np.array([sum(int(term.split(":")[1]) for term in key.split(",")) for key in keys])
     with transaction.atomic():
         insert_experiments(isa.pk, keys, lengths.tolist())
-        predicted = np.concatenate(
-            [
-                PortMappingModel(truth).cycles(table_of_keys(keys[start : start + 100_000], texts))
-                for start in range(0, n, 100_000)
-            ]
-        )
+        predicted = predicted_cycles(truth, keys, texts)
         cycles = np.round(np.maximum(predicted, 0.1) * dice.normal(1.0, 0.05, n).clip(0.5), 3)
         sets = [
             ExperimentSet.objects.create(name=name, isa=isa, origin="upload", source="generated")
@@ -57,19 +49,6 @@ def generated_sets(
         keep_summary(each)
     keep_comparison(sets[0], sets[1])
     return sets
-
-
-def _keys(n: int, chosen: list[int], dice: np.random.Generator) -> list[str]:
-    """Every scheme alone first, then mixes of two to five."""
-    found = dict.fromkeys(f"{pk}:1" for pk in chosen)
-    schemes = np.array(chosen)
-    sizes = cycle(_LENGTHS)  # some of each, however small the set is
-    while len(found) < n:
-        mixes = min(50_000, n // len(_LENGTHS))
-        draws = np.sort(schemes[dice.integers(0, len(schemes), size=(mixes, next(sizes)))], axis=1)
-        for mix in draws.tolist():
-            found[",".join(f"{pk}:{mix.count(pk)}" for pk in dict.fromkeys(mix))] = None
-    return list(islice(found, n))
 
 
 def _measurements(row: ExperimentSet, lengths: Any, cycles: Any, *, annotated: bool = False) -> None:

@@ -6,19 +6,22 @@ once and then copied; runs that measure are rows without their journal's picture
 
 from __future__ import annotations
 
+import copy
 import io
 import random
 from dataclasses import dataclass
 from datetime import timedelta
+from types import SimpleNamespace
 
 import numpy as np
 from django.utils import timezone
 
-from anica_app.models import Campaign
-from benchmarks._generated_campaign import Size, generated_campaign
+from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep
+from benchmarks._generated_campaign import generated_campaign
 from benchmarks._generated_measurements import generated_sets
 from benchmarks._generated_verdicts import explained_mapping
 from benchmarks._in_process_worker import done, read_uploads
+from benchmarks.block_sets import generated_csv
 from inference.core.events import Log
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
@@ -48,14 +51,13 @@ from inference.models import (
     ResourceMapping,
     Run,
     RunEvent,
-    StoredCoreModel,
     Upload,
 )
 from inference.predictors.protocol import Answer
 from inference.storage.block_sets import store as store_blocks
+from inference.storage.core_models import store_front_end
 from inference.storage.evaluating import evaluate
 from inference.storage.exporting import CORE_MODEL_EXPORTS
-from inference.storage.front_ends import store_front_end
 from inference.storage.instruction_sets import load_supplied
 from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping
@@ -63,6 +65,9 @@ from inference.storage.rows import scheme_texts, store_mapping
 from inference.storage.run_archive_writing import write_archive
 
 PORTS = 10
+_INFERENCE = {"algorithm": "pmevo", "ports": 4, "settings": {"population": 20, "max_generations": 3}}
+DECISIONS = 2000
+"""Of the largest tree of a discovery."""
 
 
 @dataclass(frozen=True)
@@ -83,40 +88,8 @@ class Scale:
         return cls(100_000, 400, 10, 50, 20, 2000, 500)
 
 
-@dataclass(frozen=True)
-class World:
-    """What pages are opened of."""
-
-    isa: ISA
-    scheme: int
-    experiment: int
-    large: ExperimentSet
-    again: ExperimentSet
-    small: ExperimentSet
-    mapping: PortMapping
-    other: PortMapping
-    explained: PortMapping
-    resources: ResourceMapping
-    latencies: LatencySet
-    other_latencies: LatencySet
-    front_end: MeasuredFrontEnd
-    core_model: StoredCoreModel
-    core_file: Upload
-    machine: Machine
-    inference: Run
-    importing: Run
-    upload: Upload
-    archive: Upload
-    anica: Upload
-    program: Upload
-    campaign: Campaign
-    other_campaign: Campaign
-    block_set: BasicBlockSet
-    question: Run
-    comparison: Run
-    matrix: Run
-    accuracy_check: Run
-    bin: tuple[int, int]
+class World(SimpleNamespace):
+    """What pages are opened of: rows and numbers by the names that `generated_site` gives them."""
 
 
 def generated_site(scale: Scale) -> World:
@@ -128,19 +101,13 @@ def generated_site(scale: Scale) -> World:
     truth = _mapping({pk: texts[pk] for pk in chosen}, dice)
     sets = generated_sets(scale.measurements, isa, texts, truth, dice)
     rows = _mappings(scale, isa, truth, dice, sets)
-    explained = explained_mapping(isa, truth)
-    resources = store_resource_mapping(
-        "converted", isa, from_port_mapping(_few(truth)), origin=ResourceMapping.Origin.IMPORT
-    )
+    converted = from_port_mapping(_few(truth))
     machine = _machine(isa)
     latencies = _latencies(machine, texts, "generated", seed=0)
     front_end = _front_end(machine)
     core_model = store_parts("generated", rows[0], latencies, front_end)
     importing = _runs(scale, rows[0], sets[0])
-    campaigns = [
-        generated_campaign(Size(discoveries=scale.discoveries), "generated"),
-        generated_campaign(Size(discoveries=5, decisions=10), "another"),
-    ]
+    campaign = generated_campaign(scale.discoveries)
     blocks, matrix = _blocks(scale)
     predictor = row_for("mapping", {"mapping": rows[0].name})
     evaluation = Evaluation.objects.filter(mapping=rows[0], experiment_set=sets[0]).get()
@@ -155,30 +122,25 @@ def generated_site(scale: Scale) -> World:
         small=sets[2],
         mapping=rows[0],
         other=rows[1],
-        explained=explained,
-        resources=resources,
+        explained=explained_mapping(isa, truth),
+        resources=store_resource_mapping("converted", isa, converted, origin=ResourceMapping.Origin.IMPORT),
         latencies=latencies,
         other_latencies=_latencies(machine, texts, "generated again", seed=1),
         front_end=front_end,
         core_model=core_model,
         core_file=_upload("core.json", CORE_MODEL_EXPORTS["json"].write(core_model).encode()),
         machine=machine,
-        inference=done(
-            "infer",
-            {
-                "algorithm": "pmevo",
-                "source": {"datasets": [sets[2].pk]},
-                "ports": 4,
-                "settings": {"population": 20, "max_generations": 3},
-            },
-        ),
+        inference=done("infer", {**_INFERENCE, "source": {"datasets": [sets[2].pk]}}),
         importing=importing,
         upload=_upload("pairs.csv", _csv(scale.rows_uploaded, texts, chosen)),
         archive=_upload("run.zip", write_archive(importing)),
         anica=_upload("blocks.csv", b"bb,one\n4801d8,1.0\n480fafc3,1.0\n"),
         program=_upload("work.o", object_file(bytes.fromhex("4801d8ffc975f9c3"), "work")),
-        campaign=campaigns[0],
-        other_campaign=campaigns[1],
+        campaign=campaign,
+        discovery=campaign.discoveries.order_by("number")[0],
+        family=campaign.families.order_by("number")[0],
+        deep=_deepened(campaign, DECISIONS),
+        other_campaign=generated_campaign(5, 10, "another"),
         block_set=blocks,
         question=done("ask", {"predictors": [predictor.pk], "blocks": ["4801d8480fafc3"]}),
         comparison=done(
@@ -188,6 +150,24 @@ def generated_site(scale: Scale) -> World:
         accuracy_check=_accuracy_check(machine, blocks),
         bin=(int(fullest[0]), int(fullest[1])),
     )
+
+
+def _deepened(campaign: Campaign, steps: int) -> Discovery:
+    """The campaign's last discovery, its tree continued up to so many decisions, half of them rejected."""
+    discovery = campaign.discoveries.order_by("-number")[0]
+    row = discovery.generalisations.get(became=Generalisation.Became.DISCOVERY)
+    known = list(row.steps.order_by("number"))
+    dice = random.Random(steps)
+    more = []
+    for number in range(len(known), steps + 1):
+        pair = [f"{dice.randint(1, 9)}.register.{dice.randint(1, 3)}", f"{dice.randint(1, 9)}.memory.1"]
+        step = copy.copy(dice.choice(known))
+        step.pk, step.number, step.taken = None, number, dice.random() < 0.5
+        step.expansion = {"aliasing": pair}
+        more.append(step)
+    GeneralisationStep.objects.bulk_create(more, batch_size=200)
+    Generalisation.objects.filter(pk=row.pk).update(steps_count=steps)
+    return discovery
 
 
 def _mapping(texts: dict[int, str], dice: np.random.Generator) -> Mapping:
@@ -346,15 +326,7 @@ def _accuracy_check(machine: Machine, blocks: BasicBlockSet) -> Run:
 
 def _blocks(scale: Scale) -> tuple[BasicBlockSet, Run]:
     """A set of blocks in three columns, and a matrix of those."""
-    dice = random.Random(1)
-    code = ("4801d8", "480fafc3", "480fbcc3", "4829d8", "4831c0", "4885c0")
-    out = io.StringIO()
-    out.write("bb,one,two,three\n")
-    for _ in range(scale.blocks):
-        cycles = dice.randint(25, 3000) / 100
-        block = "".join(dice.choice(code) for _ in range(dice.randint(1, 8)))
-        out.write(f"{block},{cycles},{round(cycles * 1.1, 2)},{round(cycles * dice.uniform(0.5, 2), 2)}\n")
-    made = store_blocks(io.BytesIO(out.getvalue().encode()), "blocks.csv", "blocks", BlockSetOptions())[0]
+    made = store_blocks(io.BytesIO(generated_csv(scale.blocks)), "blocks.csv", "blocks", BlockSetOptions())[0]
     columns = list(made.columns.order_by("position"))
     for at, column in enumerate(columns):
         column.predictor = Predictor.objects.create(name=f"tool {at}", kind="toy", key=str(at) * 64)

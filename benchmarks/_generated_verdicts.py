@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from inference.core.explain import Characterisation, NotCharacterised, SchemeFate, Seen, Witness
 from inference.core.explain.events import funnel_of
 from inference.core.explain.surplus import flooded
@@ -10,6 +12,22 @@ from inference.models import ISA, PortMapping
 from inference.storage.characterisations import KEY, store_characterisations
 from inference.storage.rows import store_mapping
 
+_REPORT = {
+    "classes": [],
+    "r_max": 6.0,
+    "noise": 0.001,
+    "counts_from": "none",
+    "warnings": [],
+    "verdict": "the only mapping that explains the measurements",
+    "alternatives": 0,
+    "experiments": 10_000,
+    "measurements": 110_000,
+    "per_scheme": 13.3,
+    "seconds": 3600.0,
+    "epsilon": 0.02,
+    "evidence": "cycles",
+}
+
 
 def explained_mapping(isa: ISA, truth: Mapping) -> PortMapping:
     """The same mapping with a verdict on every scheme, each with four witnesses; a tenth is left out."""
@@ -17,48 +35,14 @@ def explained_mapping(isa: ISA, truth: Mapping) -> PortMapping:
     verdicts = []
     for number, text in enumerate(texts):
         witnesses = tuple(_witness(text, texts[k], 1 << k) for k in range(4))
-        if number % 10:
-            verdicts.append(
-                Characterisation(
-                    text,
-                    SchemeFate.CHARACTERISED,
-                    "remaining",
-                    usage=truth.usage[text],
-                    witnesses=witnesses,
-                    cycles=0.5,
-                    counted=1.0,
-                )
-            )
-        else:
-            verdicts.append(
-                Characterisation(
-                    text,
-                    SchemeFate.EXCLUDED,
-                    "remaining",
-                    NotCharacterised.NOT_WHOLE,
-                    "1.48 µops",
-                    witnesses=witnesses,
-                )
-            )
-    usage = {
-        each.scheme: truth.usage[each.scheme] for each in verdicts if each.outcome is SchemeFate.CHARACTERISED
-    }
-    report = {
-        "classes": [],
-        "r_max": 6.0,
-        "noise": 0.001,
-        "counts_from": "none",
-        "warnings": [],
-        "verdict": "the only mapping that explains the measurements",
-        "alternatives": 0,
-        "experiments": 10_000,
-        "measurements": 110_000,
-        "per_scheme": 13.3,
-        "seconds": 3600.0,
-        "funnel": funnel_of(verdicts),
-        "epsilon": 0.02,
-        "evidence": "cycles",
-    }
+        verdict = {"usage": truth.usage[text], "cycles": 0.5, "counted": 1.0}
+        reason = {"reason": NotCharacterised.NOT_WHOLE, "text": "1.48 µops"}
+        is_characterised = number % 10 > 0
+        outcome = SchemeFate.CHARACTERISED if is_characterised else SchemeFate.EXCLUDED
+        facts: dict[str, Any] = verdict if is_characterised else reason
+        verdicts.append(Characterisation(text, outcome, "remaining", witnesses=witnesses, **facts))
+    usage = {each.scheme: each.usage for each in verdicts if each.outcome is SchemeFate.CHARACTERISED}
+    report = {**_REPORT, "funnel": funnel_of(verdicts)}
     row = store_mapping(
         "explained",
         isa,

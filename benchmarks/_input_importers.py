@@ -8,19 +8,29 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+from anica_app.formats.incoming import read_part, sort_of_content
 from benchmarks import _input_seeds as seeds
 from inference.agent import protocol
 from inference.agent.reading import ProtocolError
+from inference.formats.accuracy_baseline import read_baseline
+from inference.formats.block_files import block_file_of
+from inference.formats.block_sets import BlockSetOptions, look
+from inference.formats.blocks_csv import Broken
+from inference.formats.core_model_json import read_core_model
 from inference.formats.errors import ExchangeError
-from inference.formats.parsing import AnyNames, read, resolve
+from inference.formats.file_trees import ZipTree
+from inference.formats.import_formats import read, taken_in
+from inference.formats.parsing import AnyNames, resolve
+from inference.formats.program_loops import LoopFilter, find_loops
 from inference.formats.rejects_json import rejection_of
 from inference.formats.run_archive.reading import is_archive, read_archive
 from inference.formats.side_files import name_list_of, rejects_of
-from inference.formats.uops_info_xml import taken_in
 from inference.isa.document import InstructionSetError, read_instruction_set
+from pmweb.backup import archive
+from pmweb.backup.archive import BackupError
 
 
 class UnsoundError(Exception):
@@ -29,196 +39,139 @@ class UnsoundError(Exception):
 
 @dataclass(frozen=True)
 class Importer:
-    """`read` gives whether the content is accepted; what it raises is a defect."""
+    """A reader of files: what it raises but `refusal` is a defect.
+
+    `value` gives what is read, of which all texts are looked at, and None for a file that has problems.
+    """
 
     name: str
     sound: Callable[[], Sequence[bytes]]
-    read: Callable[[bytes], bool]
+    value: Callable[[bytes], object]
+    refusal: type[Exception] = ExchangeError
+
+    def read(self, content: bytes) -> bool:
+        """Whether the content is accepted. Raises `UnsoundError`."""
+        try:
+            value = self.value(content)
+        except self.refusal as error:
+            _check_words(str(error))
+            return False
+        for text in _all_texts(value):
+            _check_text(text)
+        return value is not None
 
 
-def _of_golden(*names: str, more: Sequence[bytes] = ()) -> Callable[[], Sequence[bytes]]:
+def _golden(*names: str, more: Sequence[bytes] = ()) -> Callable[[], Sequence[bytes]]:
     return lambda: [*(seeds.golden(name) for name in names), *more]
 
 
-def read_upload(content: bytes, wanted: str = "") -> bool:
-    """As an upload without an instruction set: kept, then parsed; of several parts the one that is wanted."""
-    try:
-        kept = taken_in(io.BytesIO(content), "upload")
-    except ExchangeError as error:
-        _check_words(str(error))
-        return False
-    parsed = resolve(read(kept, "upload", wanted=wanted), AnyNames())
-    for line in parsed.lines():
-        _check_words(line)
+def upload_value(content: bytes, wanted: str = "") -> object:
+    """Of an upload without an instruction set: kept, then parsed; of several parts the one that is wanted."""
+    parsed = resolve(read(taken_in(io.BytesIO(content), "upload"), "upload", wanted=wanted), AnyNames())
+    _check_lines(parsed.lines())
     if parsed.problem_count:
         if parsed.measured or parsed.mapping is not None or parsed.resources is not None:
             raise UnsoundError("values of a file with problems")
-        return False
+        return None
     for result in parsed.measured:
         if not (result.cycles and math.isfinite(result.cycles) and result.cycles > 0):
             raise UnsoundError(f"{result.cycles} cycles")
-    told = (parsed.facts, parsed.left_out, list(parsed.schemes), parsed.features, *_texts_of(parsed))
-    for text in _all_texts(told):
-        _check_text(text)
     json.dumps(dict(parsed.facts), allow_nan=False)
-    return True
+    return [
+        (parsed.facts, parsed.left_out, list(parsed.schemes), parsed.features),
+        [(result.note, dict(result.annotations)) for result in parsed.measured],
+        list(parsed.mapping.ports) if parsed.mapping is not None else (),
+        list(parsed.resources.resources) if parsed.resources is not None else (),
+    ]
 
 
-def _read_table(content: bytes) -> bool:
-    return read_upload(content, "SKL")
+_table_value = partial(upload_value, wanted="SKL")
 
 
-def _texts_of(parsed: Any) -> Iterator[object]:
-    yield [(result.note, dict(result.annotations)) for result in parsed.measured]
-    yield list(parsed.mapping.ports) if parsed.mapping is not None else ()
-    yield list(parsed.resources.resources) if parsed.resources is not None else ()
+def _core_value(content: bytes) -> object:
+    return read_core_model(content).model_dump()
 
 
-def _read_names(content: bytes) -> bool:
-    return _is_read(lambda: name_list_of(content, "names.json"), ExchangeError)
+def _baseline_value(content: bytes) -> object:
+    return read_baseline(content, "baseline.json").model_dump()
 
 
-def _read_rejects(content: bytes) -> bool:
-    def understood() -> object:
-        found = rejects_of(content, "rejects.json")
-        return [(name, rejection_of(name, why, {}).text) for name, why in found.items()]
-
-    return _is_read(understood, ExchangeError)
+def _rejects_value(content: bytes) -> object:
+    reasons = rejects_of(content, "rejects.json")
+    return [(name, rejection_of(name, why, {}).text) for name, why in reasons.items()]
 
 
-def _read_core_model(content: bytes) -> bool:
-    from inference.formats.core_model_json import read_core_model
-
-    return _is_read(lambda: read_core_model(content).model_dump(), ExchangeError)
-
-
-def _read_baseline(content: bytes) -> bool:
-    from inference.formats.accuracy_baseline import read_baseline
-
-    return _is_read(lambda: read_baseline(content, "baseline.json").model_dump(), ExchangeError)
-
-
-def _read_isa(content: bytes) -> bool:
-    return _is_read(lambda: read_instruction_set(content), InstructionSetError)
-
-
-def _read_run(content: bytes) -> bool:
+def _run_value(content: bytes) -> object:
     is_archive(content)
-
-    def texts() -> object:
-        found = read_archive(content)
-        told = [event.model_dump(mode="json") for event in found.events]
-        return [
-            found.manifest.model_dump(mode="json"),
-            told,
-            [row.note for each in found.sets for row in each.measured],
-        ]
-
-    return _is_read(texts, ExchangeError)
+    run = read_archive(content)
+    events = [event.model_dump(mode="json") for event in run.events]
+    notes = [row.note for part in run.sets for row in part.measured]
+    return [run.manifest.model_dump(mode="json"), events, notes]
 
 
-def _read_tree(content: bytes) -> bool:
-    from anica_app.formats.file_trees import ZipTree
-    from anica_app.formats.incoming import read_part, sort_of_content
-
+def _tree_value(content: bytes) -> object:
     sort_of_content(content)
-
-    def texts() -> object:
-        found = read_part(ZipTree(io.BytesIO(content), "x.zip"))
-        return [vars(row) for row in (found.campaign, *found.predictors, *found.discoveries, *found.families)]
-
-    return _is_read(texts, ExchangeError)
+    part = read_part(ZipTree(io.BytesIO(content), "x.zip"))
+    return [vars(row) for row in (part.campaign, *part.predictors, *part.discoveries, *part.families)]
 
 
-def _read_program(content: bytes) -> bool:
-    return _has_loops(content, None)
+def _loops_value(program: bytes, samples: tuple[bytes, str] | None = None) -> object:
+    _check_lines(find_loops(program, "work", LoopFilter(), samples).lines())
+    return ()
 
 
-def _read_samples(content: bytes) -> bool:
+def _samples_value(content: bytes) -> object:
     """Of a program with a function of the name that the sound ones have."""
-    return _has_loops(seeds.programs()[0], (content, "perf.txt"))
+    return _loops_value(seeds.programs()[0], (content, "perf.txt"))
 
 
-def _has_loops(program: bytes, samples: tuple[bytes, str] | None) -> bool:
-    from inference.formats.program_loops import LoopFilter, find_loops
-
-    try:
-        found = find_loops(program, "work", LoopFilter(), samples)
-    except ExchangeError as error:
-        _check_words(str(error))
-        return False
-    for line in found.lines():
-        _check_words(line)
-    return True
-
-
-def _read_blocks(content: bytes) -> bool:
-    from inference.formats.block_files import block_file_of
-    from inference.formats.block_sets import BlockSetOptions, look
-    from inference.formats.blocks_csv import Broken
-
+def _blocks_value(content: bytes) -> object:
     block_file_of(content)
-    accepted = False
+    texts = None
     for broken in Broken:
         try:
-            found = look(io.BytesIO(content), "blocks.csv", BlockSetOptions(broken))
+            seen = look(io.BytesIO(content), "blocks.csv", BlockSetOptions(broken))
         except ExchangeError as error:
             _check_words(str(error))
             continue
-        for line in found.lines():
-            _check_words(line)
-        json.dumps(found.report(), allow_nan=False)
-        for row in found.first:
-            _check_text(row.text)
-        accepted = accepted or found.acceptable
-    return accepted
+        _check_lines(seen.lines())
+        json.dumps(seen.report(), allow_nan=False)
+        if seen.acceptable:
+            texts = [row.text for row in seen.first]
+    return texts
 
 
-def _read_backup(content: bytes) -> bool:
-    from pmweb.backup import archive
-    from pmweb.backup.archive import BackupError
-
+def _backup_value(content: bytes) -> object:
     with tempfile.TemporaryDirectory(prefix="pmweb-hostile-") as folder:
         path = Path(folder) / "x.pmweb-backup"
         path.write_bytes(content)
 
-        def unpacked() -> object:
-            manifest = archive.read_manifest(path)
-            archive.unpack(path, manifest, Path(folder) / "dump")
-            archive.check_rows(manifest.rows, {"a": 1}, manifest.rows)
-            return manifest.migrations
-
-        return _is_read(unpacked, BackupError)
+        manifest = archive.read_manifest(path)
+        archive.unpack(path, manifest, Path(folder) / "dump")
+        archive.check_rows(manifest.rows, {"a": 1})
+        return manifest.migrations
 
 
-def _read_message(content: bytes) -> bool:
+def _message_value(content: bytes) -> object:
     try:
-        text = content.decode()
+        message = protocol.decode(content.decode())
     except UnicodeDecodeError:
-        return False
-
-    def understood() -> object:
-        message = protocol.decode(text)
-        kind = message["type"]
-        if kind == "batch":
-            return protocol.Batch.read(message.get("content"))
-        if kind == "results":
-            given = message.get("results")
-            return [protocol.Result.read(each) for each in given] if isinstance(given, list) else None
-        return protocol.Beat.read({key: value for key, value in message.items() if key != "type"})
-
-    return _is_read(understood, ProtocolError)
+        return None
+    match message.pop("type"):
+        case "batch":
+            protocol.Batch.read(message.get("content"))
+        case "results":
+            results = message.get("results")
+            for result in results if isinstance(results, list) else ():
+                protocol.Result.read(result)
+        case _:
+            protocol.Beat.read(message)
+    return ()
 
 
-def _is_read(read: Callable[[], object], refused: type[Exception]) -> bool:
-    try:
-        value = read()
-    except refused as error:
-        _check_words(str(error))
-        return False
-    for text in _all_texts(value if isinstance(value, (dict, list, tuple)) else ()):
-        _check_text(text)
-    return True
+def _check_lines(lines: Sequence[str]) -> None:
+    for line in lines:
+        _check_words(line)
 
 
 def _check_words(text: str) -> None:
@@ -240,40 +193,40 @@ def _check_text(text: str) -> None:
 def _all_texts(value: object) -> Iterator[str]:
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            waiting += [*one, *one.values()]
-        elif isinstance(one, (list, tuple)):
-            waiting += one
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, dict):
+            waiting += [*part, *part.values()]
+        elif isinstance(part, (list, tuple)):
+            waiting += part
 
 
 IMPORTERS = (
-    Importer("experiments-csv", _of_golden("experiment-csv.csv", more=seeds.TABLES), read_upload),
-    Importer("pmevo-experiments", _of_golden("pmevo-experiments.json"), read_upload),
-    Importer("pmevo-mapping", _of_golden("pmevo-mapping.json"), read_upload),
-    Importer("port-mapping", _of_golden("mapping-json.json"), read_upload),
-    Importer("resource-mapping", _of_golden("resource-json.json"), read_upload),
-    Importer("explained-mapping", _of_golden("explained-mapping.json"), read_upload),
-    Importer("rejects", _of_golden("explained-rejects.json"), _read_rejects),
-    Importer("uops-info-xml", lambda: [seeds.uops_info_xml()], _read_table),
-    Importer("uops-info-digest", lambda: [taken_in(io.BytesIO(seeds.uops_info_xml()), "x")], _read_table),
-    Importer("uops-info-json", _of_golden("uops-info.json"), _read_table),
-    Importer("palmed", _of_golden("palmed-mapping.json"), read_upload),
-    Importer("palmed-names", _of_golden("palmed-names.json"), _read_names),
-    Importer("osaca", _of_golden("osaca.yml"), read_upload),
-    Importer("winic", _of_golden("winic.yaml"), read_upload),
-    Importer("exegesis", _of_golden("exegesis-latency.yaml", "exegesis-throughput.yaml"), read_upload),
-    Importer("core-model", lambda: [seeds.core_model()], _read_core_model),
-    Importer("baseline", lambda: [seeds.baseline()], _read_baseline),
-    Importer("instruction-set", _of_golden("instruction-set.json"), _read_isa),
-    Importer("run-archive", lambda: [seeds.run_archive()], _read_run),
-    Importer("campaign-archive", lambda: [seeds.campaign_archive()], _read_tree),
-    Importer("anica-directory", seeds.anica_directories, _read_tree),
-    Importer("block-set", lambda: seeds.BLOCKS, _read_blocks),
-    Importer("program", seeds.programs, _read_program),
-    Importer("samples", lambda: seeds.SAMPLES, _read_samples),
-    Importer("back-up", lambda: [seeds.backup()], _read_backup),
-    Importer("agent-message", seeds.agent_messages, _read_message),
+    Importer("experiments-csv", _golden("experiment-csv.csv", more=seeds.TABLES), upload_value),
+    Importer("pmevo-experiments", _golden("pmevo-experiments.json"), upload_value),
+    Importer("pmevo-mapping", _golden("pmevo-mapping.json"), upload_value),
+    Importer("port-mapping", _golden("mapping-json.json"), upload_value),
+    Importer("resource-mapping", _golden("resource-json.json"), upload_value),
+    Importer("explained-mapping", _golden("explained-mapping.json"), upload_value),
+    Importer("rejects", _golden("explained-rejects.json"), _rejects_value),
+    Importer("uops-info-xml", lambda: [seeds.uops_info_xml()], _table_value),
+    Importer("uops-info-digest", lambda: [taken_in(io.BytesIO(seeds.uops_info_xml()), "x")], _table_value),
+    Importer("uops-info-json", _golden("uops-info.json"), _table_value),
+    Importer("palmed", _golden("palmed-mapping.json"), upload_value),
+    Importer("palmed-names", _golden("palmed-names.json"), partial(name_list_of, file_name="names.json")),
+    Importer("osaca", _golden("osaca.yml"), upload_value),
+    Importer("winic", _golden("winic.yaml"), upload_value),
+    Importer("exegesis", _golden("exegesis-latency.yaml", "exegesis-throughput.yaml"), upload_value),
+    Importer("core-model", _golden("core-model.json"), _core_value),
+    Importer("baseline", _golden("accuracy-baseline.json"), _baseline_value),
+    Importer("instruction-set", _golden("instruction-set.json"), read_instruction_set, InstructionSetError),
+    Importer("run-archive", lambda: [seeds.run_archive()], _run_value),
+    Importer("campaign-archive", lambda: [seeds.campaign_archive()], _tree_value),
+    Importer("anica-directory", seeds.anica_directories, _tree_value),
+    Importer("block-set", lambda: seeds.BLOCKS, _blocks_value),
+    Importer("program", seeds.programs, _loops_value),
+    Importer("samples", lambda: seeds.SAMPLES, _samples_value),
+    Importer("back-up", lambda: [seeds.backup()], _backup_value, BackupError),
+    Importer("agent-message", seeds.agent_messages, _message_value, ProtocolError),
 )

@@ -35,7 +35,7 @@ def fuzz_requests(token: str, seed: int, n: int) -> Survey:
     from inference.web.api.site import document
 
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
-    survey = Survey()
+    survey = Survey("requests", seed)
     client = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {token}"})
     found = schemathesis.openapi.from_dict(document()).get_all_operations()
     operations = [one.ok() for one in found if isinstance(one, Ok)]

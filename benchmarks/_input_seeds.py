@@ -60,41 +60,6 @@ def agent_messages() -> list[bytes]:
     return [protocol.encode(kind, **content).encode() for kind, content in said]
 
 
-def core_model() -> bytes:
-    """A core model with something in each of its parts that have texts."""
-    told = {
-        "format": "pmweb-core-model",
-        "version": 1,
-        "name": "toy",
-        "isa": "x86-64",
-        "note": "two\nlines",
-        "sources": {"mapping": "inferred"},
-        "mapping": {"ports": ["a", "b"], "usage": {"add R, R": [{"ports": ["a"], "count": 1}]}},
-        "latencies": {"add R, R": [{"source": "1", "destination": "2", "cycles": 1.0, "basis": "a bound"}]},
-        "idioms": {"free": ["xor R, R"], "moves": ["mov R, R"]},
-        "alone": {"mul R, R": 3.0},
-        "front_end": {"slots": 4.0, "fused": ["cmp"]},
-        "port_names": {"a": "ALU"},
-    }
-    return json.dumps(told).encode()
-
-
-def baseline() -> bytes:
-    """An accuracy baseline with one column."""
-    column = {"name": "a tool", "answered": 2, "mape": 1.5, "kendall": 0.5}
-    told = {
-        "format": "pmweb-accuracy-baseline",
-        "version": 1,
-        "set": "two blocks",
-        "blocks": 2,
-        "digest": "0" * 64,
-        "reference": "a machine",
-        "numbers": 2,
-        "columns": [column],
-    }
-    return json.dumps(told).encode()
-
-
 def backup() -> bytes:
     """A back-up of a database with one table."""
     with tempfile.TemporaryDirectory(prefix="pmweb-hostile-") as folder:
@@ -155,9 +120,9 @@ def anica_directories() -> list[bytes]:
 @cache
 def campaign_archive() -> bytes:
     """A campaign of this program. Stores it in the database on the way, the first time."""
-    from anica_app.formats.file_trees import ZipTree
     from anica_app.formats.incoming import read_part
     from anica_app.storage.campaigns import store_campaign, write_campaign
+    from inference.formats.file_trees import ZipTree
 
     tree = ZipTree(io.BytesIO(anica_directories()[0]), "campaign.zip")
     out = io.BytesIO()

@@ -11,11 +11,11 @@ from typing import Any
 from django.test import Client
 from django.urls import reverse
 
+from benchmarks._hostile_texts import TEXTS
 from benchmarks._input_importers import IMPORTERS
 from benchmarks._input_mutations import mutated
 from benchmarks._input_site import row_counts
 from benchmarks._survey import Survey
-from benchmarks._text_mutations import HOSTILE_TEXTS
 
 _PARSED_ALONE = ("back-up", "agent-message", "instruction-set")
 _ENDINGS = (".csv", ".json", ".xml", ".zip", "", ".csv.gz")
@@ -34,7 +34,7 @@ def fuzz_uploads(browser: Client, seed: int, n: int) -> Survey:
     from inference.models import Upload
 
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
-    survey = Survey()
+    survey = Survey("uploads", seed)
     sound = {each.name: each.sound() for each in IMPORTERS if each.name not in _PARSED_ALONE}
     names = sorted(sound)
     for number in range(n):
@@ -43,13 +43,13 @@ def fuzz_uploads(browser: Client, seed: int, n: int) -> Survey:
         survey.sent[name] += 1
         content = mutated(sound[name], drawn)
         for fault in _one(browser, content, _file_name(drawn), survey):
-            survey.failures.append(f"upload {number} ({name}): {fault}")
+            survey.expect(False, f"upload {number} ({name}): {fault}")
         Upload.objects.all().delete()
     return survey
 
 
 def _file_name(drawn: random.Random) -> str:
-    stem = drawn.choice((*HOSTILE_TEXTS, *("plain",) * 20)).encode("utf-8", "replace").decode()[:100]
+    stem = drawn.choice((*TEXTS, *("plain",) * 20)).encode("utf-8", "replace").decode()[:100]
     return (stem.replace("\0", "") or "x") + drawn.choice(_ENDINGS)
 
 

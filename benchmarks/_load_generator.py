@@ -17,7 +17,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -68,6 +67,9 @@ class Seen:
     errors: Counter[str] = field(default_factory=Counter)
     late: float = 0.0
     cpu: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.errors = Counter(self.errors)  # a plain object where it was printed
 
 
 class Visitors:
@@ -186,17 +188,6 @@ def _connection(server: str) -> http.client.HTTPConnection:
 def _cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The value that this share of the values does not exceed; 0 of none."""
-    return sorted(values)[min(int(share * len(values)), len(values) - 1)] if values else 0.0
-
-
-def seen_of(lines: Iterator[str]) -> Seen:
-    """Back from what the process printed last."""
-    found = json.loads([*lines][-1])
-    return Seen(**{**found, "errors": Counter(found["errors"])})
 
 
 def main() -> None:

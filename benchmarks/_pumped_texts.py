@@ -1,68 +1,32 @@
-"""Texts of one word, repeated: what an ambiguous pattern reads in ever more ways.
-
-The words are those by which `.ci/patterns` has shown a pattern of this program to be ambiguous, and a few
-more.
-"""
+"""Texts of one word, repeated: what an ambiguous pattern reads in ever more ways."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from itertools import product
 
-from benchmarks._reader_worker import MOST, Findings, judge
+from benchmarks._hostile_texts import PUMPED_WORDS
+from benchmarks._reader_worker import LONGEST, MOST
+from benchmarks._survey import Survey
 
-WORDS = (
-    *("aa", "0", "00 ", "0 00 0", "0,", ",0", ",_0", "a ", "\t", " \t", "\n", "\n\t", "|\t", "|", ".", "..a"),
-    *(
-        "[0",
-        "[[",
-        "(\0",
-        "( ",
-        "<(",
-        "MEM[00",
-        "nd_",
-        "i0",
-        " → x",
-        "_0",
-        "0x",
-        r"\x",
-        "a:",
-        " :",
-        "%rax,",
-        "+ ",
-    ),
-    *("- ", "'", '"', r"\"", "/*", "# ", "def:InstRW<[0", "<MCOperand 0:", "samples ", "0.0 : ", "key: "),
-    *(
-        "PERF_RECORD_MMAP 0/0: [0x0(0x0) @ 0]: 0 0",
-        "number of surplus uops (0):[",
-        "uops were characterized for ",
-    ),
-)
 BEGINNINGS = ("", "bb,a tool\n", "  401000:\t", "mov rax, [", "mode: ", "x 1 1.0: cycles: ")
 ENDS = ("", "zz", "!\n?")
 LENGTHS = (58, 2_000, 60_000)
 
 
-def pumped_texts() -> Iterator[str]:
+def pumped_texts() -> list[str]:
     """All of them: some two thousand."""
-    for word in WORDS:
-        for beginning in BEGINNINGS:
-            for end in ENDS:
-                for length in LENGTHS:
-                    yield beginning + word * (length // len(word)) + end
+    choices = product(PUMPED_WORDS, BEGINNINGS, ENDS, LENGTHS)
+    return [begin + word * (length // len(word)) + end for word, begin, end, length in choices]
 
 
-def pumped(many: int) -> Findings:
-    """Recognise and read so many of them in this process, evenly chosen."""
-    findings = Findings()
-    texts = list(pumped_texts())
+def pumped(seed: int, many: int) -> Survey:
+    """Recognise, parse and read so many of them in this process, evenly chosen."""
+    survey = Survey("pumped", seed, LONGEST)
+    texts = pumped_texts()
     for text in texts[:: max(1, len(texts) // many)]:
-        for reader in _readers():
-            judge(text, lambda text=text, reader=reader: reader(text), findings)  # type: ignore[misc]
-    return findings
-
-
-def _readers() -> tuple[Callable[[str], str], ...]:
-    return _recognised, _parsed, _read
+        for reader in (_recognised, _parsed, _read):
+            survey.count(survey.attempt(lambda text=text, reader=reader: reader(text)), text[:500])  # type: ignore[misc]
+    return survey
 
 
 def _recognised(text: str) -> str:
@@ -72,7 +36,7 @@ def _recognised(text: str) -> str:
 
 
 def _parsed(text: str) -> str:
-    from inference.formats.parsing import read
+    from inference.formats.import_formats import read
 
     return f"parsed as: {getattr(read(text.encode(), 'pumped').format, 'key', None)}"
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from django.core.files.base import ContentFile
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
@@ -15,7 +16,8 @@ from django.urls import reverse
 from benchmarks._input_site import furnished
 from benchmarks._reader_texts import text_of
 from benchmarks._reader_trace import traced
-from benchmarks._reader_worker import SECRET, Findings, judge
+from benchmarks._reader_worker import LONGEST, SECRET
+from benchmarks._survey import FAILED, Survey
 
 STARTS = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.spawn")
 _LONGEST_ADDRESS = 3000
@@ -25,25 +27,26 @@ _RARE = 40
 Door = Callable[[str], Any]
 
 
-def knocked(seed: int, many: int, file: str) -> Findings:
-    """Send the texts of these numbers, each to a door of a site in this process, in turn."""
-    logging.getLogger("django.request").setLevel(logging.CRITICAL)
-    logging.getLogger("django.security").setLevel(logging.CRITICAL)
-    found = Findings()
+def knocked(seed: int, many: int, file: str) -> Survey:
+    """Send so many texts, each to a door of a site in this process, in turn."""
+    for logger in ("django.request", "django.security"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
+    survey = Survey("pages", seed, LONGEST)
     opened = doors()
     names = list(opened)
-    for name in names:
-        _answer(opened[name], "nop")
+    for door in opened.values():
+        _answer(door, "nop")
     with traced() as events:
         for number in range(many):
             text = text_of(seed, number, file)
             name = "upload" if number % _RARE == 0 else names[number % len(names)]
-            judge(text, lambda door=opened[name], text=text, name=name: _answered(door, text, name), found)  # type: ignore[misc]
+            outcome = survey.attempt(lambda name=name, text=text: _answered(opened[name], text, name))  # type: ignore[misc]
+            survey.count(outcome, text)
             for event in events:
-                if event.startswith(STARTS) or file in event:
-                    found.fail(f"{name}: it opens or starts {event}", text)
+                harmless = not event.startswith(STARTS) and file not in event
+                survey.expect(harmless, f"{name}: it opens or starts {event}", text)
             events.clear()
-    return found
+    return survey
 
 
 def doors() -> Mapping[str, Door]:
@@ -92,10 +95,10 @@ def doors() -> Mapping[str, Door]:
 def _answered(door: Door, text: str, name: str) -> str:
     response = _answer(door, text)
     if response.status_code >= 500:
-        return f"failed: {name} answers {response.status_code}"
+        return f"{FAILED}{name} answers {response.status_code}"
     content = b"".join(response.streaming_content) if response.streaming else response.content
     if SECRET[:8].hex().encode() in content.lower().replace(b" ", b"") or b"imul r15, r14" in content:
-        return f"failed: {name} shows the file's content"
+        return f"{FAILED}{name} shows the file's content"
     return f"{name}: {response.status_code}"
 
 
@@ -109,14 +112,12 @@ def _answer(door: Door, text: str) -> Any:
 
 def _uploaded(browser: Client, text: str) -> Any:
     """The preview of a set of blocks with the text as a row, or the answer that refuses the file."""
-    import io
-
     from benchmarks._in_process_worker import read_uploads
     from inference.models import Upload
 
     cell = text.replace('"', '""')
-    content = io.BytesIO(f'bb,a tool\n"{cell}",1.5\n'.encode("utf-8", "surrogatepass"))
-    content.name = "blocks.csv"
+    rows = f'bb,a tool\n"{cell}",1.5\n'.encode("utf-8", "surrogatepass")
+    content = ContentFile(rows, "blocks.csv")
     told = browser.post(reverse("upload"), {"files": [content]})
     number = Upload.objects.values_list("pk", flat=True).first()
     read_uploads()

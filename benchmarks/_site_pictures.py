@@ -5,14 +5,15 @@ from __future__ import annotations
 import shutil
 import statistics
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks import MissingDataError, Result
+from benchmarks._sites import launched_site
 from pmweb.installation import CHROMIUMS
 from tests.browser.looks import MOST_SHIFT, layout_shift
-from tests.launched import LaunchedSite
 
 PICTURE_MILLISECONDS = 1000
 _SCREEN = {"width": 1360, "height": 900}
@@ -27,30 +28,33 @@ def chromium() -> str:
     raise MissingDataError("there is no Chromium: apt install chromium")
 
 
-def pictures(home: Path, addresses: Mapping[str, str]) -> Iterator[Result]:
+@contextmanager
+def administrators_page(home: Path) -> Iterator[Page]:
+    """A page of Chromium in which the administrator has logged in, of a site on this data directory."""
+    program = chromium()
+    environment = {"PMWEB_PROCESSOR_SECONDS": "0"}
+    with launched_site("--no-agent", environment=environment, home=home) as site, sync_playwright() as driver:
+        base, link = site.login_link()
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page(base_url=base, viewport=_SCREEN)  # type: ignore[arg-type]
+        page.goto(link)
+        page.get_by_role("button", name="Log in").click()
+        page.wait_for_url(f"{base}/")
+        yield page
+        browser.close()
+
+
+def pictures(page: Page, addresses: Mapping[str, str]) -> Iterator[Result]:
     """Every page is opened three times: first in a web process that has just started.
 
     Two cases, each the worst of all pages: milliseconds from the beginning of the navigation until the first
     text or picture is painted, the median of the three, and the share of the screen that moves afterwards.
     """
-    program = chromium()
-    site = LaunchedSite(home, "--port", "0", "--no-agent", environment={"PMWEB_PROCESSOR_SECONDS": "0"})
     first, usual, moved = {}, {}, {}
-    try:
-        base, link = site.login_link()
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-            page = browser.new_page(base_url=base, viewport=_SCREEN)  # type: ignore[arg-type]
-            page.goto(link)
-            page.get_by_role("button", name="Log in").click()
-            page.wait_for_url(f"{base}/")
-            for case, address in addresses.items():
-                painted = [_painted(page, address) for _ in range(_OPENED)]
-                first[case], usual[case] = painted[0], statistics.median(painted)
-                moved[case] = layout_shift(page)
-            browser.close()
-    finally:
-        site.stop()
+    for case, address in addresses.items():
+        painted = [_painted(page, address) for _ in range(_OPENED)]
+        first[case], usual[case] = painted[0], statistics.median(painted)
+        moved[case] = layout_shift(page)
     more = {
         "median": round(statistics.median(usual.values())),
         "limit": PICTURE_MILLISECONDS,

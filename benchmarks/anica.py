@@ -16,12 +16,12 @@ import os
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.domain.settings import GROUPS, SpaceSettings
+from anica_app.core.domain.settings import SpaceSettings
 from anica_app.core.explained_blocks import explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
@@ -33,9 +33,10 @@ from anica_app.core.search.task import World
 from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from benchmarks._spent import cpu_seconds
+from inference.isa.targets import sampling_groups
 from inference.predictors.kinds import KINDS
 from inference.predictors.panel import Panel
-from inference.predictors.protocol import Predictor, PredictorError
+from inference.predictors.protocol import PredictorError
 
 MCA_13 = ("llvm-mca", {"release": "13", "cpu": "haswell"})
 MCA_22 = ("llvm-mca", {"release": "22", "cpu": "haswell"})
@@ -73,24 +74,22 @@ class Searched:
 
 
 @contextmanager
-def _panel(configured: Sequence[tuple[str, dict[str, str]]]) -> Iterator[Panel]:
-    tools: list[Predictor] = []
+def tool_panel(configured: Sequence[tuple[str, dict[str, str]]]) -> Iterator[Panel]:
+    """Tools of these kinds with these options. Raises `MissingDataError` where one is not installed."""
     try:
-        for kind, options in configured:
-            tools.append(KINDS[kind].predictor(options))
-        panel = Panel(tools)
-        yield panel
-        panel.close()
+        with ExitStack() as stack:
+            predictors = (KINDS[kind].predictor(options) for kind, options in configured)
+            tools = [stack.enter_context(closing(predictor)) for predictor in predictors]
+            yield stack.enter_context(closing(Panel(tools)))
     except PredictorError as error:
         raise MissingDataError(str(error)) from error
-    finally:
-        for tool in tools:
-            tool.close()
 
 
 def _support() -> Result:
-    domain = BlockDomain.of(schemes=SpaceSettings(groups=" ".join(sorted(set(GROUPS) - {"avx512"}))))
-    with _panel((MCA_13, MCA_22)) as panel:
+    domain = BlockDomain.of(
+        schemes=SpaceSettings(groups=" ".join(sorted(set(sampling_groups()) - {"avx512"})))
+    )
+    with tool_panel((MCA_13, MCA_22)) as panel:
         blocks = dict(zip(domain.space.texts, domain.instances(), strict=True))
         began, cpu = time.monotonic(), cpu_seconds()
         support = find_support(panel, blocks)
@@ -104,7 +103,7 @@ def _support() -> Result:
 
 
 def _rate(case: str, configured: Sequence[tuple[str, dict[str, str]]], minutes: float) -> Result:
-    with _panel(configured) as panel:
+    with tool_panel(configured) as panel:
         searched = _search(panel, minutes, SEEDS[0])
         names = [tool.name for tool in panel.predictors]
     more = {
@@ -125,7 +124,7 @@ def _coverage(
     fresh: int,
 ) -> Iterator[Result]:
     shares, top_shares, more = [], [], []
-    with _panel(configured) as panel:
+    with tool_panel(configured) as panel:
         for seed in seeds:
             searched = _search(panel, minutes, seed)
             driver = Driver(searched.domain, panel, Disagreement(InterestSettings()))
@@ -149,11 +148,16 @@ def _coverage(
     yield Result(f"{case}-top-ten", top, "share", published_top, {"minutes": minutes, "fresh": fresh})
 
 
-def _search(panel: Panel, minutes: float, seed: int) -> Searched:
-    """A campaign over the schemes that all tools support; finding those is not counted."""
+def supported_domain(panel: Panel) -> BlockDomain:
+    """Blocks of the schemes that all tools support."""
     everything = BlockDomain.of()
     blocks = dict(zip(everything.space.texts, everything.instances(), strict=True))
-    domain = everything.restricted(find_support(panel, blocks).supported)
+    return everything.restricted(find_support(panel, blocks).supported)
+
+
+def _search(panel: Panel, minutes: float, seed: int) -> Searched:
+    """A campaign over the schemes that all tools support; finding those is not counted."""
+    domain = supported_domain(panel)
     judged, began, cpu = panel.judged, time.monotonic(), cpu_seconds()
     silent = Silent()
     campaign = CampaignSearch(

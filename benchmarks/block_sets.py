@@ -11,20 +11,17 @@ from __future__ import annotations
 
 import io
 import random
-import resource
-import statistics
-import time
 from collections.abc import Iterator
 
-from django.test import Client, override_settings
+import numpy as np
 
 from anica_app.core.block_domain import BlockDomain
 from benchmarks import Result
 from benchmarks._in_process_worker import done
-from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
-from inference.features.asking.block_sets.accuracy import Accuracy
+from benchmarks._measured import cost_of, page_result, peak_mebibytes
+from benchmarks._temporary_database import administrators_client, temporary_database
+from inference.features.judging.column_accuracy.accuracy import Accuracy
 from inference.models import BasicBlockSet, Upload
-from pmweb.accounts.people import ensure_administrator
 
 BLOCKS = 100_000
 _POOL, _LONGEST = 3000, 6
@@ -35,20 +32,19 @@ def run(quick: bool) -> Iterator[Result]:
     """Import, comparison, pages; `quick` has a tenth of the blocks."""
     rows = BLOCKS // 10 if quick else BLOCKS
     content = generated_csv(rows)
-    with temporary_database(), override_settings(STORAGES=PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
+    with temporary_database():
         yield from _imported(content, rows)
         made = BasicBlockSet.objects.get()
         reference = made.columns.get(position=0)
         config: dict[str, object] = {"block_set": made.pk, "reference": reference.pk}
-        began = time.monotonic()
-        compared = done("accuracy", config)
-        yield Result("accuracy", round(time.monotonic() - began, 2), "s", more={"blocks": rows})
-        yield from _pages(made, Accuracy.from_json(compared.result["accuracy"]))
+        cost = cost_of(lambda: done("accuracy", config))
+        yield Result("accuracy", round(cost.wall, 2), "s", more={"blocks": rows})
+        yield from _pages(made, Accuracy.from_json(cost.value.result["accuracy"]))
 
 
-def generated_csv(rows: int, seed: int = 1) -> bytes:
+def generated_csv(rows: int) -> bytes:
     """A file with blocks of one to twelve instructions and three columns that scatter around each other."""
-    dice = random.Random(seed)
+    dice = random.Random(1)
     domain = BlockDomain.of()
     free = [domain.unconstrained(length) for length in range(1, _LONGEST + 1)]
     drawn = (domain.sample(dice.choice(free), dice) for _ in range(_POOL))
@@ -65,45 +61,23 @@ def generated_csv(rows: int, seed: int = 1) -> bytes:
 
 def _imported(content: bytes, rows: int) -> Iterator[Result]:
     upload = Upload.objects.create(file_name="generated.csv", content=content, sha256="0" * 64)
-    before, cpu, began = _peak(), time.process_time(), time.monotonic()
-    done("import-anica", {"upload": upload.pk})
-    wall, spent = time.monotonic() - began, time.process_time() - cpu
-    more = {"blocks": rows, "bytes": len(content), "cpu_seconds": round(spent, 2), "limit": 20.0}
-    yield Result("import", round(wall, 2), "s", more=more)
-    yield Result("import-memory", round(_peak() - before, 1), "MB", more={"blocks": rows})
+    before = peak_mebibytes()
+    cost = cost_of(lambda: done("import-anica", {"upload": upload.pk}))
+    more = {"blocks": rows, "bytes": len(content), "cpu_seconds": round(cost.cpu, 2), "limit": 20.0}
+    yield Result("import", round(cost.wall, 2), "s", more=more)
+    yield Result("import-memory", round(peak_mebibytes() - before, 1), "MB", more={"blocks": rows})
 
 
 def _pages(made: BasicBlockSet, compared: Accuracy) -> Iterator[Result]:
-    client = Client()
-    client.force_login(ensure_administrator())
-    counts = compared.columns[0].heat_map.counts
-    place = max(
-        ((r, c) for r in range(len(counts)) for c in range(len(counts))), key=lambda at: counts[at[0]][at[1]]
-    )
-    column = made.columns.get(position=1)
+    client = administrators_client()
+    counts = np.array(compared.columns[0].heat_map.counts)
+    row, column = np.unravel_index(int(counts.argmax()), counts.shape)
     for case, query in (
         ("blocks", ""),
-        ("by-column", f"?sort=-column-{column.pk}"),
+        ("by-column", f"?sort=-column-{made.columns.get(position=1).pk}"),
         ("search", "?q=imul -add"),
         ("columns", "?tab=columns"),
-        ("bin", f"?tab=accuracy&bin={place[0]},{place[1]}"),
+        ("bin", f"?tab=accuracy&bin={row},{column}"),
     ):
-        walls, processor = [], []
-        for _ in range(_REQUESTS + 1):
-            began, cpu = time.perf_counter(), time.process_time()
-            answer = client.get(f"/block-sets/{made.pk}/{query}")
-            walls.append(time.perf_counter() - began)
-            processor.append(time.process_time() - cpu)
-            if answer.status_code != 200:
-                raise RuntimeError(f"{query} answered {answer.status_code}")
-        more = {"blocks": made.size, "bytes": len(answer.content), "cpu": _milliseconds(processor[1:])}
-        yield Result(case, _milliseconds(walls[1:]), "ms", more=more)
-
-
-def _milliseconds(seconds: list[float]) -> float:
-    return round(1000 * statistics.median(seconds), 1)
-
-
-def _peak() -> float:
-    """The most memory that this process has had, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        url = f"/block-sets/{made.pk}/{query}"
+        yield page_result(client, case, url, _REQUESTS, {"blocks": made.size})

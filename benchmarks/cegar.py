@@ -7,11 +7,10 @@ Table 4.1 and the quickest run of §6.3.4, in seconds; where none ended, there i
 
 from __future__ import annotations
 
-import hashlib
 import random
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,12 +18,13 @@ import numpy as np
 from benchmarks import Result
 from benchmarks._silent import Silent
 from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, infer
-from inference.core.experiment import Experiment, Measured
+from inference.core.experiment import Experiment
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import score
-from inference.core.protocols import Json
+from inference.core.protocols import Measurer
 from inference.core.throughput import inverse_throughput
+from inference.measuring.simulated import SimulatedProcessor
 
 TRUTHS = (0, 1, 2)
 RUNS = (0, 1, 2)
@@ -64,31 +64,6 @@ ZEN_PLUS = PortMapping(
 """Table 6.2; the last two are the improper blocking instructions."""
 
 
-@dataclass(frozen=True)
-class _Processor:
-    """Measures what the mapping predicts, `noise` (standard deviation, cycles per instruction) added."""
-
-    mapping: PortMapping
-    noise: float = 0.0
-    seed: int = 0
-
-    @property
-    def identity(self) -> Json:
-        """See `Measurer`."""
-        return {"kind": "benchmark", "seed": self.seed}
-
-    def offers(self) -> Sequence[Experiment] | None:
-        """Anything can be asked."""
-        return None
-
-    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
-        """The same answer whenever the same is asked."""
-        for experiment in experiments:
-            digest = hashlib.sha256(f"{self.seed} {experiment.terms!r}".encode()).digest()
-            off = np.random.default_rng(int.from_bytes(digest[:8])).normal(0, self.noise) * experiment.length
-            yield Measured(experiment, max(1e-3, inverse_throughput(self.mapping, experiment) + off))
-
-
 def run(quick: bool) -> Iterator[Result]:
     """Every size; with `quick` one small processor in each model, and one run of Zen+."""
     if quick:
@@ -114,7 +89,7 @@ def _grid(
         mapping = _random_mapping(counts, ports, truth)
         uops = dict(zip(mapping.usage, counts, strict=True))
         problem = CegarProblem(tuple(mapping.usage), CegarSettings(ports=ports), uops=uops)
-        done += [_timed(problem, _Processor(mapping, seed=run), run) for run in runs]
+        done += [_timed(problem, mapping, SimulatedProcessor(mapping, seed=run), run) for run in runs]
     return _summary(case, published, done)
 
 
@@ -123,7 +98,10 @@ def _zen_plus(runs: Sequence[int]) -> Result:
     improper = tuple(scheme for scheme, count in uops.items() if count > 1)
     settings = CegarSettings(ports=10, r_max=5.0, alternatives=300)
     problem = CegarProblem(tuple(ZEN_PLUS.usage), settings, uops=uops, improper=improper)
-    done = [_timed(problem, _Processor(ZEN_PLUS, ZEN_PLUS_NOISE, run), run) for run in runs]
+    done = [
+        _timed(problem, ZEN_PLUS, SimulatedProcessor(ZEN_PLUS, noise_cpi=ZEN_PLUS_NOISE, seed=run), run)
+        for run in runs
+    ]
     ambiguous = sorted({scheme for each in done for scheme in each.result.ambiguous_schemes})
     summary = _summary("zen+-blocking", ZEN_PLUS_PUBLISHED, done)
     return replace(summary, more={**summary.more, "ambiguous": ambiguous})
@@ -137,22 +115,19 @@ class _Run:
     includes_truth: bool
 
 
-def _timed(problem: CegarProblem, processor: _Processor, seed: int) -> _Run:
+def _timed(problem: CegarProblem, mapping: PortMapping, processor: Measurer, seed: int) -> _Run:
     began = time.process_time()
     result = infer(problem, processor, Silent(), seed)
     seconds = time.process_time() - began
     draw = random.Random(seed)
     mixes = [Experiment.of(draw.choices(problem.schemes, k=5)) for _ in range(MIXES)]
     truth, found = (
-        np.array([inverse_throughput(mapping, mix) for mix in mixes])
-        for mapping in (processor.mapping, result.mapping)
+        np.array([inverse_throughput(one, mix) for mix in mixes]) for one in (mapping, result.mapping)
     )
     explained = [result.mapping, *(each.mapping for each in result.alternatives)]
     pearson = score(truth, found).pearson
     assert pearson is not None
-    return _Run(
-        seconds, result, pearson, any(same_up_to_renaming(one, processor.mapping) for one in explained)
-    )
+    return _Run(seconds, result, pearson, any(same_up_to_renaming(one, mapping) for one in explained))
 
 
 def _summary(case: str, published: float | None, done: Sequence[_Run]) -> Result:

@@ -8,88 +8,62 @@ them, and is compared with evaluating each by itself. Medians of CPU seconds of 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from itertools import combinations
-from statistics import median
-from typing import Any
 
 import numpy as np
 
 from benchmarks import Result
+from benchmarks._alternated import SCHEMES, drawn_population, drawn_uops, rates, thread_seconds
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.local_search import LocalSearch
-from inference.core.mapping import Uops, uops_of
 from inference.core.tables import ExperimentTable, Population
 
-SCHEMES = tuple(f"scheme {k:03}" for k in range(310))
 PORTS = 10
 SEED = 4
 VARIANTS = (1, 2, 4, 8, 16)
+_CHANGES = 200
+_FEW = 5
 
 
 def run(quick: bool) -> Iterator[Result]:
     """Changes of a mapping, then generations from random to nearly converged."""
     rng = np.random.default_rng(SEED)
     experiments = [Experiment.of([s]) for s in SCHEMES] + [Experiment.of(p) for p in combinations(SCHEMES, 2)]
-    table = ExperimentTable.from_experiments(experiments, SCHEMES)
-    evaluator = Evaluator(table, PORTS)
-    measured = rng.uniform(0.5, 5, len(table))
-    rounds = 3 if quick else 9
-    yield _changes(rng, evaluator, measured, rounds)
+    evaluator = Evaluator(ExperimentTable.from_experiments(experiments, SCHEMES), PORTS)
+    measured = rng.uniform(0.5, 5, len(experiments))
+    yield _changes(rng, evaluator, measured, 3 if quick else 9)
     for variants in VARIANTS:
-        yield _generation(rng, evaluator, measured, 50 if quick else 1000, variants, rounds=3)
+        yield _generation(rng, evaluator, measured, 50 if quick else 1000, variants)
 
 
 def _changes(rng: np.random.Generator, evaluator: Evaluator, measured: np.ndarray, rounds: int) -> Result:
-    population = Population.from_rows([_uops(rng) for _ in SCHEMES], 1, PORTS)
+    population = drawn_population(rng, 1, PORTS)
     search = LocalSearch(evaluator, population, measured)
-    evaluator.mean_relative_error(population, measured)
-    ours, theirs = [], []
-    for _ in range(rounds):
-        changes = [(int(rng.integers(len(SCHEMES))), _uops(rng)) for _ in range(200)]
-        ours.append(_seconds(partial(_errors, search.error_with, changes)) / 200)
-        theirs.append(_seconds(lambda: evaluator.mean_relative_error(population, measured)))
+
+    def once() -> tuple[float, float]:
+        changes = [(int(rng.integers(len(SCHEMES))), drawn_uops(rng, PORTS)) for _ in range(_CHANGES)]
+        ours = thread_seconds(lambda: [search.error_with(*change) for change in changes])
+        theirs = thread_seconds(lambda: evaluator.mean_relative_error(population, measured))
+        return ours / _CHANGES, theirs
+
     more = {"experiments": len(evaluator.table), "ports": PORTS}
-    return Result("change", round(1 / median(ours)), "changes/s", round(1 / median(theirs), 1), more)
+    return rates("change", "changes/s", rounds, once, more)
 
 
 def _generation(
-    rng: np.random.Generator,
-    evaluator: Evaluator,
-    measured: np.ndarray,
-    n_mappings: int,
-    variants: int,
-    rounds: int,
+    rng: np.random.Generator, evaluator: Evaluator, measured: np.ndarray, n_mappings: int, variants: int
 ) -> Result:
-    choices = [[_uops(rng) for _ in range(variants)] for _ in SCHEMES]
+    choices = [[drawn_uops(rng, PORTS) for _ in range(variants)] for _ in SCHEMES]
     rows = [each[int(rng.integers(variants))] for _ in range(n_mappings) for each in choices]
     population = Population.from_rows(rows, n_mappings, PORTS)
-    few = Population.from_rows(rows[: 5 * len(SCHEMES)], 5, PORTS)
-    evaluator.mean_relative_error(population, measured)
-    ours, theirs = [], []
-    for _ in range(rounds):
-        ours.append(_seconds(lambda: evaluator.mean_relative_error(population, measured)) / n_mappings)
-        theirs.append(_seconds(lambda: evaluator.mean_relative_error(few, measured)) / 5)
+    few = Population.from_rows(rows[: _FEW * len(SCHEMES)], _FEW, PORTS)
+
+    def once() -> tuple[float, float]:
+        ours = thread_seconds(lambda: evaluator.mean_relative_error(population, measured))
+        theirs = thread_seconds(lambda: evaluator.mean_relative_error(few, measured))
+        return ours / n_mappings, theirs / _FEW
+
     more = {"experiments": len(evaluator.table), "ports": PORTS, "mappings": n_mappings, "variants": variants}
-    return Result(
-        f"generation-{variants}", round(1 / median(ours)), "mappings/s", round(1 / median(theirs), 1), more
-    )
-
-
-def _errors(error_with: Callable[..., float], changes: Sequence[tuple[Any, ...]]) -> list[float]:
-    return [error_with(*each) for each in changes]
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    began = time.thread_time()
-    work()
-    return time.thread_time() - began
-
-
-def _uops(rng: np.random.Generator) -> Uops:
-    kinds = int(rng.integers(1, 5))
-    masks = rng.integers(1, 1 << PORTS, kinds)
-    return uops_of(zip(masks.tolist(), rng.integers(1, 4, kinds).tolist(), strict=True))
+    return rates(f"generation-{variants}", "mappings/s", 3, once, more)

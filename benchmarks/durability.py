@@ -7,66 +7,55 @@ system's temporary directory (`TMPDIR`).
 
 from __future__ import annotations
 
-import http.client
 import json
 import sqlite3
-import statistics
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from benchmarks import Result
-from tests.launched import LaunchedSite
-
-_MODES = ("FULL", "NORMAL")
-_SETTINGS = {"FULL": "pmweb.settings", "NORMAL": "benchmarks._relaxed_settings"}
-_ROW = 500  # bytes
-_TOKEN = """
+from benchmarks._clients import Sender
+from benchmarks._measured import cost_of, median_milliseconds, percentile
+from benchmarks._sites import launched_site
+from benchmarks._temporary_database import database_in
 from inference.features.library.example.loading import load_example
-from pmweb.accounts import api_tokens
+from pmweb.accounts.api_tokens import issue
 from pmweb.accounts.people import ensure_administrator
 from pmweb.models import Scope
-_, plain = api_tokens.issue(ensure_administrator(), "a benchmark", Scope.OPERATE, None)
-print(load_example().mapping.pk, plain)
-"""
+
+_SETTINGS = {"FULL": "pmweb.settings", "NORMAL": "benchmarks._relaxed_settings"}
+_ROW = 500  # bytes
 
 Act = Callable[[int], None]
 
 
 def run(quick: bool) -> Iterator[Result]:
     """Milliseconds of each, the median beside the median without, which is the reference."""
-    with tempfile.TemporaryDirectory(prefix="pmweb-durability-") as directory, ExitStack() as opened:
-        commits = {mode: opened.enter_context(_commits(Path(directory) / mode, mode)) for mode in _MODES}
-        yield _compared("commit", commits, 500 if quick else 5000)
-        answers = {
-            mode: opened.enter_context(_answers(Path(directory) / f"home-{mode}", mode)) for mode in _MODES
-        }
-        yield _compared("answer", answers, 100 if quick else 1000)
+    for case, opened, times in (("commit", _commits, 5000), ("answer", _answers, 1000)):
+        with ExitStack() as stack:
+            acts = {mode: stack.enter_context(opened(mode)) for mode in _SETTINGS}
+            yield _compared(case, acts, times // 10 if quick else times)
 
 
-def _compared(case: str, acts: dict[str, Act], times: int) -> Result:
-    seconds: dict[str, list[float]] = {mode: [] for mode in _MODES}
+def _compared(case: str, acts: Mapping[str, Act], times: int) -> Result:
+    seconds: dict[str, list[float]] = {mode: [] for mode in acts}
     for number in range(times):
         for mode, act in acts.items():
-            began = time.perf_counter()
-            act(number)
-            seconds[mode].append(time.perf_counter() - began)
-    full, relaxed = (sorted(seconds[mode]) for mode in _MODES)
-    place = times * 95 // 100
-    more = {"p95": _ms(full[place]), "reference_p95": _ms(relaxed[place]), "times": times}
-    return Result(case, _ms(statistics.median(full)), "ms", _ms(statistics.median(relaxed)), more)
-
-
-def _ms(seconds: float) -> float:
-    return round(seconds * 1000, 3)
+            seconds[mode].append(cost_of(partial(act, number)).wall)
+    full, relaxed = seconds.values()
+    p95, reference_p95 = (round(1000 * percentile(values, 0.95), 3) for values in (full, relaxed))
+    more = {"p95": p95, "reference_p95": reference_p95, "times": times}
+    return Result(case, median_milliseconds(full, 3), "ms", median_milliseconds(relaxed, 3), more)
 
 
 @contextmanager
-def _commits(path: Path, mode: str) -> Iterator[Act]:
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+def _commits(mode: str) -> Iterator[Act]:
+    with (
+        tempfile.TemporaryDirectory(prefix="pmweb-durability-") as directory,
+        closing(sqlite3.connect(Path(directory) / mode, isolation_level=None)) as database,
+    ):
         database.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous={mode}; CREATE TABLE rows (a)")
 
         def commit(_number: int) -> None:
@@ -78,23 +67,17 @@ def _commits(path: Path, mode: str) -> Iterator[Act]:
 
 
 @contextmanager
-def _answers(home: Path, mode: str) -> Iterator[Act]:
-    site = LaunchedSite(
-        home, "--port", "0", "--no-agent", environment={"DJANGO_SETTINGS_MODULE": _SETTINGS[mode]}
-    )
-    try:
-        server, _ = site.login_link()
-        mapping, token = site.told_by(_TOKEN).split()[-2:]
-        with closing(http.client.HTTPConnection(urlsplit(server).netloc)) as connection:
-            headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+def _answers(mode: str) -> Iterator[Act]:
+    with launched_site("--no-agent", environment={"DJANGO_SETTINGS_MODULE": _SETTINGS[mode]}) as site:
+        with database_in(site.home):
+            mapping = load_example().mapping.pk
+            token = issue(ensure_administrator(), "a benchmark", Scope.OPERATE, None)[1]
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        sender = Sender("127.0.0.1", site.port, headers)
 
-            def change(number: int) -> None:
-                body = json.dumps({"note": f"note {number}"})
-                connection.request("PATCH", f"/api/v1/mappings/{mapping}", body, headers)
-                answer = connection.getresponse()
-                assert answer.status == 200, answer.read()
-                answer.read()
+        def change(number: int) -> None:
+            body = json.dumps({"note": f"note {number}"})
+            status, content = sender.send("PATCH", f"/api/v1/mappings/{mapping}", body)
+            assert status == 200, content
 
-            yield change
-    finally:
-        site.stop()
+        yield change

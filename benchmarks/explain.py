@@ -6,15 +6,13 @@ R_max 5, Gaussian noise of 0.005 cycles per instruction, and 2 % of the schemes 
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from django.conf import settings
-
-from benchmarks import MissingDataError, Result
+from benchmarks import Result
+from benchmarks._measured import cost_of
+from benchmarks._published_data import published
 from benchmarks._silent import Silent
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.explain import (
@@ -27,8 +25,10 @@ from inference.core.explain import (
 )
 from inference.core.identity import best_renaming, structural_agreement
 from inference.core.mapping import PortMapping, Uops, uops_of
+from inference.core.protocols import Json
 from inference.measuring.quirks import Quirk
 from inference.measuring.simulated import NOTHING, PORTS, UOPS, SimulatedProcessor
+from tests.core.published import published_mapping
 
 PUBLISHED_SCHEMES = 1_640
 PUBLISHED_MINUTES = 20 * 60.0
@@ -94,25 +94,6 @@ PREFERRED = (
 """The representatives of Table 6.2, as the data spell them."""
 
 
-@dataclass(frozen=True)
-class Judged:
-    """How a result compares with the truth."""
-
-    characterised: int
-    agreeing: int
-    well_behaved: int
-    wrongly_kept: list[str]
-    kept_with_true_uops: int
-    wrong_reason: list[str]
-    lost: list[str]
-    disagreeing: list[str]
-
-    @property
-    def agreement(self) -> float:
-        """Share of the well-behaved, characterised schemes."""
-        return self.agreeing / max(1, self.well_behaved)
-
-
 def truth(path: Path) -> PortMapping:
     """The published mapping of Zen+, the characterised schemes alone."""
     rows = json.loads(path.read_text())
@@ -125,38 +106,34 @@ def truth(path: Path) -> PortMapping:
     return PortMapping(ports, usage, R_MAX)
 
 
-def judge(found: ExplainResult, processor: SimulatedProcessor, true: PortMapping) -> Judged:
-    """Compare with the truth, up to a renaming of ports."""
+def judge(found: ExplainResult, processor: SimulatedProcessor, true: PortMapping) -> tuple[int, float, Json]:
+    """How many schemes are characterised, the share of the well-behaved ones that agree with the truth, up to
+    a renaming of ports, and what differs.
+    """
     told = {each.scheme: each for each in found.characterisations}
     kept = [s for s, each in told.items() if each.outcome is SchemeFate.CHARACTERISED]
     well = [s for s in kept if s not in processor.quirks]
     renaming = best_renaming(found.mapping, PortMapping(true.ports, {s: true.usage[s] for s in well}, R_MAX))
     wanted = renaming.apply(PortMapping(true.ports, {s: true.usage[s] for s in kept})).usage
-    wrong = {s for s in kept if wanted[s] not in _possible(told[s].usage, told[s].alternatives)}
+    wrong = {s for s in kept if wanted[s] not in (told[s].usage, *told[s].alternatives)}
     disagreeing = [s for s in well if s in wrong]
     wrongly_kept = [s for s in kept if s in processor.quirks]
-    return Judged(
-        characterised=len(kept),
-        agreeing=len(well) - len(disagreeing),
-        well_behaved=len(well),
-        wrongly_kept=wrongly_kept,
-        kept_with_true_uops=sum(s not in wrong for s in wrongly_kept),
-        wrong_reason=[
-            f"{s} ({quirk}): {told[s].reason}, {told[s].text}"
-            for s, quirk in processor.quirks.items()
-            if told[s].outcome is not SchemeFate.CHARACTERISED and told[s].reason not in TRUE_REASONS[quirk]
-        ],
-        lost=[
-            f"{s}: {each.reason}, {each.text}"
-            for s, each in told.items()
-            if s not in processor.quirks and each.outcome is not SchemeFate.CHARACTERISED
-        ],
-        disagreeing=disagreeing,
-    )
-
-
-def _possible(usage: Uops, alternatives: tuple[Uops, ...]) -> set[Uops]:
-    return {usage, *alternatives}
+    lost = {s: each for s, each in told.items() if each.outcome is not SchemeFate.CHARACTERISED}
+    wrong_reason = [
+        f"{s} ({quirk}): {lost[s].reason}, {lost[s].text}"
+        for s, quirk in processor.quirks.items()
+        if s in lost and lost[s].reason not in TRUE_REASONS[quirk]
+    ]
+    well_lost = [f"{s}: {each.reason}, {each.text}" for s, each in lost.items() if s not in processor.quirks]
+    more = {
+        "misbehaving": len(processor.quirks),
+        "wrongly_kept": wrongly_kept[:SHOWN],
+        "of_these_with_their_true_uops": sum(s not in wrong for s in wrongly_kept),
+        "wrong_reason": wrong_reason[:SHOWN],
+        "well_behaved_lost": well_lost[:SHOWN],
+        "disagreeing": disagreeing[:SHOWN],
+    }
+    return len(kept), (len(well) - len(disagreeing)) / max(1, len(well)), more
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -164,26 +141,19 @@ def run(quick: bool) -> Iterator[Result]:
 
     With a counter of µops; with counters of the ports, by uops.info's algorithm; and without any counter.
     """
-    path = settings.SHARED / "data/zenplus/explainable/results/port_mapping.json"
-    if not path.exists():
-        raise MissingDataError(f"the published mapping of Zen+ is not at {path}")
-    true = truth(path)
+    true = truth(published("zenplus/explainable/results/port_mapping.json"))
     if quick:
         true = PortMapping(true.ports, some(true), R_MAX)
     yield from _case("zen+", true, UOPS)
     yield from _case("zen+-port-counters", true, PORTS, evidence="port-counters")
     yield from _case("zen+-counter-free", true, NOTHING)
-    yield from _skylake(settings.SHARED / "data/pmevo/SKL/mapping_uops_info.json")
+    yield from _skylake()
 
 
-def _skylake(path: Path) -> Iterator[Result]:
+def _skylake() -> Iterator[Result]:
     """A processor whose widest port set is as wide as its bottleneck, and that counts nothing (§6.2.3)."""
-    told = json.loads(path.read_text())
-    ports = tuple(told["arch"]["ports"])
-    usage = {
-        scheme: uops_of((sum(1 << ports.index(port) for port in uop), 1) for uop in uops)
-        for scheme, uops in told["assignment"].items()
-    }
+    documented = published_mapping("mapping_uops_info.json")
+    ports, usage = documented.ports, documented.usage
     true = PortMapping(ports, usage, SKYLAKE_R_MAX)
     processor = SimulatedProcessor(true, noise_cpi=NOISE, seed=SEED)
     problem = ExplainProblem(tuple(usage), ExplainSettings(r_max=SKYLAKE_R_MAX, most_ports=10))
@@ -222,29 +192,23 @@ def _case(name: str, true: PortMapping, counters: str, **options: str) -> Iterat
     processor = SimulatedProcessor(true, noise_cpi=NOISE, odd_share=ODD_SHARE, counters=counters, seed=SEED)
     chosen = ExplainSettings.parse({"ports": 10, **options})
     problem = ExplainProblem(tuple(true.usage), chosen, preferred=PREFERRED, hint=HINT)
-    began, cpu = time.perf_counter(), time.process_time()
-    found = infer(problem, processor, Silent(), SEED, None, solve_by_cegar)
-    minutes = (time.perf_counter() - began) / 60
-    judged = judge(found, processor, true)
+    cost = cost_of(lambda: infer(problem, processor, Silent(), SEED, None, solve_by_cegar))
+    found = cost.value
+    characterised, agreement, judged = judge(found, processor, true)
     more = {
         "schemes": len(true.usage),
         "outcomes": {outcome.value: count for outcome, count in found.outcomes.items()},
-        "misbehaving": len(processor.quirks),
-        "wrongly_kept": judged.wrongly_kept[:SHOWN],
-        "of_these_with_their_true_uops": judged.kept_with_true_uops,
-        "wrong_reason": judged.wrong_reason[:SHOWN],
-        "well_behaved_lost": judged.lost[:SHOWN],
-        "disagreeing": judged.disagreeing[:SHOWN],
+        **judged,
         "warnings": list(found.warnings),
         "blocking": "" if found.blocking_answer is None else found.blocking_answer.verdict,
         "blocking_instructions": len(found.classes),
         "experiments_per_scheme": found.per_scheme,
         "measurements": found.measurements,
-        "cpu_seconds": round(time.process_time() - cpu, 1),
+        "cpu_seconds": round(cost.cpu, 1),
     }
-    yield Result(f"{name}-characterised", judged.characterised, "schemes", PUBLISHED_SCHEMES, more)
-    yield Result(f"{name}-agreement", judged.agreement, "share", 1.0, {})
-    yield Result(f"{name}-minutes", round(minutes, 2), "minutes", PUBLISHED_MINUTES, {})
+    yield Result(f"{name}-characterised", characterised, "schemes", PUBLISHED_SCHEMES, more)
+    yield Result(f"{name}-agreement", agreement, "share", 1.0, {})
+    yield Result(f"{name}-minutes", round(cost.wall / 60, 2), "minutes", PUBLISHED_MINUTES, {})
 
 
 def some(true: PortMapping) -> dict[str, Uops]:

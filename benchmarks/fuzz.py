@@ -11,17 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import random
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import chdir
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from django.db import connections
 from django.utils import timezone
 
 from benchmarks import MissingDataError, Result
@@ -38,6 +35,7 @@ from inference.agent.protocol import Frame
 from inference.models import Run
 from inference.runs.machines import tokens
 from inference.storage.instruction_sets import new_isa
+from tests.launched import descendants, wait_for_death
 
 CODE, AGENT, SERVER = 3000, 3500, 3500
 QUICK = 30
@@ -49,66 +47,40 @@ def run(quick: bool) -> Iterator[Result]:
     """Code, then the agent's side of the protocol, then the server's."""
     logging.getLogger("pmweb-agent").setLevel(logging.CRITICAL)  # it warns of each, as it shall
     less = QUICK if quick else 1
-    drawn = random.Random(SEED)
-    yield _told("code", CODE // less, lambda n: _code(n, drawn))
-    yield _told("agent", AGENT // less, lambda n: asyncio.run(fuzz_agent(n, drawn)))
-    yield _told("server", SERVER // less, lambda n: _server(n, drawn))
+    yield _code(CODE // less).result("survived")
+    yield asyncio.run(fuzz_agent(AGENT // less, SEED)).result("survived")
+    yield _server(SERVER // less).result("survived")
 
 
-def _told(case: str, n: int, fuzz: Callable[[int], Survey]) -> Result:
-    began = time.monotonic()
-    survey = fuzz(n)
-    more = {"seconds": round(time.monotonic() - began, 1), "seed": SEED, **survey.as_json()}
-    return Result(case, survey.total - len(survey.failures), "survived", survey.total, more)
-
-
-def _code(n: int, drawn: random.Random) -> Survey:
+def _code(n: int) -> Survey:
     computer = facts(choose_core())
     if computer["unfit"] or computer["machine"] != "x86_64":
         raise MissingDataError(computer["unfit"] or "the hostile code is for x86-64")
     frame = Frame(avx="avx" in computer["flags"])
     with tempfile.TemporaryDirectory(prefix="pmweb-fuzz-") as directory, chdir(directory):
         connection = fork_server.start(computer["core"])
-        survey = asyncio.run(_measured(ForkServer(connection), frame, n, drawn))
+        survey = asyncio.run(_measured(ForkServer(connection), frame, n))
         files = [path.name for path in Path(directory).iterdir()]
         survey.expect(not files, f"files were written: {files}")
-    left = _children()
-    survey.expect(not left, f"processes are left: {left}")
+    wait_for_death(descendants(os.getpid()))
     return survey
 
 
-async def _measured(processes: ForkServer, frame: Frame, n: int, drawn: random.Random) -> Survey:
+async def _measured(processes: ForkServer, frame: Frame, n: int) -> Survey:
     harness = LocalHarness(processes, {}, avx=frame.avx)
     try:
         await harness.preflight(frame, HASTY)
         if not harness.confinement["system_calls"]:
-            raise MissingDataError(
-                "this kernel does not filter system calls: nobody knows what they would do"
-            )
-        return await fuzz_code(harness, frame, n, drawn)
+            raise MissingDataError("this kernel does not filter system calls: nothing would stop them")
+        return await fuzz_code(harness, frame, n, SEED)
     finally:
         await harness.close()
 
 
-def _children() -> list[int]:
-    """Processes below this one that do not end by themselves within moments."""
-    until = time.monotonic() + 10
-    while (left := _living()) and time.monotonic() < until:
-        time.sleep(0.05)
-    return left
-
-
-def _living() -> list[int]:
-    from tests.launched import descendants
-
-    return list(descendants(os.getpid()))
-
-
-def _server(n: int, drawn: random.Random) -> Survey:
+def _server(n: int) -> Survey:
     from tests.runs.machines.fixtures import Web
 
-    with temporary_database():
-        home = Path(connections["default"].settings_dict["NAME"]).parent
+    with temporary_database() as home:
         isa = new_isa("toy", ["a", "b", "c"], "by hand")
         machine, other = tokens.add_machine("fuzzed", isa), tokens.add_machine("another", isa)
         run = Run.objects.create(
@@ -121,11 +93,10 @@ def _server(n: int, drawn: random.Random) -> Survey:
         )
         web = Web(cast("Any", SimpleNamespace(home=home)))
         try:
-            fuzzed = Server(web.socket_address, tokens.issue(machine), machine, other, run).fuzz(n, drawn)
-            fuzzed.expect(web.process.poll() is None, "the web server has ended")
-            log = (home / "web-log").read_text()
-            before, error, after = log.partition("Traceback")
-            fuzzed.expect(not error, before[-500:] + error + after[:3000])
+            survey = Server(web.socket_address, tokens.issue(machine), machine, other, run).fuzz(n, SEED)
+            survey.expect(web.process.poll() is None, "the web server has ended")
+            before, error, after = (home / "web-log").read_text().partition("Traceback")
+            survey.expect(not error, before[-500:] + error + after[:3000])
         finally:
             web.stop()
-    return fuzzed
+    return survey

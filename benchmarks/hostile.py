@@ -14,15 +14,7 @@ from __future__ import annotations
 
 import os
 import random
-import resource
-import signal
-import time
-import traceback
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
-from django.test import override_settings
+from collections.abc import Iterator, Sequence
 
 from benchmarks import Result
 from benchmarks._input_floods import floods
@@ -31,129 +23,54 @@ from benchmarks._input_mutations import mutated
 from benchmarks._input_requests import fuzz_requests
 from benchmarks._input_site import furnished
 from benchmarks._input_uploads import fuzz_uploads
-from benchmarks._survey import Survey
-from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
+from benchmarks._survey import FAILED, Survey, shrunk
+from benchmarks._temporary_database import temporary_database
 
 INPUTS, UPLOADS, REQUESTS = 100_000, 2_000, 10_000
 QUICK = 50
 """Times fewer of each, to see whether it works."""
 SEED = 12
-LONGEST = 5.0
-"""Seconds of computing, whoever else computes here."""
-_SHOWN = 10
-_TRIES = 400
-
-
-class HangError(BaseException):
-    """Something has taken longer than `LONGEST`; no handler of `Exception` takes it for its own."""
 
 
 def run(quick: bool) -> Iterator[Result]:
     """All cases; `PMWEB_HOSTILE` names a few of them, `PMWEB_HOSTILE_INPUTS` another number of each."""
-    chosen = os.environ.get("PMWEB_HOSTILE", "").split()
-    wanted = os.environ.get("PMWEB_HOSTILE_INPUTS")
-    files, uploads, requests = (
-        int(wanted or many) // (QUICK if quick else 1) for many in (INPUTS, UPLOADS, REQUESTS)
+    cases = os.environ.get("PMWEB_HOSTILE", "").split()
+    override = os.environ.get("PMWEB_HOSTILE_INPUTS")
+    inputs, uploads, requests = (
+        int(override or many) // (QUICK if quick else 1) for many in (INPUTS, UPLOADS, REQUESTS)
     )
-    with temporary_database(), override_settings(STORAGES=PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
+    with temporary_database():
         browser, token = furnished()
         for importer in IMPORTERS:
-            if not chosen or importer.name in chosen:
-                yield _files(importer, files)
-        if not chosen or "uploads" in chosen:
-            yield _surveyed("uploads", lambda: fuzz_uploads(browser, SEED, uploads))
-        if not chosen or "requests" in chosen:
-            yield _surveyed("requests", lambda: fuzz_requests(token, SEED, requests))
-    if not chosen or "floods" in chosen:
+            if not cases or importer.name in cases:
+                yield _files(importer, inputs).result()
+        if not cases or "uploads" in cases:
+            yield fuzz_uploads(browser, SEED, uploads).result()
+        if not cases or "requests" in cases:
+            yield fuzz_requests(token, SEED, requests).result()
+    if not cases or "floods" in cases:
         yield from floods(quick)
 
 
-def _surveyed(case: str, fuzz: Callable[[], Survey]) -> Result:
-    began, before = time.monotonic(), _resident()
-    survey = fuzz()
-    more = {
-        "seed": SEED,
-        **survey.as_json(),
-        "seconds": round(time.monotonic() - began, 1),
-        "memory_mb": [before, _resident()],
-    }
-    return Result(case, survey.total - len(survey.failures), "answered", survey.total, more)
-
-
-def _files(importer: Importer, n: int) -> Result:
+def _files(importer: Importer, many: int) -> Survey:
+    survey = Survey(importer.name, SEED)
     sound = importer.sound()
-    failures: dict[str, dict[str, object]] = {}
-    counts: Counter[str] = Counter()
-    slowest = 0.0
-    began, before = time.monotonic(), _resident()
-    for number in range(n):
+    for number in range(many):
         content = input_of(importer.name, number, sound)
-        spent = time.process_time()
-        outcome = failure_of(importer, content)
-        slowest = max(slowest, time.process_time() - spent)
-        counts[outcome.split(":")[0]] += 1
-        if outcome not in ("accepted", "refused") and outcome not in failures:
-            small = _shrunk(importer, content, outcome)
-            failures[outcome] = {"number": number, "bytes": len(small), "input": repr(small[:300])}
-    good = counts["accepted"] + counts["refused"]
-    more = {
-        "seed": SEED,
-        "outcomes": dict(counts.most_common()),
-        "slowest_seconds": round(slowest, 2),
-        "seconds": round(time.monotonic() - began, 1),
-        "memory_mb": [before, _resident()],
-        "failures": dict(list(failures.items())[:_SHOWN]),
-    }
-    return Result(importer.name, good, "answered", n, more)
+        outcome = outcome_of(importer, content, survey)
+        example: object = ""
+        if outcome.startswith(FAILED) and outcome.removeprefix(FAILED) not in survey.failures:
+            small = shrunk(content, lambda part, outcome=outcome: outcome_of(importer, part) == outcome)  # type: ignore[misc]
+            example = {"number": number, "bytes": len(small), "input": repr(small[:300])}
+        survey.count(outcome, example)
+    return survey
 
 
-def input_of(name: str, number: int, sound: object) -> bytes:
+def input_of(name: str, number: int, sound: Sequence[bytes]) -> bytes:
     """The input of this number for a reader; the same every time."""
-    return mutated(sound, random.Random(f"{SEED} {name} {number}"))  # type: ignore[arg-type]
+    return mutated(sound, random.Random(f"{SEED} {name} {number}"))
 
 
-def failure_of(importer: Importer, content: bytes) -> str:
+def outcome_of(importer: Importer, content: bytes, survey: Survey | None = None) -> str:
     """`accepted`, `refused`, or how and where the reader fails."""
-    try:
-        with _alarm():
-            return "accepted" if importer.read(content) else "refused"
-    except HangError:
-        return f"hang: more than {LONGEST:g} s"
-    except Exception as error:  # noqa: BLE001 that is what is counted
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{type(error).__name__}: {place.filename.rpartition('/')[2]}:{place.lineno}"
-
-
-def _shrunk(importer: Importer, content: bytes, outcome: str) -> bytes:
-    """A part of the content that fails in the same way: ever smaller pieces are left out."""
-    piece, tries = max(1, len(content) // 2), 0
-    while piece and tries < _TRIES and not outcome.startswith("hang"):
-        at = 0
-        while at < len(content) and tries < _TRIES:
-            tries += 1
-            shorter = content[:at] + content[at + piece :]
-            if failure_of(importer, shorter) == outcome:
-                content = shorter
-            else:
-                at += piece
-        piece //= 2
-    return content
-
-
-@contextmanager
-def _alarm() -> Iterator[None]:
-    def ring(*_: object) -> None:
-        raise HangError
-
-    before = signal.signal(signal.SIGPROF, ring)
-    signal.setitimer(signal.ITIMER_PROF, LONGEST)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-
-
-def _resident() -> int:
-    """MiB that this process has had at most."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    return (survey or Survey()).attempt(lambda: "accepted" if importer.read(content) else "refused")

@@ -7,12 +7,11 @@ has all others. The reference is what is wanted.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 from benchmarks import MissingDataError, Result
-from benchmarks.pages import database_in
+from benchmarks._sites import launched_site
+from benchmarks._temporary_database import database_in
 from inference.agent.facts import choose_core, facts
 from inference.isa.x86.textbook_latencies import DOCUMENTED_CORES, known_latencies
 from inference.models import LatencySet, Machine, Run
@@ -20,7 +19,7 @@ from inference.models.scheme_search import CHAINABLE
 from inference.runs import lifecycle
 from inference.runs.machines.facts import executable_schemes
 from inference.storage.documented_latencies import NEAR, documented_core, documented_share
-from tests.launched import LaunchedSite, wait_until
+from tests.launched import wait_until
 
 WANTED = 0.95
 QUICK_SCHEMES = 20
@@ -31,15 +30,8 @@ def run(quick: bool) -> Iterator[Result]:
     """One number; `quick` measures the first few schemes alone."""
     if reason := facts(choose_core())["unfit"]:
         raise MissingDataError(reason)
-    with tempfile.TemporaryDirectory(prefix="pmweb-latencies-") as directory:
-        home = Path(directory) / "home"
-        site = LaunchedSite(home, "--port", "0")
-        try:
-            site.login_link()
-            with database_in(home):
-                yield _documented(_connected(), quick)
-        finally:
-            site.stop()
+    with launched_site() as site, database_in(site.home):
+        yield _documented(_connected(), quick)
 
 
 def _connected() -> Machine:

@@ -15,13 +15,9 @@ moment whenever an evolution ends.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import statistics
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 import urllib.request
@@ -29,14 +25,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from http.cookies import SimpleCookie
-from pathlib import Path
 
 from django.conf import settings
-from django.test import Client, override_settings
+from django.test import override_settings
 
 from benchmarks import Result
-from benchmarks._load_generator import Load, Seen, percentile, seen_of
-from benchmarks.pages import database_in
+from benchmarks._clients import Sender, VisitorProcess
+from benchmarks._load_generator import Load, Seen
+from benchmarks._measured import mebibytes_of, percentile
+from benchmarks._sites import launched_site, session_cookie
+from benchmarks._temporary_database import database_in
 from inference.core.compiling_ahead import compile_all
 from inference.core.mapping import PortMapping as Mapped
 from inference.measuring.simulated_agent import simulated_facts
@@ -46,9 +44,8 @@ from inference.runs.machines import tokens
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping
 from pmweb.accounts.people import ensure_administrator
-from pmweb.cookies import name_at
-from pmweb.origins import origin_in
-from tests.launched import LaunchedSite, descendants, is_run
+from tests.launched import LaunchedSite, descendants, is_run, wait_until
+from tests.processes import Process
 
 MOST_SECONDS = {"page": 0.3, "lag": 1.0}
 """What is promised (95th percentiles)."""
@@ -56,10 +53,9 @@ MOST_SECONDS = {"page": 0.3, "lag": 1.0}
 _TOKEN = "numbers"
 _WEB_PROCESSES = 2
 _METRICS_SECONDS = 60.0
-_BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{pid="(\d+)",le="(.+)"\} (\S+)$', re.MULTILINE)
+_BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{le="(.+)",pid="(\d+)"\} (\S+)$', re.MULTILINE)
 _FAILED = re.compile(r'^pmweb_process_failed_answers_total\{pid="(\d+)"\} (\S+)$', re.MULTILINE)
-_LOOK_EVERY = 2.0
-_START_SECONDS = 900.0
+_POLL_INTERVAL = 2.0
 _QUICKEST_RUN = 15.0  # seconds that an evolution of `_GENERATIONS` takes at least, with another beside it
 _GENERATIONS = 1000
 _RUN = "run"
@@ -85,70 +81,38 @@ def run(quick: bool) -> Iterator[Result]:
     """The load once; five numbers of it. `PMWEB_LOAD_SECONDS` is another time than ten minutes."""
     size = QUICK if quick else Size(seconds=float(os.environ.get("PMWEB_LOAD_SECONDS", Size.seconds)))
     compile_all()  # what happens once per installation is no part of this
-    with tempfile.TemporaryDirectory(prefix="pmweb-load-") as directory:
-        home = Path(directory) / "home"
-        environment = {
-            "PMWEB_SECRET_KEY": str(settings.SECRET_KEY),  # sessions are made here
-            "PMWEB_METRICS_TOKEN": _TOKEN,
-            "PMWEB_RUNS_PER_USER": "0",
-            "PMWEB_CONNECTIONS_PER_ADDRESS": "0",  # everybody comes from here, as one person
-            "PMWEB_PROCESSOR_SECONDS": "0",
-            "PMWEB_SOCKETS_PER_PERSON": "0",
-            "PMWEB_WEB_PROCESSES": str(_WEB_PROCESSES),
-        }
-        site = LaunchedSite(home, "--port", "0", "--no-agent", environment=environment)
-        worker = None
+    environment = {
+        "PMWEB_SECRET_KEY": str(settings.SECRET_KEY),
+        "PMWEB_METRICS_TOKEN": _TOKEN,
+        "PMWEB_RUNS_PER_USER": "0",
+        "PMWEB_CONNECTIONS_PER_ADDRESS": "0",  # everybody comes from here, as one person
+        "PMWEB_PROCESSOR_SECONDS": "0",
+        "PMWEB_SOCKETS_PER_PERSON": "0",
+        "PMWEB_WEB_PROCESSES": str(_WEB_PROCESSES),
+    }
+    with launched_site("--no-agent", environment=environment) as site:
+        variables = {**environment, "PMWEB_HOME": str(site.home)}
+        worker = Process(site.home / "worker", "work", environment=variables)
         try:
-            site.wait_for("Ctrl-C stops everything", _START_SECONDS)
-            server, _ = site.login_link()
-            worker = _second_worker(home, environment)
-            yield from _measured(size, site, server.rstrip("/"), home, worker.pid)
+            yield from _measured(size, site, worker.pid)
         finally:
-            if worker is not None:
-                worker.terminate()
-                worker.wait()
-            site.stop()
+            worker.kill()
 
 
-def _second_worker(home: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, str(settings.BASE_DIR / "manage.py"), "work"],
-        env={**os.environ, **environment, "PMWEB_HOME": str(home)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def _measured(size: Size, site: LaunchedSite, server: str, home: Path, worker: int) -> Iterator[Result]:
-    with database_in(home):
-        load = _prepared(size, server)
-    generator = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks._load_generator"],
-        cwd=settings.BASE_DIR,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert generator.stdin is not None
-        assert generator.stdout is not None
-        generator.stdin.write(json.dumps(asdict(load)) + "\n")
-        generator.stdin.close()
-        generator.stdout.readline()  # they are all there
+def _measured(size: Size, site: LaunchedSite, worker: int) -> Iterator[Result]:
+    with database_in(site.home):
+        load = _prepared(size, site.login_link()[0])
+    processes = _Processes({site.pid: "up", worker: "work"})
+    with VisitorProcess("benchmarks._load_generator", asdict(load)) as visitors:
         time.sleep(size.warm_up)
-        processes = _Processes({site.pid: "up", worker: "work"})
-        before = _answers(server)
+        before = _answers(site)
         processes.start()
-        seen = seen_of(iter(generator.stdout))
-        after = _answers(server)
-        processes.stop()
-    finally:
-        generator.kill()
-        generator.wait()
-    with database_in(home):
-        failed = list(Run.objects.filter(state=Run.State.FAILED).values_list("error", flat=True))
+    after = _answers(site)
+    processes.stop()
+    with database_in(site.home):
+        errors = list(Run.objects.filter(state=Run.State.FAILED).values_list("error", flat=True))
     more = {**asdict(size), **processes.running()}
-    yield from _results(seen, before, after, processes, failed, more)
+    yield from _results(Seen(**visitors.report), before, after, processes, errors, more)
 
 
 def _prepared(size: Size, server: str) -> Load:
@@ -163,11 +127,8 @@ def _prepared(size: Size, server: str) -> Load:
     # As their agents will say: runs are taken for machines that have once been there.
     Machine.objects.update(facts=simulated_facts("simulated", truth))
     runs = _submitted(size, row, machines)
-    browser = Client()
-    browser.force_login(user)
-    name = name_at(origin_in(server), settings.SESSION_COOKIE_NAME)
-    session = f"{name}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
-    cookie = "; ".join([session, *_given(server, session)])
+    session = session_cookie(user, server)
+    cookie = "; ".join([session, *_first_cookies(server, session)])
     pages = ["/", "/runs/", "/machines/", "/mappings/", "/sets/", "/isas/", "/campaigns/"]
     pages += [f"/mappings/{row.pk}/"]
     pages += [f"/runs/{each.pk}/" for each in runs] + [f"/machines/{each.pk}/" for each in machines]
@@ -187,7 +148,7 @@ def _prepared(size: Size, server: str) -> Load:
     )
 
 
-def _given(server: str, cookie: str) -> list[str]:
+def _first_cookies(server: str, cookie: str) -> list[str]:
     """The cookies that the site gives to a browser with its first page, which sends them from then on."""
     with urllib.request.urlopen(urllib.request.Request(f"{server}/", headers={"Cookie": cookie})) as answer:
         given = SimpleCookie("; ".join(answer.headers.get_all("Set-Cookie", ())))
@@ -225,31 +186,30 @@ def _submitted(size: Size, truth: PortMapping, machines: Sequence[Machine]) -> l
         ]
 
 
-def _answers(server: str) -> tuple[dict[float, float], float]:
+def _answers(site: LaunchedSite) -> tuple[Counter[float], float]:
     """Of all web processes: answers that took at most so many seconds, and those that failed.
 
     Which of them tells its numbers is chance: it is asked until all have.
     """
-    told: dict[str, str] = {}
-    deadline = time.monotonic() + _METRICS_SECONDS
-    while len(told) < _WEB_PROCESSES:
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"only {len(told)} of {_WEB_PROCESSES} web processes tell their numbers")
-        request = urllib.request.Request(f"{server}/metrics/", headers={"Authorization": f"Bearer {_TOKEN}"})
-        with urllib.request.urlopen(request) as answer:
-            text = answer.read().decode()
-        told |= {pid: text for pid, _ in _FAILED.findall(text)}
+    sender = Sender("127.0.0.1", site.port, {"Authorization": f"Bearer {_TOKEN}"})
+    texts: dict[str, str] = {}
+
+    def are_complete() -> bool:
+        text = sender.send("GET", "/metrics/")[1].decode()
+        texts.update((pid, text) for pid, _ in _FAILED.findall(text))
+        return len(texts) == _WEB_PROCESSES
+
+    wait_until(are_complete, _METRICS_SECONDS, f"the numbers of {_WEB_PROCESSES} web processes")
     within: Counter[float] = Counter()
-    for text in told.values():
-        for _, limit, count in _BUCKET.findall(text):
-            within[float(limit)] += float(count)  # type: ignore[assignment]
-    return dict(within), sum(float(_FAILED.findall(text)[0][1]) for text in told.values())
+    for text in texts.values():
+        within.update({float(limit): int(float(count)) for limit, _, count in _BUCKET.findall(text)})
+    return within, sum(float(_FAILED.findall(text)[0][1]) for text in texts.values())
 
 
 def _results(
     seen: Seen,
-    before: tuple[dict[float, float], float],
-    after: tuple[dict[float, float], float],
+    before: tuple[Counter[float], float],
+    after: tuple[Counter[float], float],
     processes: _Processes,
     failed_runs: list[str],
     more: Mapping[str, object],
@@ -290,27 +250,25 @@ class _Processes:
 
     def __init__(self, above: Mapping[int, str]) -> None:
         self._above = above
-        self._seen: dict[str, list[float]] = defaultdict(list)
+        self._sizes: dict[str, list[float]] = defaultdict(list)
         self._runs: list[int] = []
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def start(self) -> None:
-        """From now on."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Until now."""
         self._over.set()
         self._thread.join()
 
     def grown(self) -> dict[str, list[float]]:
         """MiB of each process in every fifth of the time, one after the other; late ones are left out."""
-        most = max((len(each) for each in self._seen.values()), default=0)
+        most = max((len(each) for each in self._sizes.values()), default=0)
         fifth = max(most // 5, 1)
         return {
             name: [statistics.median(each[at : at + fifth]) for at in range(0, 5 * fifth, fifth) if each[at:]]
-            for name, each in sorted(self._seen.items())
+            for name, each in sorted(self._sizes.items())
             if len(each) >= 0.9 * most
         }
 
@@ -318,29 +276,19 @@ class _Processes:
         """How many runs there were at once."""
         return {"running": statistics.median(self._runs), "running_least": min(self._runs)}
 
-    def _look(self) -> None:
-        while not self._over.wait(_LOOK_EVERY):
-            runs = 0
-            for pid, name in self._above.items():
-                below = {pid: name, **descendants(pid)}
-                for each, command in below.items():
-                    size = _mebibytes(each)
-                    if size:
-                        self._seen[f"{_called(command)} {each}"].append(size)
-                        runs += _called(command) == _RUN
-            self._runs.append(runs)
+    def _watch(self) -> None:
+        while not self._over.wait(_POLL_INTERVAL):
+            processes = dict(self._above)
+            for pid in self._above:
+                processes |= descendants(pid)
+            sizes = {f"{_called(name)} {pid}": mebibytes_of([pid]) for pid, name in processes.items()}
+            for name, size in sizes.items():
+                if size:
+                    self._sizes[name].append(size)
+            self._runs.append(sum(name.startswith(_RUN) for name, size in sizes.items() if size))
 
 
 def _called(command: str) -> str:
     if is_run(command):
         return _RUN
     return next((word for word in ("daphne", "fork-server", "work") if word in command), command)
-
-
-def _mebibytes(pid: int) -> float:
-    try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return 0.0
-    found = re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)
-    return int(found[1]) / 1024 if found else 0.0

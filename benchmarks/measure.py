@@ -31,7 +31,8 @@ from inference.core.mapping import PortMapping
 from inference.core.model_check import Alone, AloneVerdict, judge_alone, summary_of
 from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
-from inference.formats.parsing import read, resolve
+from inference.formats.import_formats import read
+from inference.formats.parsing import resolve
 from inference.formats.uops_info_usages import NAMES
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Scheme

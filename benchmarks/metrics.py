@@ -1,12 +1,9 @@
-"""Agreement of predictions with measurements: what it costs for many points, and published numbers.
+"""Agreement of predictions with measurements: what it costs for many points.
 
 Points: a million generated ones, scored and drawn; the reference does the same in one go with numpy and scipy
 (already imported) on the same arrays. Seconds are CPU seconds. Megabytes are the peak of what is allocated
 beside the two arrays. Streaming: a generated set in a temporary SQLite database, evaluated; the reference
 makes an object per row, as everything else that needs measurements does.
-
-Published: the smaller Skylake set with annotations (2,000 five-scheme mixes). The references of the two
-mappings are for this very set; those of the tools, from the whole set of thesis Table 5.3, are met roughly.
 """
 
 from __future__ import annotations
@@ -20,36 +17,17 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks import MissingDataError, Result
+from benchmarks import Result
 from benchmarks._generated_set import generate_set, generated_mapping
+from benchmarks._measured import cost_of
 from benchmarks._temporary_database import temporary_database
-from inference.core.evaluator import Evaluator
 from inference.core.metrics import Scores, Unit, score
 from inference.core.predicting import PortMappingModel
 from inference.core.ranks import PairCounts
-from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import BINS, heat_map
 from inference.figures.reach import COVERED
-from tests.core.published import (
-    DIRECTORY,
-    EVALUATION,
-    PublishedExperiments,
-    published_experiments,
-    published_mapping,
-)
 
 Floats = npt.NDArray[np.float64]
-
-MAPPINGS = {
-    "uops.info": ("mapping_uops_info.json", (9.55, 0.913, 0.793)),
-    "PMEvo": ("mapping_pmevo.json", (14.67, 0.978, 0.757)),
-}
-TOOLS = {
-    "IACA": 8.0,
-    "Ithemal": 60.6,
-    "llvm-mca": None,  # not those of Table 5.3 (9.7 %): several times too slow where memory is written
-}
-
 
 POINTS = 1_000_000
 ROWS = 100_000
@@ -57,10 +35,9 @@ SEED = 1
 
 
 def run(quick: bool) -> Iterator[Result]:
-    """Points, streaming, published figures; `quick` has a tenth of the points and of the rows."""
+    """Points and streaming; `quick` has a tenth of the points and of the rows."""
     yield from _points(POINTS // 10 if quick else POINTS)
     yield from _streaming(ROWS // 10 if quick else ROWS)
-    yield from _published()
 
 
 def _points(n: int) -> Iterator[Result]:
@@ -105,12 +82,8 @@ def _reference_heat_map(measured: Floats, predicted: Floats) -> Floats:
 
 def _cost(work: Callable[[], object], repeats: int = 3) -> tuple[float, float]:
     """Median CPU seconds, and peak megabytes allocated by numpy and Python in a run of its own."""
-    seconds = []
-    for _ in range(repeats):
-        began = time.process_time()
-        work()
-        seconds.append(time.process_time() - began)
-    return round(statistics.median(seconds), 4), _megabytes(work)
+    seconds = statistics.median(cost_of(work).cpu for _ in range(repeats))
+    return round(seconds, 4), _megabytes(work)
 
 
 def _megabytes(work: Callable[[], object]) -> float:
@@ -129,7 +102,7 @@ def _streaming(n: int) -> Iterator[Result]:
     with temporary_database():
         began = time.monotonic()
         generated = generate_set(n)
-        predictor = PortMappingModel(generated_mapping(SEED))
+        predictor = PortMappingModel(generated_mapping())
         more = {"rows": n, "seed": SEED, "built_in_seconds": round(time.monotonic() - began, 1)}
 
         def streamed() -> Scores:
@@ -143,31 +116,3 @@ def _streaming(n: int) -> Iterator[Result]:
         for what, cost in (("time", lambda work: _cost(work, 1)[0]), ("memory", _megabytes)):
             unit = "s" if what == "time" else "MB"
             yield Result(f"streamed set, {what}", cost(streamed), unit, cost(as_objects), more)
-
-
-def _published() -> Iterator[Result]:
-    if not DIRECTORY.is_dir():
-        raise MissingDataError(f"the published data is not in {DIRECTORY}: set PMWEB_SHARED")
-    published = published_experiments(EVALUATION)
-    for case, (name, references) in MAPPINGS.items():
-        yield from _mapping(case, name, references, published)
-    for tool, reference in TOOLS.items():
-        answers = published.annotations[tool]
-        known = np.isfinite(answers)
-        scores = score(published.cycles[known], answers[known])
-        assert scores.mape is not None
-        yield Result(f"{tool} MAPE", round(scores.mape, 2), "%", reference, {"n": scores.n})
-
-
-def _mapping(
-    case: str, name: str, references: tuple[float, float, float], published: PublishedExperiments
-) -> Iterator[Result]:
-    mapping = published_mapping(name)
-    evaluator = Evaluator(ExperimentTable.from_experiments(published.mixes), len(mapping.ports))
-    began = time.process_time()
-    scores = score(published.cycles, evaluator.cycles_one(mapping))
-    more = {"n": scores.n, "cpu_seconds": round(time.process_time() - began, 4)}
-    values = (("MAPE", "%", scores.mape), ("r", "", scores.pearson), ("τ", "", scores.kendall))
-    for (metric, unit, value), reference in zip(values, references, strict=True):
-        assert value is not None
-        yield Result(f"{case} {metric}", round(value, 3), unit, reference, more)

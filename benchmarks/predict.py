@@ -8,20 +8,17 @@ were seen before, the blocks were not. The reference is what is wanted.
 
 from __future__ import annotations
 
-import csv
 import random
-import time
 from collections.abc import Iterator, Sequence
 
-from django.conf import settings
-
-from benchmarks import MissingDataError, Result
+from benchmarks import Result
+from benchmarks._measured import cost_of
+from benchmarks._published_data import block_rows
 from inference.core.core_model import CoreModel, FrontEndLimits, MemoryTimes
 from inference.core.mapping import PortMapping
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.x86.chains import links_of
 from inference.predictors.core_model import CoreModelSettings, ModelledBlocks
-from inference.predictors.protocol import Answer
 
 WANTED = 2000.0
 _BLOCKS, _QUICK_BLOCKS = 5000, 500
@@ -37,25 +34,16 @@ def run(quick: bool) -> Iterator[Result]:
     for case, asked in (("straight", codes), ("loops", _as_loops(codes))):
         predictor = ModelledBlocks("drawn", lambda: model, CoreModelSettings(), {})
         predictor.predict(asked[::2])  # loads what is compiled or made once for a scheme
-        answers, seconds = _timed(predictor, asked[1::2])
+        cost = cost_of(lambda predictor=predictor, asked=asked: predictor.predict(asked[1::2]))  # type: ignore[misc]
+        answers, seconds = cost.value, cost.cpu
         answered = sum(one.cycles is not None for one in answers)
         more = {"blocks": len(answers), "answered": answered, "seconds": round(seconds, 3)}
         yield Result(case, round(len(answers) / seconds), "blocks/s", reference=WANTED, more=more)
 
 
-def _timed(predictor: ModelledBlocks, codes: Sequence[bytes]) -> tuple[list[Answer], float]:
-    began = time.process_time()
-    answers = predictor.predict(codes)
-    return answers, time.process_time() - began
-
-
 def _codes(count: int) -> list[bytes]:
     """Blocks of SQLite, drawn by a seed."""
-    path = settings.SHARED / "data" / "blocks" / "sqlite.csv"
-    if not path.exists():
-        raise MissingDataError(f"no blocks at {path}: set PMWEB_SHARED")
-    with path.open(newline="") as file:
-        found = [row[0] for row in csv.reader(file) if row]
+    found = [row[0] for row in block_rows("blocks/sqlite.csv")]
     random.Random(1).shuffle(found)
     codes = []
     for digits in found:

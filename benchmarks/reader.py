@@ -9,7 +9,6 @@ bytes; `schemes-DISASSEMBLER`: an instance of every scheme. What differs is list
 
 from __future__ import annotations
 
-import csv
 import os
 import random
 import statistics
@@ -19,9 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
-from benchmarks import MissingDataError, Result
+from benchmarks import Result
+from benchmarks._published_data import block_rows, published
 from benchmarks._reader_cold import milliseconds
 from benchmarks._reader_corpus import LEVELS, compiled, files
 from benchmarks._reader_differences import Comparison, compared
@@ -119,16 +117,10 @@ def _listed(case: str, rest: Mapping[str, Counter[str]]) -> str:
 
 def _bhive() -> list[bytes]:
     """The machine code of all different blocks of the published sets. Raises `MissingDataError`."""
-    directory = settings.SHARED / "data" / "blocks"
-    found: dict[bytes, None] = {}
-    for path in sorted(directory.glob("*.csv")):
-        with path.open() as file:
-            for row in csv.reader(file):
-                if row and row[0] and row[0] != "bb":
-                    found[bytes.fromhex(row[0])] = None
-    if not found:
-        raise MissingDataError(f"no blocks in {directory}: set PMWEB_SHARED")
-    return list(found)
+    names = sorted(path.name for path in published("blocks").glob("*.csv"))
+    return list(
+        dict.fromkeys(bytes.fromhex(row[0]) for name in names for row in block_rows(f"blocks/{name}"))
+    )
 
 
 def _printer(codes: list[bytes]) -> Iterator[Result]:

@@ -15,25 +15,24 @@ blocks, and their part of the MAPE}.
 
 from __future__ import annotations
 
-import csv
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from pathlib import Path
 
 import numpy as np
-from django.conf import settings
 
-from benchmarks import MissingDataError, Result
-from benchmarks.pmevo import Watch
+from benchmarks import Result
+from benchmarks._measured import cost_of
+from benchmarks._published_data import block_rows, zen5_core, zen5_results
+from benchmarks._silent import Silent
 from benchmarks.starter_ports import recorded
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.core_model import Assumptions, CoreModel
 from inference.core.core_model.blocks import CoreModelBlocks
-from inference.core.core_model.bounds import HELD_UP, CorePrediction
+from inference.core.core_model.bounds import HELD_UP
 from inference.core.core_model.loop_code import measured_loop_code
+from inference.core.core_model.prediction import CorePrediction
 from inference.core.experiment import Measured
 from inference.core.explain import ExplainProblem, ExplainSettings, NotCharacterised
 from inference.core.explain import infer as explain
@@ -43,8 +42,6 @@ from inference.core.metrics import score
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.pmevo import infer as evolve
 from inference.core.protocols import Json
-from inference.formats.core_model_json import read_core_model
-from inference.formats.parsing import AnyNames, parse
 from inference.isa.blocks import Block, block_of_bytes
 from inference.isa.domains import domains_of, undivided
 from inference.isa.exclusions import LEGACY_SSE
@@ -73,15 +70,13 @@ class PredictedBlock:
 
 def run(quick: bool) -> Iterator[Result]:
     """Both modes; `quick` takes little effort for PMEvo's mapping."""
-    directory = settings.SHARED / "data" / "zen5"
-    if not (directory / "blocks.csv").exists():
-        raise MissingDataError(f"no recorded Zen 5 in {directory}: set PMWEB_SHARED")
-    began = time.process_time()
-    model, assumed = recorded_model(
-        directory, PMEvoSettings(starts=1, perturbations=10) if quick else PMEvoSettings()
-    )
-    seconds = time.process_time() - began
-    blocks = recorded_blocks(directory / "blocks.csv")
+    effort = PMEvoSettings(starts=1, perturbations=10) if quick else PMEvoSettings()
+    cost = cost_of(lambda: recorded_model(effort))
+    model, assumed = cost.value
+    blocks = [
+        (block_of_bytes(bytes.fromhex(code)), (float(straight), float(loop)))
+        for code, straight, loop in block_rows("zen5/blocks.csv")
+    ]
     for name, reference, in_loop in (("straight", STRAIGHT, False), ("loops", LOOPS, True)):
         measured = [(block, cycles[in_loop]) for block, cycles in blocks if cycles[in_loop] > 0]
         found = predicted(model, measured, in_loop=in_loop)
@@ -94,7 +89,7 @@ def run(quick: bool) -> Iterator[Result]:
             "settled": numbers(settled, len(measured)),
             "nearest": numbers(predicted(model, measured, in_loop=in_loop, nearest=True), len(measured)),
             "loop_code": len(model.loop_code),
-            "cpu_seconds": round(seconds, 1),
+            "cpu_seconds": round(cost.cpu, 1),
         }
         if in_loop:
             plain = replace(model, loop_code={})
@@ -102,29 +97,18 @@ def run(quick: bool) -> Iterator[Result]:
         yield Result(f"zen5-{name}", more.pop("mape"), "% MAPE", reference, more)
 
 
-def recorded_model(directory: Path, effort: PMEvoSettings) -> tuple[CoreModel, frozenset[str]]:
+def recorded_model(effort: PMEvoSettings) -> tuple[CoreModel, frozenset[str]]:
     """Of what was recorded, ports inferred; with the schemes that it knows by others."""
-    default, starter = results_of(directory, _DEFAULT), results_of(directory, _STARTER)
+    default, starter = zen5_results(*_DEFAULT), zen5_results(*_STARTER)
     explained, portless = explained_mapping(default)
-    mapping = joined(explained, explained, [evolved_mapping(directory, starter, effort)])
+    mapping = joined(explained, explained, [evolved_mapping(starter, effort)])
     assert mapping is not None, "both sets have schemes in common"
     measured = {result.experiment: result.cycles for result in (*starter, *default) if result.cycles}
     loop_code = measured_loop_code(measured, lambda experiment: loop_size(experiment.terms), mapping)
-    model = read_core_model((directory / "core_model.json").read_bytes()).model()
     own = with_sums(mapping, dict.fromkeys(portless, ()))
     whole = completed(own)
     assumed = frozenset(whole.usage.keys() - own.usage.keys())
-    return replace(model, mapping=whole, alone={}, loop_code=loop_code), assumed
-
-
-def results_of(directory: Path, names: Sequence[str]) -> list[Measured]:
-    """The usable measurements of some sets."""
-    return [
-        result
-        for name in names
-        for result in parse((directory / name).read_bytes(), name, AnyNames()).measured
-        if result.usable
-    ]
+    return replace(zen5_core(), mapping=whole, alone={}, loop_code=loop_code), assumed
 
 
 def explained_mapping(results: Sequence[Measured]) -> tuple[PortMapping, list[str]]:
@@ -133,7 +117,7 @@ def explained_mapping(results: Sequence[Measured]) -> tuple[PortMapping, list[st
     problem = ExplainProblem(
         schemes, ExplainSettings(), preferred=tuple(PREFERRED), domains=domains_of(schemes)
     )
-    found = explain(problem, RecordedMeasurer(results), Watch(), 0, None, solve_by_cegar)
+    found = explain(problem, RecordedMeasurer(results), Silent(), 0, None, solve_by_cegar)
     full_rate = 1 / (found.r_max or inf)
     portless = [
         judged.scheme
@@ -148,14 +132,14 @@ def explained_mapping(results: Sequence[Measured]) -> tuple[PortMapping, list[st
     return found.mapping, portless
 
 
-def evolved_mapping(directory: Path, results: Sequence[Measured], effort: PMEvoSettings) -> PortMapping:
+def evolved_mapping(results: Sequence[Measured], effort: PMEvoSettings) -> PortMapping:
     """PMEvo's of the starter set."""
-    times, source = recorded(directory)
+    times, source = recorded()
     schemes = tuple(sorted({scheme for experiment in times for scheme in experiment.schemes}))
     problem = PMEvoProblem(
         schemes, effort, forms=forms_among(schemes), domains=undivided(schemes), core=source
     )
-    return evolve(problem, RecordedMeasurer(results), Watch(), 0).mapping
+    return evolve(problem, RecordedMeasurer(results), Silent(), 0).mapping
 
 
 def completed(mapping: PortMapping) -> PortMapping:
@@ -169,16 +153,6 @@ def completed(mapping: PortMapping) -> PortMapping:
     ]
     sums = {text: same_work(text) for text in (*WORK_OF_OTHERS, *legacy)}
     return with_sums(mapping, sums)
-
-
-def recorded_blocks(file: Path) -> list[tuple[Block, tuple[float, float]]]:
-    """Each with its cycles straight and in a loop, negative where it could not be measured."""
-    lines = (line for line in file.read_text().splitlines() if not line.startswith("#"))
-    rows = csv.DictReader(lines)
-    straight, loop = (name for name in rows.fieldnames or () if name != "bb")
-    return [
-        (block_of_bytes(bytes.fromhex(row["bb"])), (float(row[straight]), float(row[loop]))) for row in rows
-    ]
 
 
 def predicted(

@@ -25,11 +25,10 @@ from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.search.state import checkpoint_of
-from anica_app.core.search.support import find_support
 from anica_app.core.search.task import World
-from benchmarks import MissingDataError, Result
+from benchmarks import Result
 from benchmarks._silent import Silent
-from benchmarks.anica import MCA_13, MCA_22
+from benchmarks.anica import MCA_13, MCA_22, supported_domain, tool_panel
 from inference.cluster.executor import DaskExecutor
 from inference.core.executor import Task, TaskContext
 from inference.core.experiment import Experiment
@@ -41,9 +40,7 @@ from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.random_mixes import random_mixes
 from inference.measuring.simulated import SimulatedProcessor
-from inference.predictors.kinds import KINDS
 from inference.predictors.panel import Panel
-from inference.predictors.protocol import PredictorError
 from inference.predictors.shared_out import SharedOut
 
 WORKERS = (1, 2, 4)
@@ -86,34 +83,24 @@ def _evolutions(quick: bool) -> Iterator[Result]:
 
 
 def _campaigns(quick: bool) -> Iterator[Result]:
-    try:
-        tools = [KINDS[kind].predictor(options) for kind, options in (MCA_13, MCA_22)]
-    except PredictorError as error:
-        raise MissingDataError(str(error)) from error
-    everything = BlockDomain.of()
-    with closing(Panel(tools)) as panel:
-        blocks = dict(zip(everything.space.texts, everything.instances(), strict=True))
-        domain = everything.restricted(find_support(panel, blocks).supported)
     end = Termination(blocks=20 if quick else 200)
+    with tool_panel((MCA_13, MCA_22)) as local:
+        domain = supported_domain(local)
 
-    def once(address: str) -> str:
-        with ExitStack() as stack:
-            shared = []
-            for tool, (kind, options) in zip(tools, (MCA_13, MCA_22), strict=True):
-                executor = stack.enter_context(closing(DaskExecutor(address, _Nobody())))
-                pace = PacedReporter(Silent())
-                shared.append(SharedOut(tool, kind, options, executor, pace, lambda: None))
-            panel = stack.enter_context(closing(Panel(shared)))
-            world, judge = World(domain, SearchSettings(), _SEED), Disagreement(InterestSettings())
-            state = CampaignSearch(world, panel, judge, end, Silent(), Silent()).search()
-        found = {**checkpoint_of(state, domain).meta, "counters": None}  # which hold the seconds
-        return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]
+        def once(address: str) -> str:
+            with ExitStack() as stack:
+                shared = []
+                for tool, (kind, options) in zip(local.predictors, (MCA_13, MCA_22), strict=True):
+                    executor = stack.enter_context(closing(DaskExecutor(address, _Nobody())))
+                    pace = PacedReporter(Silent())
+                    shared.append(SharedOut(tool, kind, options, executor, pace, lambda: None))
+                panel = stack.enter_context(closing(Panel(shared)))
+                world, judge = World(domain, SearchSettings(), _SEED), Disagreement(InterestSettings())
+                state = CampaignSearch(world, panel, judge, end, Silent(), Silent()).search()
+            ended = {**checkpoint_of(state, domain).meta, "counters": None}  # which hold the seconds
+            return hashlib.sha256(json.dumps(ended, sort_keys=True).encode()).hexdigest()[:16]
 
-    try:
         yield from _compared("campaign", _ready, once, 1 if quick else 3, {"blocks": end.blocks})
-    finally:
-        for tool in tools:
-            tool.close()
 
 
 def _compared(

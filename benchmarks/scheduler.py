@@ -11,11 +11,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from django.conf import settings
-
-from benchmarks import MissingDataError, Result
+from benchmarks import Result
+from benchmarks._measured import cost_of
+from benchmarks._published_data import zen5_core_of_mixes, zen5_results
 from inference.core.core_model import CodeShape, CoreModel, predict_core
 from inference.core.core_model.scheduler_experiments import operation_kinds, usable_experiments
 from inference.core.core_model.scheduler_inference import (
@@ -26,8 +25,6 @@ from inference.core.core_model.scheduler_inference import (
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Scores, score
-from inference.formats.core_model_json import read_core_model
-from inference.formats.parsing import AnyNames, parse
 from inference.isa.x86.bodies import body_accesses
 from inference.isa.x86.scheme_set import described
 
@@ -45,10 +42,9 @@ _COPIES = CodeShape(0, loop=False, copied=True)
 
 def run(quick: bool) -> Iterator[Result]:
     """The error on mixes that the scheduler was not inferred from; `quick` searches for some seconds."""
-    core, cycles = recorded_core(settings.SHARED / "data" / "zen5")
-    began = time.process_time()
-    finding, chosen = inferred(core, cycles, _QUICK_SECONDS if quick else SECONDS)
-    seconds = time.process_time() - began
+    core, cycles = recorded_core()
+    cost = cost_of(lambda: inferred(core, cycles, _QUICK_SECONDS if quick else SECONDS))
+    finding, chosen = cost.value
     fresh = {mix: taken for mix, taken in cycles.items() if mix not in chosen}
     alone, simulated = (scores(replace(core, scheduler=one), fresh) for one in (None, finding.scheduler))
     more = {
@@ -58,27 +54,22 @@ def run(quick: bool) -> Iterator[Result]:
         "policies": finding.tried,
         "finished": finding.finished,
         "fit_as_well": len(finding.alternatives),
-        "seconds": round(seconds, 1),
+        "seconds": round(cost.cpu, 1),
         "found": finding.scheduler is not None,
     }
     yield Result("zen5-mixes", _percent(simulated), "% MAPE", reference=_percent(alone), more=more)
 
 
-def recorded_core(directory: Path) -> tuple[CoreModel, dict[Experiment, float]]:
+def recorded_core() -> tuple[CoreModel, dict[Experiment, float]]:
     """The core with ports by hand, and the cycles of its integer mixes. Raises `MissingDataError`."""
-    if not (directory / "starter.csv").exists():
-        raise MissingDataError(f"no recorded Zen 5 in {directory}: set PMWEB_SHARED")
-    measured = parse((directory / "starter.csv").read_bytes(), "starter.csv", AnyNames()).measured
     cycles = {
         result.experiment: result.cycles
-        for result in measured
-        if result.usable and result.cycles and all(map(_ports, result.experiment.schemes))
+        for result in zen5_results("starter.csv")
+        if result.cycles and all(map(_ports, result.experiment.schemes))
     }
     usage = {scheme: ((_ports(scheme), 1),) for mix in cycles for scheme in mix.schemes}
-    model = read_core_model((directory / "core_model.json").read_bytes()).model()
     ports = PortMapping(tuple("012345"), usage, issue_width=WIDTH)
-    nothing: frozenset[str] = frozenset()  # registers of mixes differ, and none of these is a move
-    return replace(model, mapping=ports, free=nothing, portless=nothing, moves=nothing), cycles
+    return replace(zen5_core_of_mixes(), mapping=ports), cycles
 
 
 def inferred(

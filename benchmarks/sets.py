@@ -2,49 +2,45 @@
 
 `preview`: wall seconds of the page's own work, reading and checking all of it. `import`: those of the run,
 which reads it again and stores it, as a worker does it; CPU seconds stand beside both, 15 s is what they may
-take together. `memory`: what this process grows by at most. `row-errors`: the share of planted errors that
-are told with their own row and column, and left out by choice. `compare`, `merge`: of this set and the same
+take together. `memory`: what this process grows by at most. `compare`, `merge`: of this set and the same
 experiments, measured again.
 """
 
 from __future__ import annotations
 
 import random
-import resource
-import time
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
 
 from benchmarks import Result
 from benchmarks._in_process_worker import done
+from benchmarks._measured import Cost, cost_of, peak_mebibytes
 from benchmarks._temporary_database import temporary_database
 from inference.isa.targets import X86
-from inference.models import ISA, ExperimentSet, Upload
-from inference.storage.importing import preview
+from inference.models import ISA, ExperimentSet, Run, Upload
 from inference.storage.instruction_sets import load_supplied
 
 ROWS, SCHEMES = 100_000, 2000
 TOGETHER = 15.0  # seconds
-Value = TypeVar("Value")
-_BROKEN = ((",", "experiment"), ("fast", "cycles"), ("-1", "cycles"))
 
 
 def run(quick: bool) -> Iterator[Result]:
-    """Import, errors, comparison, merge; `quick` has a tenth of the rows."""
+    """Import, comparison, merge; `quick` has a tenth of the rows."""
     rows = ROWS // 10 if quick else ROWS
     with temporary_database():
         isa = load_supplied(X86)[0]
         lines = _lines(isa, rows)
         yield from _imported(isa, lines)
-        yield _errors(isa, lines)
         _import("again", _file(lines, seed=2))
         first, second = ExperimentSet.objects.order_by("id").values_list("pk", flat=True)
         more = {"rows": rows}
-        seconds, cpu, _ = _timed(lambda: done("compare-sets", {"first": first, "second": second}))
-        yield Result("compare", seconds, "s", more={**more, "cpu_seconds": cpu})
+        pair = {"first": first, "second": second}
+        yield _timed("compare", cost_of(lambda: done("compare-sets", pair)), more)
         config = {"sets": [first, second], "name": "merged", "conflicts": "median"}
-        seconds, cpu, _ = _timed(lambda: done("merge-sets", config))
-        yield Result("merge", seconds, "s", more={**more, "cpu_seconds": cpu})
+        yield _timed("merge", cost_of(lambda: done("merge-sets", config)), more)
+
+
+def _timed(case: str, cost: Cost[Run], more: Mapping[str, object]) -> Result:
+    return Result(case, round(cost.wall, 2), "s", more={**more, "cpu_seconds": round(cost.cpu, 2)})
 
 
 def _lines(isa: ISA, rows: int) -> list[tuple[str, float]]:
@@ -67,53 +63,21 @@ def _file(lines: list[tuple[str, float]], seed: int) -> bytes:
 
 def _imported(isa: ISA, lines: list[tuple[str, float]]) -> Iterator[Result]:
     content = _file(lines, seed=1)
-    before = _peak()
+    before = peak_mebibytes()
     upload = Upload.objects.create(file_name="generated.csv", content=content, sha256="0" * 64)
     named = {"upload": upload.pk, "isa": isa.name}
-    seen, seen_cpu, _ = _timed(lambda: done("read", named))
-    stored, stored_cpu, run = _timed(lambda: done("import", {**named, "name": "generated"}))
-    if run.result["rows"] != len(lines):
-        raise RuntimeError(f"{run.result['rows']} of {len(lines)} rows were imported")
+    seen = cost_of(lambda: done("read", named))
+    stored = cost_of(lambda: done("import", {**named, "name": "generated"}))
+    if stored.value.result["rows"] != len(lines):
+        raise RuntimeError(f"{stored.value.result['rows']} of {len(lines)} rows were imported")
     more = {"rows": len(lines), "bytes": len(content)}
-    yield Result("preview", seen, "s", more={**more, "cpu_seconds": seen_cpu})
-    yield Result("import", stored, "s", more={**more, "cpu_seconds": stored_cpu})
-    together = {"cpu_seconds": round(seen_cpu + stored_cpu, 2), "limit": TOGETHER}
-    yield Result("preview-and-import", round(seen + stored, 2), "s", more={**more, **together})
-    yield Result("memory", round(_peak() - before, 1), "MB", more=more)
+    yield _timed("preview", seen, more)
+    yield _timed("import", stored, more)
+    together = Cost(seen.wall + stored.wall, seen.cpu + stored.cpu, stored.value)
+    yield _timed("preview-and-import", together, {**more, "limit": TOGETHER})
+    yield Result("memory", round(peak_mebibytes() - before, 1), "MB", more=more)
 
 
 def _import(name: str, content: bytes) -> None:
     upload = Upload.objects.create(file_name=f"{name}.csv", content=content, sha256=name.rjust(64, "0"))
     done("import", {"upload": upload.pk, "name": name, "isa": "x86-64"})
-
-
-def _errors(isa: ISA, lines: list[tuple[str, float]]) -> Result:
-    dice = random.Random(3)
-    rows = _file(lines, seed=1).decode().splitlines()
-    planted = {}
-    for place in dice.sample(range(1, len(rows)), 60):
-        text, cycles, *_ = rows[place].rsplit(",", 3)
-        wrong, column = dice.choice(_BROKEN)
-        rows[place] = f'"; ;",{cycles},cycles,' if column == "experiment" else f"{text},{wrong},cycles,"
-        planted[place + 1] = column
-    content = "\n".join(rows).encode()
-    stopped = preview(content, "broken.csv", isa=isa).parsed
-    told = {problem.row: problem.column for problem in stopped.problems}
-    left = preview(content, "broken.csv", isa=isa, leave_out=True).parsed
-    right = sum(told.get(row) == column for row, column in planted.items())
-    exact = right == len(planted) == stopped.problem_count == left.broken
-    kept = len(left.measured) == len(lines) - len(planted) and not len(stopped.measured)
-    share = right / len(planted) if exact and kept else 0.0
-    return Result("row-errors", share, "share", more={"planted": len(planted), "rows": len(lines)})
-
-
-def _timed(work: Callable[[], Value]) -> tuple[float, float, Value]:
-    """Wall and CPU seconds of something, and its value."""
-    wall, cpu = time.monotonic(), time.process_time()
-    value: Any = work()
-    return round(time.monotonic() - wall, 2), round(time.process_time() - cpu, 2), value
-
-
-def _peak() -> float:
-    """The most memory that this process has had, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

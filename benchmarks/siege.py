@@ -16,34 +16,26 @@ import http.client
 import itertools
 import json
 import os
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client
 from django.utils import timezone
 
 from benchmarks import Result
-from benchmarks._load_generator import percentile
-from benchmarks.pages import database_in
+from benchmarks._clients import PATIENCE, Probe, Sender, VisitorProcess
+from benchmarks._measured import mebibytes_of
+from benchmarks._sites import launched_site, session_cookie
+from benchmarks._temporary_database import database_in
 from inference.core.events import Log
 from inference.models import Run, RunEvent
 from pmweb.accounts.api_tokens import issue
 from pmweb.accounts.roles import give_role
-from pmweb.cookies import name_at
 from pmweb.launcher.file_limit import raise_file_limit
 from pmweb.models import Role, Scope
-from pmweb.origins import origin_in
 from tests.launched import LaunchedSite
 
 MOST_MILLISECONDS = 300.0
@@ -52,54 +44,25 @@ MOST_MILLISECONDS = 300.0
 MOST_OVER_REST = {"ms": 50.0, "MiB": 400.0}
 """What a siege may add: to that percentile, and to the memory of the web process."""
 
-HALF_OPEN, READERS = 1_100, 30
-SLOW = {"bodies": 200, "downloads": 100, "sockets": 150}
+READERS = 30
+SLOW = {"half_open": 1_100, "bodies": 200, "downloads": 100, "sockets": 150}
 _EVENTS, _EVENT_BYTES = 2_048, 8_192
-_PROBE_EVERY = 0.05
-_START_SECONDS = 900.0
 _INSTRUCTIONS, _OF_A_LOOP = 6_000, 100
-_PATIENCE = 60.0
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the site listens."""
-
-    host: str
-    port: int
-
-
-class Besiegers:
-    """A process that keeps connections at their number, and reports at its end."""
-
-    def __init__(self, module: str, *arguments: str) -> None:
-        self._command = [sys.executable, "-m", module, *arguments]
-        self.report: dict[str, int] = {}
-
-    def __enter__(self) -> Besiegers:
-        self._process = subprocess.Popen(
-            self._command, cwd=settings.BASE_DIR, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert self._process.stdout is not None
-        self._process.stdout.readline()  # they are all there
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        line, _unused = self._process.communicate("")
-        self.report = json.loads(line)
 
 
 class Readers:
-    """People who ask for what is expensive, as fast as they get answers."""
+    """People who ask for what is expensive, as fast as they get answers.
 
-    def __init__(self, place: Place, tokens: Sequence[str]) -> None:
-        self._place = place
+    `statuses` of those who spell as everybody does (False), and of those who spell anew (True).
+    """
+
+    def __init__(self, port: int, tokens: Sequence[str]) -> None:
+        self._port = port
         self._body = json.dumps({"code": _listing()})
         self._over = threading.Event()
         self.statuses: dict[bool, Counter[int]] = {False: Counter(), True: Counter()}
-        """Of those who spell as everybody does, and of those who spell anew."""
         self._threads = [
-            threading.Thread(target=self._read, args=(number, token, number % 2 == 0), daemon=True)
+            threading.Thread(target=self._read, args=(number, token), daemon=True)
             for number, token in enumerate(tokens, 1)
         ]
 
@@ -111,163 +74,80 @@ class Readers:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         for thread in self._threads:
-            thread.join(_PATIENCE)
+            thread.join(PATIENCE)
 
-    def _read(self, number: int, token: str, spells_anew: bool) -> None:
-        statuses = self.statuses[spells_anew]
-        connection = http.client.HTTPConnection(
-            self._place.host, self._place.port, timeout=_PATIENCE, source_address=(f"127.0.3.{number}", 0)
-        )
+    def _read(self, number: int, token: str) -> None:
+        spells_anew = number % 2 == 0
+        reader = Sender("127.0.0.1", self._port, source=f"127.0.3.{number}")
         for turn in itertools.count():
             if self._over.is_set():
                 return
-            try:
-                headers = self._headers(token, turn if spells_anew else 0)
-                connection.request("POST", "/api/v1/decode", self._body, headers)
-                answer = connection.getresponse()
-                answer.read()
-                statuses[answer.status] += 1
-            except (OSError, http.client.HTTPException):
-                statuses[0] += 1
-                connection.close()
-            time.sleep(0.1 if statuses[0] else 0.02)
+            headers = self._headers(token, turn if spells_anew else 0)
+            status, _ = reader.send("POST", "/api/v1/decode", self._body, headers)
+            self.statuses[spells_anew][status] += 1
+            time.sleep(0.02 if status else 0.1)
 
     def _headers(self, token: str, turn: int) -> dict[str, str]:
         headers = {"Authorization": f"Bearer {' ' * (turn % 50)}{token}", "Content-Type": "application/json"}
-        return {**headers, "Cookie": f"sessionid-{self._place.port}=guess{turn}"} if turn else headers
+        return {**headers, "Cookie": f"sessionid-{self._port}=guess{turn}"} if turn else headers
 
 
 def run(quick: bool) -> Iterator[Result]:
     """The siege once."""
     raise_file_limit()
     seconds = 10.0 if quick else float(os.environ.get("PMWEB_SIEGE_SECONDS", "60"))
-    with tempfile.TemporaryDirectory(prefix="pmweb-siege-") as directory:
-        home = Path(directory) / "home"
-        environment = {"PMWEB_SECRET_KEY": str(settings.SECRET_KEY)}
-        site = LaunchedSite(home, "--port", "0", "--no-agent", environment=environment)
-        try:
-            site.wait_for("Ctrl-C stops everything", _START_SECONDS)
-            parts = urlsplit(site.login_link()[0])
-            place = Place("127.0.0.1", parts.port or 80)
-            with database_in(home):
-                tokens = [_reader(number) for number in range(READERS)]
-                attack = {
-                    **asdict(place),
-                    "numbers": SLOW,
-                    "file": _long_file(home),
-                    "journal": f"/ws/runs/{_long_run().pk}/",
-                    "cookies": [_browser(f"reader{number}", place.port) for number in range(2)],
-                }
-            yield from _besieged(place, site, tokens, attack, seconds)
-        finally:
-            site.stop()
+    with launched_site("--no-agent") as site:
+        server, _ = site.login_link()
+        with database_in(site.home):
+            users = [User.objects.create_user(f"reader{number}") for number in range(READERS)]
+            for user in users:
+                give_role(user, Role.VIEWER)
+            tokens = [issue(user, "siege", Scope.READ, None)[1] for user in users]
+            attack = {
+                "host": "127.0.0.1",
+                "port": site.port,
+                "numbers": SLOW,
+                "file": _long_file(site.home),
+                "journal": f"/ws/runs/{_long_run().pk}/",
+                "cookies": [session_cookie(user, server) for user in users[:2]],
+            }
+        yield from _besieged(site, tokens, attack, seconds)
 
 
 def _besieged(
-    place: Place, site: LaunchedSite, tokens: Sequence[str], attack: dict[str, Any], seconds: float
+    site: LaunchedSite, tokens: Sequence[str], attack: Mapping[str, object], seconds: float
 ) -> Iterator[Result]:
-    quiet = _probed(place, "/health/", 3.0)
-    with (
-        Memory(site.child("pmweb.launcher.daphne")) as memory,
-        Besiegers("benchmarks._half_open", place.host, str(place.port), str(HALF_OPEN)) as half_open,
-        Besiegers("benchmarks._slow_visitors", json.dumps(attack)) as slow,
-        Readers(place, tokens) as readers,
-    ):
+    sender = Sender("127.0.0.1", site.port)
+    web = site.child("pmweb.launcher.daphne")
+    with Probe(sender, memory=lambda: mebibytes_of([web])) as rest:
         time.sleep(3.0)
-        health = _probed(place, "/health/", seconds)
-        page = _probed(place, "/login/", seconds / 4)
-    over_rest = percentile(health, 0.95) - percentile(quiet, 0.95)
-    yield Result(
-        "health-p95",
-        round(1000 * percentile(health, 0.95), 1),
-        "ms",
-        MOST_MILLISECONDS,
-        {
-            "probes": len(health),
-            "failed": health.count(_PATIENCE),
-            "median": round(1000 * percentile(health, 0.5), 1),
-            "most": round(1000 * max(health), 1),
-            "quiet_p95": round(1000 * percentile(quiet, 0.95), 1),
-            **half_open.report,
-            **slow.report,
-            "readers": READERS,
-            "reader_statuses": dict(readers.statuses[False]),
-            "spelling_anew": dict(readers.statuses[True]),
-        },
-    )
-    yield Result("health-p95-over-rest", round(1000 * over_rest, 1), "ms", MOST_OVER_REST["ms"])
-    yield Result("page-p95", round(1000 * percentile(page, 0.95), 1), "ms", None, {"page": "/login/"})
-    yield Result(
-        "memory-over-rest",
-        round((memory.most - memory.rest) / 2**20, 1),
-        "MiB",
-        MOST_OVER_REST["MiB"],
-        {"rest": round(memory.rest / 2**20, 1), "afterwards": round(memory.now() / 2**20, 1)},
-    )
+    slow, readers = VisitorProcess("benchmarks._slow_visitors", attack), Readers(site.port, tokens)
+    with slow, readers:
+        time.sleep(3.0)
+        with Probe(sender, memory=lambda: mebibytes_of([web])) as health:
+            time.sleep(seconds)
+        with Probe(sender, "/login/") as page:
+            time.sleep(seconds / 4)
+    p95, quiet_p95 = health.milliseconds(0.95), rest.milliseconds(0.95)
+    more = {
+        "probes": len(health.seconds),
+        "failed": health.seconds.count(PATIENCE),
+        "median": round(health.milliseconds(0.5), 1),
+        "most": round(health.milliseconds(1.0), 1),
+        "quiet_p95": round(quiet_p95, 1),
+        **slow.report,
+        "readers": READERS,
+        "reader_statuses": dict(readers.statuses[False]),
+        "spelling_anew": dict(readers.statuses[True]),
+    }
+    yield Result("health-p95", round(p95, 1), "ms", MOST_MILLISECONDS, more)
+    yield Result("health-p95-over-rest", round(p95 - quiet_p95, 1), "ms", MOST_OVER_REST["ms"])
+    yield Result("page-p95", round(page.milliseconds(0.95), 1), "ms", None, {"page": "/login/"})
+    memory = {"rest": round(rest.mebibytes, 1), "afterwards": round(mebibytes_of([web]), 1)}
+    over_rest = round(health.mebibytes - rest.mebibytes, 1)
+    yield Result("memory-over-rest", over_rest, "MiB", MOST_OVER_REST["MiB"], memory)
     answered = [readers.statuses[anew][http.client.OK] for anew in (True, False)]
     yield Result("answers-by-spelling-anew", round(answered[0] / max(answered[1], 1), 2), "share", 1.0)
-
-
-class Memory:
-    """The memory of a process: at `rest`, at `most` while this lasts, and `now`."""
-
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-        self.rest = self.most = self.now()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def now(self) -> int:
-        """Bytes at this moment."""
-        pages = Path(f"/proc/{self._pid}/statm").read_text().split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-    def __enter__(self) -> Memory:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._over.wait(0.1):
-            self.most = max(self.most, self.now())
-
-
-def _probed(place: Place, path: str, seconds: float) -> list[float]:
-    """Seconds of each answer, from before its connection began; an open loop would hide what it waits for."""
-    found: list[float] = []
-    lock, threads = threading.Lock(), []
-
-    def probe() -> None:
-        begun = time.perf_counter()
-        connection = http.client.HTTPConnection(place.host, place.port, timeout=_PATIENCE)
-        try:
-            connection.request("GET", path)
-            status = connection.getresponse().status
-        except (OSError, http.client.HTTPException):
-            status = 0
-        finally:
-            connection.close()
-        with lock:
-            found.append(time.perf_counter() - begun if status == http.client.OK else _PATIENCE)
-
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        threads.append(threading.Thread(target=probe))
-        threads[-1].start()
-        time.sleep(_PROBE_EVERY)
-    for thread in threads:
-        thread.join()
-    return found
-
-
-def _reader(number: int) -> str:
-    """A viewer, and a token of theirs."""
-    user = User.objects.create_user(f"reader{number}")
-    give_role(user, Role.VIEWER)
-    return issue(user, "siege", Scope.READ, None)[1]
 
 
 def _listing() -> str:
@@ -279,14 +159,6 @@ def _listing() -> str:
         + f"\njne l{begin}"
         for begin in loops
     )
-
-
-def _browser(name: str, port: int) -> str:
-    """A cookie of somebody who has logged in."""
-    browser = Client()
-    browser.force_login(User.objects.get(username=name))
-    cookie = name_at(origin_in(f"http://localhost:{port}"), settings.SESSION_COOKIE_NAME)
-    return f"{cookie}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
 
 
 def _long_run() -> Run:

@@ -10,26 +10,25 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import combinations
 from statistics import median
-from typing import Any
 
 import numpy as np
 
 from benchmarks import Result
+from benchmarks._alternated import SCHEMES, drawn_population, rates, thread_seconds
 from benchmarks._reference import enumerate_ports
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.oracle import lp_inverse_throughput
 from inference.core.tables import ExperimentTable, Population
 
-SCHEMES = tuple(f"scheme {k:03}" for k in range(310))
 SEED = 20
 PORTS = (8, 10, 12, 16, 20)
 REFERENCE_SECONDS = 0.05  # of enumeration per round
+_UNIT = "evaluations/s"
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -40,15 +39,11 @@ def run(quick: bool) -> Iterator[Result]:
     pairs = [every_pair[k] for k in rng.permutation(len(every_pair))[:2000]] if quick else every_pair
     fives = [Experiment.of(rng.choice(SCHEMES, size=5).tolist()) for _ in range(2000 if quick else 10_000)]
     for n_ports in PORTS:
-        yield _against_enumeration(rng, f"pairs-p{n_ports}", pairs, n_ports, 4, rounds)
-        yield _against_enumeration(rng, f"five-p{n_ports}", fives, n_ports, 4, rounds)
-    yield _against_enumeration(rng, "random-pairs-p10", pairs, 10, 10, rounds)
-    for case, experiments, n_ports in (
-        ("pairs-p10", pairs, 10),
-        ("five-p10", fives, 10),
-        ("pairs-p16", pairs, 16),
-    ):
-        yield _threads(rng, case, experiments, n_ports, quick)
+        yield _against_enumeration(rng, f"pairs-p{n_ports}", pairs, n_ports, rounds)
+        yield _against_enumeration(rng, f"five-p{n_ports}", fives, n_ports, rounds)
+    yield _against_enumeration(rng, "random-pairs-p10", pairs, 10, rounds, most_kinds=10)
+    for name, experiments, n_ports in (("pairs", pairs, 10), ("five", fives, 10), ("pairs", pairs, 16)):
+        yield _threads(rng, f"{name}-p{n_ports}", experiments, n_ports, quick)
     for n_ports in (8, 10, 12, 20):
         yield _against_the_lp(rng, n_ports, 20 if quick else 200, rounds)
 
@@ -58,30 +53,28 @@ def _against_enumeration(
     case: str,
     experiments: list[Experiment],
     n_ports: int,
-    most_kinds: int,
     rounds: int,
+    most_kinds: int = 4,
 ) -> Result:
-    table = ExperimentTable.from_experiments(experiments, SCHEMES)
-    evaluator = Evaluator(table, n_ports)
-    share = _as_many_as_take(REFERENCE_SECONDS, experiments, n_ports)
+    evaluator = Evaluator(ExperimentTable.from_experiments(experiments, SCHEMES), n_ports)
+    # As many as the enumeration does in about this time, at some 7 ns per port set.
+    share = int(min(len(experiments), max(5, REFERENCE_SECONDS / (7e-9 * 2**n_ports))))
     part = ExperimentTable.from_experiments(experiments[:share], SCHEMES)
-    ours, theirs, difference = [], [], 0.0
-    cycles = np.empty(len(part))
-    for k in range(rounds + 1):
-        population = _population(rng, 2, n_ports, most_kinds)
-        seconds, found = _timed(partial(evaluator.cycles, population))
-        reference, _ = _timed(partial(_enumerate, population, part, cycles))
-        difference = max(difference, float(np.max(np.abs(found[0, :share] - cycles))))
-        if k:  # the first round loads and compiles
-            ours.append(seconds / found.size)
-            theirs.append(reference / share)
-    more = {
-        "experiments": len(table),
-        "ports": n_ports,
-        "kinds_per_scheme": f"1-{most_kinds}",
-        "largest_difference": difference,
-    }
-    return _rates(case, median(ours), median(theirs), more)
+    cycles, differences = np.empty(len(part)), []
+
+    def once() -> tuple[float, float]:
+        population = drawn_population(rng, 2, n_ports, most_kinds)
+        computed: list[np.ndarray] = []
+        seconds = thread_seconds(lambda: computed.append(evaluator.cycles(population)))
+        reference = thread_seconds(partial(_enumerate, population, part, cycles))
+        differences.append(float(np.max(np.abs(computed[0][0, :share] - cycles))))
+        return seconds / computed[0].size, reference / share
+
+    more: dict[str, object] = {"experiments": len(experiments), "ports": n_ports}
+    more["kinds_per_scheme"] = f"1-{most_kinds}"
+    result = rates(case, _UNIT, rounds, once, more)
+    more["largest_difference"] = max(differences)
+    return result
 
 
 def _threads(
@@ -91,7 +84,7 @@ def _threads(
     table = ExperimentTable.from_experiments(experiments, SCHEMES)
     evaluator = Evaluator(table, n_ports)
     measured = rng.uniform(0.5, 5, len(table))
-    population = _population(rng, 20 if quick else 200, n_ports, 4)
+    population = drawn_population(rng, 20 if quick else 200, n_ports)
     size = population.n_mappings * len(table)
     pairs = []
     for _ in range(6):
@@ -105,30 +98,29 @@ def _threads(
         "mappings": population.n_mappings,
         "median_ratio": round(median(ratio for ratio, _, _ in pairs[1:]), 3),
     }
-    return _rates(f"threads-{case}", many, single, more)
+    return Result(f"threads-{case}", round(1 / many), _UNIT, round(1 / single, 2), more)
 
 
 def _against_the_lp(rng: np.random.Generator, n_ports: int, n: int, rounds: int) -> Result:
     mixes = [Experiment.of(rng.choice(SCHEMES, size=int(rng.integers(1, 6))).tolist()) for _ in range(n)]
     several = [mixes[k % n] for k in range(50 * n)]
-    table = ExperimentTable.from_experiments(several, SCHEMES)
-    evaluator = Evaluator(table, n_ports)
-    ours, theirs, difference = [], [], 0.0
-    for k in range(rounds + 1):
-        population = _population(rng, 1, n_ports, 4)
+    evaluator = Evaluator(ExperimentTable.from_experiments(several, SCHEMES), n_ports)
+    few, differences = mixes[: max(5, n // rounds)], []
+
+    def once() -> tuple[float, float]:
+        population = drawn_population(rng, 1, n_ports)
         mapping = population.mapping(0, SCHEMES, [str(port) for port in range(n_ports)])
-        seconds, found = _timed(partial(evaluator.cycles, population))
-        reference, solved = _timed(partial(_by_lp, mapping, mixes[: max(5, n // rounds)]))
-        difference = max(difference, float(np.max(np.abs(found[0, : len(solved)] - solved))))
-        if k:
-            ours.append(seconds / found.size)
-            theirs.append(reference / len(solved))
-    more = {"ports": n_ports, "schemes_per_experiment": "1-5", "largest_difference": difference}
-    return _rates(f"lp-p{n_ports}", median(ours), median(theirs), more)
+        computed: list[np.ndarray] = []
+        solved: list[float] = []
+        seconds = thread_seconds(lambda: computed.append(evaluator.cycles(population)))
+        reference = thread_seconds(lambda: solved.extend(lp_inverse_throughput(mapping, mix) for mix in few))
+        differences.append(float(np.max(np.abs(computed[0][0, : len(few)] - solved))))
+        return seconds / computed[0].size, reference / len(few)
 
-
-def _rates(case: str, ours: float, theirs: float, more: dict[str, object]) -> Result:
-    return Result(case, round(1 / ours), "evaluations/s", round(1 / theirs, 2), more)
+    more: dict[str, object] = {"ports": n_ports, "schemes_per_experiment": "1-5"}
+    result = rates(f"lp-p{n_ports}", _UNIT, rounds, once, more)
+    more["largest_difference"] = max(differences)
+    return result
 
 
 def _enumerate(population: Population, table: ExperimentTable, cycles: np.ndarray) -> None:
@@ -145,33 +137,7 @@ def _enumerate(population: Population, table: ExperimentTable, cycles: np.ndarra
     )
 
 
-def _as_many_as_take(seconds: float, experiments: list[Experiment], n_ports: int) -> int:
-    """How many experiments the enumeration does in about this time, at some 7 ns per port set."""
-    return int(min(len(experiments), max(5, seconds / (7e-9 * 2**n_ports))))
-
-
-def _by_lp(mapping: PortMapping, mixes: Sequence[Experiment]) -> list[float]:
-    return [lp_inverse_throughput(mapping, mix) for mix in mixes]
-
-
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    began = time.thread_time()
-    result = work()
-    return time.thread_time() - began, result
-
-
 def _wall(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
-
-
-def _population(rng: np.random.Generator, n_mappings: int, n_ports: int, most_kinds: int) -> Population:
-    rows = [_uops(rng, n_ports, most_kinds) for _ in range(n_mappings * len(SCHEMES))]
-    return Population.from_rows(rows, n_mappings, n_ports)
-
-
-def _uops(rng: np.random.Generator, n_ports: int, most_kinds: int) -> Uops:
-    kinds = int(rng.integers(1, most_kinds + 1))
-    masks = rng.integers(1, 1 << n_ports, kinds)
-    return uops_of(zip(masks.tolist(), rng.integers(1, 4, kinds).tolist(), strict=True))

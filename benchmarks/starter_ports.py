@@ -9,16 +9,14 @@ the single µop on as many ports as is documented.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-from django.conf import settings
 
-from benchmarks import MissingDataError, Result
-from benchmarks.pmevo import Watch
+from benchmarks import Result
+from benchmarks._measured import cost_of
+from benchmarks._published_data import zen5_core_of_mixes, zen5_results
+from benchmarks._silent import Silent
 from inference.core.core_model.scheduled_times import ScheduledTimes
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
@@ -26,8 +24,6 @@ from inference.core.metrics import score
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, infer
 from inference.core.splitting import held_out_experiments
 from inference.core.waste import wasteful_times
-from inference.formats.core_model_json import read_core_model
-from inference.formats.parsing import AnyNames, parse
 from inference.isa.domains import undivided
 from inference.isa.register_forms import forms_among
 from inference.isa.x86.bodies import loop_body
@@ -56,22 +52,21 @@ DOCUMENTED: Mapping[str, int] = {
 def run(quick: bool) -> Iterator[Result]:
     """One seed; with `quick` little effort."""
     chosen = PMEvoSettings(starts=1, perturbations=10) if quick else PMEvoSettings()
-    yield measured(settings.SHARED / "data" / "zen5", chosen)
+    yield measured(chosen)
 
 
-def measured(directory: Path, chosen: PMEvoSettings) -> Result:
+def measured(chosen: PMEvoSettings) -> Result:
     """The figure of a search with these settings. Raises `MissingDataError`."""
-    times, source = recorded(directory)
+    times, source = recorded()
     held = held_out_experiments(times, HELD_OUT, seed=0)
-    results = parse((directory / "starter.csv").read_bytes(), "starter.csv", AnyNames()).measured
+    results = zen5_results("starter.csv")
     schemes = tuple(sorted({scheme for mix in times for scheme in mix.schemes}))
     problem = PMEvoProblem(
         schemes, chosen, forms=forms_among(schemes), domains=undivided(schemes), core=source
     )
     train = [result for result in results if result.experiment in times and result.experiment not in held]
-    began = time.process_time()
-    found = infer(problem, RecordedMeasurer(train), Watch(), 0)
-    seconds = time.process_time() - began
+    cost = cost_of(lambda: infer(problem, RecordedMeasurer(train), Silent(), 0))
+    found = cost.value
     judged = {mix: times[mix] for mix in times if mix in held}
     learnt = {mix: cycles for mix, cycles in times.items() if mix not in held}
     bounds = source.least_cycles(learnt, judged)
@@ -90,27 +85,19 @@ def measured(directory: Path, chosen: PMEvoSettings) -> Result:
         "uops": sum(units[scheme] == [number] for scheme, number in DOCUMENTED.items()),
         "documented": len(DOCUMENTED),
         "scheduler": found.simulated is not None,
-        "cpu_seconds": round(seconds, 1),
+        "cpu_seconds": round(cost.cpu, 1),
     }
     return Result("zen5-starter-ports", round(scores.mape or 0.0, 2), "% MAPE", REFERENCE, more)
 
 
-def recorded(directory: Path) -> tuple[dict[Experiment, float], ScheduledTimes]:
+def recorded() -> tuple[dict[Experiment, float], ScheduledTimes]:
     """{experiment: cycles} of the starter set, and what was recorded of the core beside its ports.
 
     Raises `MissingDataError`.
     """
-    file = directory / "starter.csv"
-    if not file.exists():
-        raise MissingDataError(f"no recorded Zen 5 in {directory}: set PMWEB_SHARED")
-    times = {
-        result.experiment: result.cycles
-        for result in parse(file.read_bytes(), file.name, AnyNames()).measured
-        if result.usable and result.cycles
-    }
-    nothing: frozenset[str] = frozenset()  # registers of mixes differ, and none of these is a move
-    core = read_core_model((directory / "core_model.json").read_bytes()).model()
-    core = replace(core, free=nothing, portless=nothing, moves=nothing)
+    results = zen5_results("starter.csv")
+    times = {result.experiment: result.cycles for result in results if result.cycles}
+    core = zen5_core_of_mixes()
     names = sorted({scheme for mix in times for scheme in mix.schemes})
     schemes = [found[0] for name in names if (found := described(name)) is not None]
     return times, ScheduledTimes(core, schemes, lambda experiment: loop_body(experiment.terms))

@@ -24,38 +24,14 @@ from inference.core.protocols import Json
 from inference.models import Machine, Run
 from inference.models.schema import schema
 from inference.storage.instruction_sets import SUPPLIED
-from pmweb import __version__, installation, metrics, own_words, services
+from pmweb import __version__, environment, installation, metrics, own_words, services
 from pmweb.logs import without_tokens
-
-_SHOWN = frozenset(
-    f"PMWEB_{name}"
-    for name in (
-        *("DATABASE_SSLMODE", "DATABASE_POOL", "TLS", "SECURE_COOKIES", "HSTS_SECONDS"),
-        *("HSTS_SUBDOMAINS", "HSTS_PRELOAD", "WEB_PROCESS", "WEB_PROCESSES", "DEBUG"),
-        *("PUBLIC_READING", "LOG_FORMAT", "WEBHOOK_INTERNAL", "RUNS_PER_USER", "UPLOAD_MB"),
-        *("UPLOADS_PER_USER", "UPLOADS_MB_PER_USER", "RUN_MEMORY_MB", "RUN_NICENESS"),
-        *("KEEP_CHECKPOINTS", "KEEP_JOURNALS", "KEEP_SAMPLES", "KEEP_SESSIONS", "KEEP_UPLOADS"),
-        *("KEEP_AUDIT", "KEEP_ANSWERS", "PRUNE_NIGHTLY"),
-    )
-)
-"""Numbers and choices. What is not here may name something, or be a secret."""
 
 _FACTS = (
     *("system", "machine", "isa", "kernel", "python", "vendor", "family", "model", "stepping"),
     *("microcode", "implementer", "part", "revision", "flags", "cpuid", "cores", "core", "core_type"),
-    *(
-        "core_cpus",
-        "siblings",
-        "virtual",
-        "emulated",
-        "governor",
-        "turbo",
-        "smt",
-        "load",
-        "blocks",
-        "offsets",
-    ),
-    "confinement",
+    *("core_cpus", "siblings", "virtual", "emulated", "governor", "turbo", "smt", "load", "blocks"),
+    *("offsets", "confinement"),
 )
 """Of what agents say of their computers, what says nothing of whose it is."""
 
@@ -95,7 +71,7 @@ def _installation() -> str:
 
 def _environment() -> str:
     names = sorted(name for name in os.environ if name.startswith("PMWEB_"))
-    return _table((name, os.environ[name] if name in _SHOWN else "(set)") for name in names)
+    return _table((name, os.environ[name] if name in environment.PLAIN else "(set)") for name in names)
 
 
 def _database() -> str:

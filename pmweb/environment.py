@@ -60,9 +60,13 @@ _POOL_SIZE = 10
 _POOL_PATIENCE_SECONDS = 10
 
 
+PLAIN = {"PMWEB_DATABASE_SSLMODE", WEB_PROCESS}
+"""Variables that have numbers and choices: all others may name something, or be a secret."""
+
+
 def flag(name: str, *, default: bool = False) -> bool:
     """Whether the variable is 1; the default where it is not set."""
-    text = os.environ.get(name, "").strip()
+    text = _plain(name)
     if text not in {"", "0", "1"}:
         raise ImproperlyConfigured(f"{name} is {text!r}; it is to be 1 (yes) or 0 (no)")
     return text == "1" if text else default
@@ -70,7 +74,7 @@ def flag(name: str, *, default: bool = False) -> bool:
 
 def number(name: str, default: int) -> int:
     """The whole number ≥ 0 in the variable; the default where it is not set."""
-    text = os.environ.get(name, "").strip()
+    text = _plain(name)
     if not text:
         return default
     if not text.isdecimal():
@@ -80,10 +84,15 @@ def number(name: str, default: int) -> int:
 
 def choice(name: str, choices: tuple[str, ...]) -> str:
     """The one of the choices that the variable names; the first one where it is not set."""
-    text = os.environ.get(name, "").strip() or choices[0]
+    text = _plain(name) or choices[0]
     if text not in choices:
         raise ImproperlyConfigured(f"{name} is {text!r}; it is to be {' or '.join(choices)}")
     return text
+
+
+def _plain(name: str) -> str:
+    PLAIN.add(name)
+    return os.environ.get(name, "").strip()
 
 
 def networks(name: str, default: str) -> list[IPv4Network | IPv6Network]:
@@ -185,7 +194,7 @@ def _postgresql(url: str, parts: dict[str, str]) -> dict[str, Any]:
         )
     if facts["SSLMODE"]:
         options = {"sslmode": facts["SSLMODE"], **options}
-    pool = number("PMWEB_DATABASE_POOL", _POOL_SIZE) if WEB_PROCESS in os.environ else 0
+    pool = number("PMWEB_DATABASE_POOL", _POOL_SIZE) * (WEB_PROCESS in os.environ)
     if pool:
         options["pool"] = {"min_size": 1, "max_size": pool, "timeout": _POOL_PATIENCE_SECONDS}
     return {

@@ -13,7 +13,6 @@ its cost is counted: nobody waits for those who read slowly (`response_body`).
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -31,6 +30,7 @@ from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
 
 from inference.containment import ProgramMeter, metered
+from inference.web.api.errors import Flaw, answer
 from pmweb import budgets
 from pmweb.budgets import Budgets, Costs, route_of
 from pmweb.callers import CALLER, ConnectionCaller
@@ -277,11 +277,4 @@ def _too_much(scope: dict[str, Any], wait: int) -> HttpResponse:
     if not scope["path"].startswith("/api/"):
         return HttpResponse(f"{detail}\n", "text/plain; charset=utf-8", 429, headers=headers)
     right = "wait for as long as Retry-After says, and ask for one thing after another"
-    problem = {
-        "type": "about:blank",
-        "title": "Too Many Requests",
-        "status": 429,
-        "detail": detail,
-        "problems": [{"where": "request", "what": detail, "right": right}],
-    }
-    return HttpResponse(json.dumps(problem), "application/problem+json", 429, headers=headers)
+    return answer(429, detail, [Flaw(detail, "request", right)], headers)

@@ -162,6 +162,18 @@ def _version_of(path: str, _changed: int) -> str:
     return match.group() if match else ""
 
 
+def sections() -> dict[str, list[tuple[str, str]]]:
+    """What About says of the installation, each section as labels and values."""
+    return {
+        "facts": facts(),
+        "access": access(),
+        "computing": computing(),
+        "containment": containment(),
+        "measuring": measuring(),
+        "libraries": library_versions(),
+    }
+
+
 def library_versions() -> list[tuple[str, str]]:
     """Name and version of each library the product is built on; an empty version where it is missing."""
     found = []

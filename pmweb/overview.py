@@ -46,6 +46,12 @@ class SiteOverview:
         return not (self.runs or self.mappings or self.sets)
 
     @property
+    def compared(self) -> int | None:
+        """The newest comparison."""
+        found = (self.done.get(kind) for kind in COMPARISONS)
+        return max((pk for pk in found if pk is not None), default=None)
+
+    @property
     def local(self) -> Machine | None:
         """The computer that the site runs on."""
         return next((machine for machine in self.machines if machine.local), None)
@@ -71,7 +77,8 @@ def overview() -> SiteOverview:
     )
 
 
-ASKED_BY_HAND = ("ask", "comparison")
+COMPARISONS = ("judge", "comparison")
+ASKED_BY_HAND = ("ask", *COMPARISONS)
 """Kinds of runs that are among the first steps."""
 
 

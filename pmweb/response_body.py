@@ -11,7 +11,7 @@ import asyncio
 import io
 import os
 from collections.abc import AsyncIterator
-from tempfile import SpooledTemporaryFile, TemporaryFile
+from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 from django.http import FileResponse, HttpResponse, StreamingHttpResponse
@@ -33,19 +33,13 @@ def completed(response: HttpResponseBase) -> HttpResponseBase:
         if isinstance(response, StreamingHttpResponse):
             response.streaming_content = _pieces(_opened_again(response) or _spooled(response))
         elif isinstance(response, HttpResponse) and len(response.content) > IN_MEMORY_BYTES:
-            return _streaming(response)
+            parts = _pieces(_spooled(response))
+            streaming = StreamingHttpResponse(parts, status=response.status_code, headers=response.headers)
+            streaming.cookies = response.cookies
+            return streaming
         return response
     finally:
         response.close()
-
-
-def _streaming(response: HttpResponse) -> StreamingHttpResponse:
-    file = TemporaryFile()  # noqa: SIM115  closed by whoever has read it
-    file.write(response.content)
-    file.seek(0)
-    streaming = StreamingHttpResponse(_pieces(file), status=response.status_code, headers=response.headers)
-    streaming.cookies = response.cookies
-    return streaming
 
 
 def _opened_again(response: StreamingHttpResponse) -> IO[bytes] | None:
@@ -57,7 +51,7 @@ def _opened_again(response: StreamingHttpResponse) -> IO[bytes] | None:
         return None
 
 
-def _spooled(response: StreamingHttpResponse) -> IO[bytes]:
+def _spooled(response: StreamingHttpResponse | HttpResponse) -> IO[bytes]:
     file = SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115  closed by whoever has read it
     for part in response:
         file.write(part)

@@ -1,58 +1,6 @@
 """Django settings. Everything that differs between installations comes from the environment.
 
-| variable | meaning | default |
-|---|---|---|
-| `PMWEB_HOME` | database, secret key, collected static files | `./var` |
-| `PMWEB_SHARED` | published data for tests and benchmarks | `../shared` |
-| `PMWEB_SECRET_KEY` | Django's secret key; several web hosts need the same | in `$PMWEB_HOME/secret-key` |
-| `PMWEB_ALLOWED_HOSTS` | comma-separated host names the site answers to | loopback names and this host's |
-| `PMWEB_CSRF_TRUSTED_ORIGINS` | comma-separated origins whose forms are taken besides the site's | none |
-| `PMWEB_DATABASE_URL` | `postgresql://user:password@host/name?sslmode=verify-full` | SQLite in the home |
-| `PMWEB_DATABASE_HOST`, `_PORT`, `_NAME` | the same in parts, where the URL does not say it | |
-| `PMWEB_DATABASE_USER`, `_PASSWORD`, `_SSLMODE` | and these | |
-| `PMWEB_DATABASE_POOL` | connections of a web process to PostgreSQL; 0: one per thread | 10 |
-| `PMWEB_REDIS_URL` | `redis://:password@host:port/0`, carries wake-up calls between computers | none |
-| `PMWEB_REDIS_PREFIX` | tells the sites on one Redis apart | `pmweb` |
-| `PMWEB_URL` | the site's address as its visitors and agents know it, `https://name` | where it listens |
-| `PMWEB_TLS` | `1`: visitors come through a proxy with TLS that sets the X-Forwarded headers | off |
-| `PMWEB_TRUSTED_PROXIES` | addresses and networks whose X-Forwarded headers count | all with `PMWEB_TLS` |
-| `PMWEB_CONNECTIONS_PER_ADDRESS` | connections that one address may hold at a time; 0: no limit | 200 |
-| `PMWEB_HEAD_SECONDS` | within which the head of a request has to be complete | 20 |
-| `PMWEB_BODY_SECONDS` | within which its body has to be complete | 14400 |
-| `PMWEB_STALL_SECONDS` | for which nothing more of a body may come, and of an answer be read | 30 |
-| `PMWEB_BYTES_PER_SECOND` | of a body that have to come, and of an answer to be read, on average | 1024 |
-| `PMWEB_SOCKETS_PER_PERSON` | WebSockets that one person may hold in a web process; 0: no limit | 100 |
-| `PMWEB_PROCESSOR_SECONDS` | that the requests of one person may have a minute; 0: no limit | 30 |
-| `PMWEB_SECURE_COOKIES` | `1`: cookies travel by TLS alone | as `PMWEB_TLS` |
-| `PMWEB_HSTS_SECONDS` | how long browsers shall insist on TLS; 0: not at all | a year with `PMWEB_TLS` |
-| `PMWEB_HSTS_SUBDOMAINS`, `PMWEB_HSTS_PRELOAD` | `1`: names below, too; in browsers' own lists | 1, 0 |
-| `PMWEB_WEB_PROCESSES` | web processes of this host, behind one address | 1 |
-| `PMWEB_PUBLIC_READING` | `1`: whoever comes may read, without an account; nothing else | off |
-| `PMWEB_RUNS_PER_USER` | unfinished runs that a user may have; 0: no limit | 100 |
-| `PMWEB_UPLOAD_MB` | MiB that an uploaded file may have | 64 |
-| `PMWEB_REQUEST_MB` | MiB that a request with its files may have; never less than one file's | 512 |
-| `PMWEB_UPLOADS_PER_USER` | files of a user that may wait for their import; 0: no limit | 200 |
-| `PMWEB_UPLOADS_MB_PER_USER` | MiB that these may have together; 0: no limit | 1024 |
-| `PMWEB_KEEP_CHECKPOINTS` | days; 0: for ever (docs/operating.md) | 7 |
-| `PMWEB_KEEP_JOURNALS` | the same | 90 |
-| `PMWEB_KEEP_SAMPLES` | the same | 365 |
-| `PMWEB_KEEP_SESSIONS` | days; 0: for ever | 30 |
-| `PMWEB_KEEP_UPLOADS` | the same | 0 |
-| `PMWEB_KEEP_AUDIT` | the same | 0 |
-| `PMWEB_KEEP_ANSWERS` | remembered answers of a predictor; 0: as many as fit | 0 |
-| `PMWEB_PRUNE_NIGHTLY` | `1`: a worker prunes every night | off |
-| `PMWEB_METRICS_TOKEN` | lets whoever shows it read `/metrics/` | nobody but who is logged in |
-| `PMWEB_LOG_FORMAT` | `text` or `json`, one object per line | `text` |
-| `PMWEB_ACCESS_LOG` | a file for a line per request, with account or token; `-`: standard error | none |
-| `PMWEB_WEBHOOK` | an address that is told, by a POST with JSON, whenever a run ends | none |
-| `PMWEB_WEBHOOK_INTERNAL` | `1`: the addresses that users name for their runs may be internal ones | off |
-| `PMWEB_RUN_MEMORY_MB` | MiB of memory that one run may use; 0: no limit | three quarters of this host's |
-| `PMWEB_RUN_NICENESS` | how far runs give way to all else on their computer: 0 not at all, 19 most | 10 |
-| `PMWEB_ALLOW_COMMANDS` | `1`: administrators may add predictors of any program (docs/predictors.md) | off |
-| `PMWEB_OSACA` | OSACA's command or its Python (docs/predictors.md) | looked for on the PATH |
-| `PMWEB_LLVM_SOURCES` | LLVM's sources, to export core models as patches of (docs/formats.md) | none |
-| `PMWEB_DASK` | Dask scheduler whose workers help: `tls://host:port`, or `tcp://127.0.0.1:port` here | none |
-| `PMWEB_DEBUG` | `1` shows tracebacks in the browser | off |
+`docs/operating.md` says what each variable means, and its default.
 """
 
 from __future__ import annotations
@@ -130,7 +78,7 @@ TEMPLATES = [
                 "django.templatetags.static",
                 "inference.web.presentation",
                 "anica_app.web.presentation",
-                "inference.features.asking.predictors.mode_tags",
+                "inference.features.asking.predictors.modes",
                 "pmweb.help.tags",
                 "pmweb.accounts.presentation",
             ],

@@ -7,42 +7,41 @@ count, nor do streams, which last as long as somebody listens.
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-Message = dict[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+
+from pmweb.origins import Application, Message, Receive, Send
 
 LIMITS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 10.0)
 """Seconds, upper limits of the classes; the last class has none."""
 
+disable_created_metrics()
+PROCESS = CollectorRegistry()
+"""Numbers of this process, since it began."""
+
+ProcessCollector(namespace="pmweb", registry=PROCESS)
+ANSWERS = Histogram(
+    "pmweb_process_answer_seconds",
+    "How long the web process that answered took for each answer.",
+    buckets=LIMITS,
+    registry=PROCESS,
+)
+FAILURES = Counter(
+    "pmweb_process_failed_answers",
+    "Answers with status 500 or more of the web process that answered.",
+    registry=PROCESS,
+)
 _STREAM = b"text/event-stream"
 
 
-@dataclass
-class Histogram:
-    """Answers by class: `counts` has one place more than `LIMITS`. `errors` have status 500 or more."""
-
-    counts: list[int] = field(default_factory=lambda: [0] * (len(LIMITS) + 1))
-    seconds: float = 0.0
-    errors: int = 0
-
-    def note(self, seconds: float, status: int) -> None:
-        """One more answer."""
-        self.counts[bisect_left(LIMITS, seconds)] += 1
-        self.seconds += seconds
-        self.errors += status >= 500
-
-
-ANSWERS = Histogram()
-"""Of this process, since it began; only its event loop writes to it."""
-
-
-def timed(pages: Application, histogram: Histogram = ANSWERS) -> Application:
+def timed(pages: Application) -> Application:
     """The same application with every answer noted."""
 
     async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -50,7 +49,8 @@ def timed(pages: Application, histogram: Histogram = ANSWERS) -> Application:
 
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start" and not _is_stream(message):
-                histogram.note(time.perf_counter() - begun, message["status"])
+                ANSWERS.observe(time.perf_counter() - begun)
+                FAILURES.inc(message["status"] >= 500)
             await send(message)
 
         await pages(scope, receive, noting)

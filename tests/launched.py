@@ -141,6 +141,11 @@ class LaunchedSite:
         assert match is not None, self.output
         return match.group(1), match.group(2)
 
+    @property
+    def port(self) -> int:
+        """The port at which it answers, once it is printed."""
+        return int(self.login_link()[0].rpartition(":")[2])
+
     def child(self, part: str) -> int:
         """Process id of the supervised process whose command line contains `part`."""
         wait_until(lambda: bool(self._children(part)), START_SECONDS, f"a process with {part!r}")

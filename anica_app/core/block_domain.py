@@ -8,13 +8,16 @@ from random import Random
 
 from anica_app.core.domain import documents
 from anica_app.core.domain.abstract import (
+    FREE,
     AbstractBlock,
     AliasExpansion,
+    Aliasing,
     DependencyExpansion,
     Expansion,
     FeatureExpansion,
+    Operands,
+    represent,
 )
-from anica_app.core.domain.aliasing import FREE, Aliasing, Operands, represent
 from anica_app.core.domain.blocks import SampledBlock, block_of_code, obstacle
 from anica_app.core.domain.feature_table import FeatureTable
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings

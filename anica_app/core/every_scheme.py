@@ -8,7 +8,6 @@ from functools import cache
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import (
     FEATURES,
-    GROUPS,
     MOST_EDITS,
     MOST_LOG,
     DomainSettings,
@@ -16,6 +15,7 @@ from anica_app.core.domain.settings import (
 )
 from anica_app.core.errors import AnicaError
 from inference.core.protocols import Json
+from inference.isa.targets import DEFAULT, target_of
 
 _UOPS = "uops"
 
@@ -31,7 +31,7 @@ def everything_domain() -> BlockDomain:
         edit_distance=MOST_EDITS,
         log_bound=MOST_LOG,
     )
-    return BlockDomain.of(settings, SpaceSettings(groups=" ".join(GROUPS)))
+    return BlockDomain.of(settings, SpaceSettings(groups=" ".join(target_of(DEFAULT).sampling_groups)))
 
 
 def without_uops(document: Json | None) -> tuple[Json, bool]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-from anica_app.core.domain.aliasing import Aliasing, Pair
+from anica_app.core.domain.abstract import Aliasing, Pair
 from anica_app.core.domain.dependencies import Dependency, SchemeUse, of_kind
 from anica_app.core.domain.space import Bits, SchemeSpace
 from inference.isa.operand_facet import ChoiceError

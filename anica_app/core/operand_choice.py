@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import combinations
 from random import Random
 
-from anica_app.core.domain.aliasing import Aliasing
+from anica_app.core.domain.abstract import Aliasing
 from anica_app.core.linking import NO_LINKS, Links
 from inference.isa.operand_facet import ChoiceError
 from inference.isa.operand_slots import (

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from random import Random
 
-from anica_app.core.domain.abstract import AbstractBlock
-from anica_app.core.domain.aliasing import FREE, Aliasing
+from anica_app.core.domain.abstract import FREE, AbstractBlock, Aliasing
 from anica_app.core.domain.blocks import AbstractedInstruction, SampledBlock
 from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.feature_table import FeatureTable

@@ -28,12 +28,12 @@ from anica_app.formats.campaign_values import (
     CampaignValue,
     FileValue,
     PredictorValue,
+    SpooledCampaign,
 )
-from anica_app.formats.file_trees import FILE_LIMIT, FileTree
-from anica_app.formats.spooled_campaigns import SpooledCampaign
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import FILE_LIMIT, FileTree
 from inference.isa.blocks import BlockError, block_of_text
 from inference.isa.targets import X86
 from inference.predictors.protocol import IMPORTED, Failure
@@ -99,8 +99,7 @@ def _keep_files(rows: SpooledCampaign, tree: FileTree) -> None:
                 raise
             rows.campaign.facts.setdefault("left_out", []).append(path)
             continue
-        value = FileValue(path=path, size=len(content))
-        rows.files.append(rows.spool.keep(value, zlib.compress(content)))
+        rows.files.append(FileValue(path, len(content), rows.spool.keep(zlib.compress(content))))
 
 
 def judge_of(config: Json) -> InterestJudge | None:

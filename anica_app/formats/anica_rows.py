@@ -21,9 +21,10 @@ from anica_app.formats.campaign_values import (
     DiscoveryValue,
     GeneralisationValue,
     Purpose,
+    SpooledCampaign,
     StepValue,
 )
-from anica_app.formats.spooled_campaigns import Bulk, SpooledCampaign
+from anica_app.formats.sample_spool import Spooled
 from inference.core.protocols import Json
 from inference.predictors.samples import Sample, pack
 
@@ -55,7 +56,7 @@ class Gathering:
     told: Told | None
     steps_of: dict[int, list[StepValue]] = field(default_factory=lambda: defaultdict(list))
     unsayable: dict[str, str] = field(default_factory=dict)
-    packed: dict[int, Bulk[StepValue]] = field(default_factory=dict)
+    packed: dict[int, Spooled] = field(default_factory=dict)
     means: dict[int, float] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
 
@@ -73,11 +74,11 @@ class Gathering:
             resting = self.steps_of.get(series.number, ())
             for step in resting:
                 _fill(step, found)
+            packed = self.rows.spool.keep(found.packed, found.n)
             if resting:
-                self.packed[series.number] = self.rows.spool.keep(resting[0], found.packed)
+                self.packed[series.number] = packed
             else:
-                batch = self._batch(series, found, purposes)
-                self.rows.batches.append(self.rows.spool.keep(batch, found.packed))
+                self.rows.batches.append(self._batch(series, found, packed, purposes))
             read += len(series.samples)
             if self.told is not None:
                 self.told(read, total)
@@ -100,10 +101,9 @@ class Gathering:
                     interestingness=None if rating is None else rating.mean,
                     remarks=list(one.remarks),
                     facts={} if one.result_ref is None else {"result_ref": one.result_ref},
+                    subsumed_by=None if rating is None else numbers.get(rating.subsumed_by or ""),
                 )
             )
-            if rating is not None and rating.subsumed_by in numbers:
-                self.rows.subsumed_by[number] = numbers[rating.subsumed_by]
 
     def _abstract(self, label: str, theirs: Json) -> Json | None:
         try:
@@ -134,11 +134,9 @@ class Gathering:
                     taken_count=sum(step.taken for step in trace.steps) if trace else 0,
                     seconds=self.published.report.seconds.get(label, 0.0),
                     facts={"steps": lost[label].steps} if label in lost and not trace else {},
+                    discovery=numbers.get(label, numbers.get(absorbed)),
                 )
             )
-            discovery = numbers.get(label, numbers.get(absorbed))
-            if discovery is not None:
-                self.rows.became_of[number] = discovery
 
     def _starts(self, sizes: Mapping[int, int]) -> dict[str, int]:
         """{label: series by which the start itself was checked}: the one before the first of its steps.
@@ -215,7 +213,11 @@ class Gathering:
         return found
 
     def _batch(
-        self, series: Series, found: _Found, purposes: Mapping[int, tuple[Purpose, Json]]
+        self,
+        series: Series,
+        found: _Found,
+        packed: Spooled,
+        purposes: Mapping[int, tuple[Purpose, Json]],
     ) -> BatchValue:
         purpose, facts = purposes.get(series.number, ("other", {}))
         return BatchValue(
@@ -224,6 +226,7 @@ class Gathering:
             n=found.n,
             interesting=found.interesting,
             facts={**facts, "computer": series.computer[:200], "at": series.at},
+            samples=packed,
         )
 
     def _found(self, samples: Sequence[Sample]) -> _Found:
@@ -250,9 +253,10 @@ class Gathering:
             if row.interestingness is None and not math.isnan(mean):
                 row.interestingness = mean
         for tree in self.rows.generalisations:
-            own = steps.get(tree.number, ())
-            tree.samples_count = sum(step.n for step in own)
-            self.rows.steps[tree.number] = [self._bulk(step) for step in own]
+            tree.steps = list(steps.get(tree.number, ()))
+            tree.samples_count = sum(step.n for step in tree.steps)
+            for step in tree.steps:  # several can rest on one series
+                step.samples = None if step.batch is None else self.packed.get(step.batch)
         series, blocks, answers = measurements.counts()
         missing = sorted(number for number in self.steps_of if number not in sizes)
         self.rows.campaign.facts |= {
@@ -261,11 +265,6 @@ class Gathering:
             **({"unsayable": self.unsayable} if self.unsayable else {}),
             **({"missing_series": missing} if missing else {}),
         }
-
-    def _bulk(self, step: StepValue) -> Bulk[StepValue]:
-        """The step with its place in the spool; several can rest on one series."""
-        packed = None if step.batch is None else self.packed.get(step.batch)
-        return Bulk(step, 0, 0) if packed is None else Bulk(step, packed.start, packed.size)
 
 
 def _fill(step: StepValue, found: _Found) -> None:

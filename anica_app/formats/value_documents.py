@@ -1,7 +1,6 @@
-"""Values as JSON objects and back, field by field.
+"""Rows as JSON objects and back, by the types of their fields.
 
-Numbers without end are written as the text "infinite", bytes in hexadecimal digits, times in ISO 8601. What
-is read is checked by the types of the fields: sorts of values, lengths, choices.
+Numbers without end are written as the text "infinite", bytes in hexadecimal digits, times in ISO 8601.
 """
 
 from __future__ import annotations
@@ -9,60 +8,54 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 from datetime import datetime
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, TypeAdapter, ValidationError, WrapValidator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
+from inference.core.event import adapter
 from inference.core.protocols import Json
-from inference.formats.archived_parts import first_flaw
-from inference.formats.errors import ExchangeError
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-    from pydantic import ValidatorFunctionWrapHandler
 
 INFINITE = "infinite"
 _TOO_MUCH = 1e300
 
-Value = TypeVar("Value", bound="DataclassInstance")
+
+class ArchivedRow:
+    """A dataclass of which documents have every field, of the exact type, and no other."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_complete(cls, document: Any) -> Any:
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]  # each subclass is a dataclass
+        if isinstance(document, dict) and (missing := [name for name in names if name not in document]):
+            raise ValueError(f"the field {missing[0]!r} is missing")
+        return document
 
 
-def document_of(value: DataclassInstance) -> Json:
-    """All fields of a value, in their order."""
-    return {name: _written(content) for name, content in vars(value).items()}
+def document_of(row: ArchivedRow, isa: str = "") -> Json:
+    """All fields of a row, in their order; `isa`: the instruction set of its blocks."""
+    document: Json = adapter(type(row)).dump_python(row, context=isa, warnings=False)
+    return document
 
 
-def read_value(document: Any, shape: type[Value], where: str) -> Value:
-    """Back from `document_of`. Raises `ExchangeError` naming the field."""
-    names = [field.name for field in fields(shape)]
-    if not isinstance(document, dict):
-        raise ExchangeError(f"{where}: an object is expected, not {str(document)[:60]!r}")
-    if strange := sorted(document.keys() - set(names)):
-        raise ExchangeError(f"{where}: there is no field {strange[0]!r} here, only {', '.join(names)}")
-    if missing := [name for name in names if name not in document]:
-        raise ExchangeError(f"{where}: the field {missing[0]!r} is missing")
-    checked = {}
-    for name, adapter in _adapters(shape).items():
-        try:
-            checked[name] = adapter.validate_python(document[name], strict=True)
-        except ValidationError as error:
-            raise ExchangeError(first_flaw(error, f"{where}, {name}")) from error
-    return shape(**checked)
+def shaped(shape: Any) -> AfterValidator:
+    """That a JSON object has this shape; it stays an object."""
 
+    def check(document: Json, info: ValidationInfo) -> Json:
+        adapter(shape).validate_python(document, context=info.context)
+        return document
 
-@cache
-def _adapters(shape: type[DataclassInstance]) -> dict[str, TypeAdapter[Any]]:
-    hints = get_type_hints(shape, include_extras=True)
-    return {field.name: TypeAdapter(hints[field.name]) for field in fields(shape)}
-
-
-def _written(value: Any) -> Any:
-    if isinstance(value, float):
-        return INFINITE if math.isinf(value) else value
-    if isinstance(value, bytes):
-        return value.hex()
-    return value.isoformat() if isinstance(value, datetime) else value
+    return AfterValidator(check)
 
 
 def _number(raw: Any, check: ValidatorFunctionWrapHandler) -> float:
@@ -91,7 +84,13 @@ def _time(raw: Any) -> datetime:
     return time
 
 
-Number = Annotated[float, WrapValidator(_number)]
-HexBytes = Annotated[bytes, BeforeValidator(_bytes)]
-Time = Annotated[datetime | None, BeforeValidator(_time)]
+Number = Annotated[
+    float,
+    WrapValidator(_number),
+    PlainSerializer(lambda number: INFINITE if math.isinf(number) else number),
+]
+HexBytes = Annotated[bytes, BeforeValidator(_bytes), PlainSerializer(bytes.hex)]
+Time = Annotated[
+    datetime | None, BeforeValidator(_time), PlainSerializer(lambda time: time and time.isoformat())
+]
 """None before it is known; files have one."""

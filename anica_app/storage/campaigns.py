@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
@@ -16,12 +15,14 @@ from anica_app.formats.campaign_values import (
     CampaignValue,
     DiscoveryValue,
     FamilyValue,
+    FileValue,
     GeneralisationValue,
     PredictorValue,
+    SpooledCampaign,
     StepValue,
 )
-from anica_app.formats.campaign_zip import CampaignContent, Told, write_archive
-from anica_app.formats.spooled_campaigns import Bulk, BulkyValue, Spool, SpooledCampaign
+from anica_app.formats.campaign_zip import CampaignContent, CampaignDocument, Told, write_archive
+from anica_app.formats.sample_spool import Spooled
 from anica_app.models import (
     Campaign,
     CampaignFile,
@@ -44,7 +45,12 @@ _HELD = 200
 """Rows with their bulky parts that are in memory at a time."""
 _ROWS = 500
 
+_REFERENCES = {"steps", "discoveries", "subsumed_by"}
+
 Value = TypeVar("Value", bound="DataclassInstance")
+Discoveries = Mapping[int | None, Discovery]
+"""The rows by their numbers."""
+_NONE: Discoveries = {}
 
 
 @transaction.atomic
@@ -68,19 +74,15 @@ def store_campaign(
         CampaignPredictor(campaign=campaign, position=position, predictor=predictor)
         for position, predictor in enumerate(seats)
     )
-    discoveries = _store_discoveries(campaign, content)
-    _store_families(campaign, content, discoveries)
-    _store_generalisations(campaign, content, discoveries)
-    abouts = {number: discoveries[about] for number, about in content.batch_of.items()}
-    for few in _few(content.batches, content.spool):
-        SampleBatch.objects.bulk_create(
-            SampleBatch(**vars(value), campaign=campaign, discovery=abouts.get(value.number), samples=packed)
-            for value, packed in few
-        )
-    for files in _few(content.files, content.spool):
-        CampaignFile.objects.bulk_create(
-            CampaignFile(**vars(value), campaign=campaign, content=packed) for value, packed in files
-        )
+    discoveries = _store_discoveries(campaign, content.discoveries)
+    _store_families(campaign, content.families, discoveries)
+    generalisations = Generalisation.objects.bulk_create(
+        Generalisation(**_columns(tree, discoveries), campaign=campaign) for tree in content.generalisations
+    )
+    for row, tree in zip(generalisations, content.generalisations, strict=True):
+        _insert(GeneralisationStep, tree.steps, generalisation=row)
+    _insert(SampleBatch, content.batches, discoveries, campaign=campaign)
+    _insert(CampaignFile, content.files, campaign=campaign)
     return campaign
 
 
@@ -103,62 +105,53 @@ def _known(value: PredictorValue) -> Predictor:
     )
 
 
-def _store_discoveries(campaign: Campaign, content: SpooledCampaign) -> dict[int, Discovery]:
-    made = Discovery.objects.bulk_create(
-        [Discovery(**_columns_of(value), campaign=campaign) for value in content.discoveries],
+def _store_discoveries(campaign: Campaign, values: Sequence[DiscoveryValue]) -> Discoveries:
+    """The rows by their numbers."""
+    rows = Discovery.objects.bulk_create(
+        [Discovery(**_columns(value), campaign=campaign) for value in values],
         batch_size=_HELD,
     )
-    by_number = {row.number: row for row in made}
-    for number, above in content.subsumed_by.items():
-        by_number[number].subsumed_by = by_number[above]
+    by_number: dict[int | None, Discovery] = {row.number: row for row in rows}
+    subsumed = [value for value in values if value.subsumed_by is not None]
+    for value in subsumed:
+        by_number[value.number].subsumed_by = by_number[value.subsumed_by]
     Discovery.objects.bulk_update(
-        [by_number[number] for number in content.subsumed_by], ["subsumed_by"], batch_size=_HELD
+        [by_number[value.number] for value in subsumed], ["subsumed_by"], batch_size=_HELD
     )
     return by_number
 
 
-def _columns_of(value: DiscoveryValue) -> dict[str, Any]:
-    """Without the time of one that the files do not tell: it is now."""
-    return {name: part for name, part in vars(value).items() if (name, part) != ("created", None)}
-
-
-def _store_families(
-    campaign: Campaign, content: SpooledCampaign, discoveries: Mapping[int, Discovery]
-) -> None:
-    made = Family.objects.bulk_create(
-        [Family(**vars(value), campaign=campaign) for value in content.families], batch_size=_HELD
+def _store_families(campaign: Campaign, values: Sequence[FamilyValue], discoveries: Discoveries) -> None:
+    rows = Family.objects.bulk_create(
+        [Family(**_columns(value), campaign=campaign) for value in values], batch_size=_HELD
     )
     through = Family.discoveries.through
     through.objects.bulk_create(
         through(family_id=row.pk, discovery_id=discoveries[number].pk)
-        for row in made
-        for number in content.members[row.number]
+        for row, value in zip(rows, values, strict=True)
+        for number in value.discoveries
     )
 
 
-def _store_generalisations(
-    campaign: Campaign, content: SpooledCampaign, discoveries: Mapping[int, Discovery]
+def _insert(
+    table: type[models.Model], values: Sequence[Any], discoveries: Discoveries = _NONE, **beside: Any
 ) -> None:
-    rows = Generalisation.objects.bulk_create(
-        Generalisation(
-            **vars(value),
-            campaign=campaign,
-            discovery=discoveries.get(content.became_of.get(value.number, -1)),
-        )
-        for value in content.generalisations
-    )
-    for row in rows:
-        for few in _few(content.steps.get(row.number, ()), content.spool):
-            GeneralisationStep.objects.bulk_create(
-                GeneralisationStep(**vars(value), generalisation=row, samples=packed) for value, packed in few
-            )
-
-
-def _few(bulks: Sequence[Bulk[BulkyValue]], spool: Spool) -> Iterator[Sequence[tuple[BulkyValue, bytes]]]:
-    """Values with their bytes, as many at a time as may be in memory."""
-    waiting = iter(bulks)
+    """Rows of values with bulky parts, as many at a time as may be in memory; `beside`: other columns."""
+    waiting = iter(values)
     while few := list(islice(waiting, _HELD)):
-        yield [(bulk.value, spool.content(bulk)) for bulk in few]
+        table._default_manager.bulk_create(table(**_columns(value, discoveries), **beside) for value in few)
+
+
+def _columns(value: Any, discoveries: Discoveries = _NONE) -> dict[str, Any]:
+    """The columns of a value that refer to no other row, but for a discovery."""
+    columns = {name: cell for name, cell in vars(value).items() if name not in _REFERENCES}
+    if columns.get("created", "") is None:  # no file tells it: it is now
+        del columns["created"]
+    if "samples" in columns:
+        columns["samples"] = columns["samples"] or b""
+    if "discovery" in columns:
+        columns["discovery"] = discoveries.get(columns["discovery"])
+    return {name: bytes(cell) if isinstance(cell, Spooled) else cell for name, cell in columns.items()}
 
 
 def write_campaign_archive(name: str, file: BinaryIO) -> None:
@@ -168,49 +161,55 @@ def write_campaign_archive(name: str, file: BinaryIO) -> None:
 
 def write_campaign(campaign: Campaign, file: BinaryIO, told: Told | None = None) -> None:
     """Write a campaign as an archive; rows are read one generalisation at a time."""
-    numbers = dict(campaign.discoveries.values_list("pk", "number"))
+    numbers: Mapping[int | None, int] = dict(campaign.discoveries.values_list("pk", "number"))
     value = _value(campaign, CampaignValue)
     if value.format == OURS:
         # They are row ids there, which say nothing elsewhere; the list of predictors has the same order.
         value.config = {key: part for key, part in value.config.items() if key != "predictors"}
+    predictors = [
+        _value(seat.predictor, PredictorValue) for seat in campaign.seats.select_related("predictor")
+    ]
+    isa = campaign.isa.name if campaign.isa else ""
     content = CampaignContent(
-        value,
-        campaign.isa.name if campaign.isa else "",
+        CampaignDocument(campaign=value, isa=isa, predictors=predictors),
         code_isa(campaign.isa),
-        [_value(seat.predictor, PredictorValue) for seat in campaign.seats.select_related("predictor")],
         discoveries=(
-            (_value(row, DiscoveryValue), numbers.get(row.subsumed_by_id or 0))
+            _value(row, DiscoveryValue, subsumed_by=numbers.get(row.subsumed_by_id))
             for row in campaign.discoveries.order_by("number")
         ),
         families=(
-            (_value(row, FamilyValue), sorted(member.number for member in row.discoveries.all()))
+            _value(row, FamilyValue, discoveries=sorted(member.number for member in row.discoveries.all()))
             for row in campaign.families.order_by("number").prefetch_related("discoveries")
         ),
         generalisations=(
-            (_value(row, GeneralisationValue), numbers.get(row.discovery_id or 0), _steps(row))
+            _value(
+                row,
+                GeneralisationValue,
+                discovery=numbers.get(row.discovery_id),
+                steps=[_sampled(step, StepValue) for step in row.steps.order_by("number")],
+            )
             for row in campaign.generalisations.order_by("number").iterator(_ROWS)
         ),
         batches=(
-            (_value(row, BatchValue), numbers.get(row.discovery_id or 0), bytes(row.samples))
+            _sampled(row, BatchValue, discovery=numbers.get(row.discovery_id))
             for row in campaign.batches.order_by("number").iterator(_ROWS)
         ),
-        files=(
-            (row.path, zlib.decompress(row.content))
-            for row in campaign.files.order_by("path").iterator(_ROWS)
-        ),
+        files=(_value(row, FileValue) for row in campaign.files.order_by("path").iterator(_ROWS)),
         parts=campaign.generalisations.count() + campaign.batches.count() + campaign.files.count(),
     )
     write_archive(content, file, told)
 
 
-def _steps(row: Generalisation) -> Iterator[tuple[StepValue, bytes]]:
-    for step in row.steps.order_by("number"):
-        yield _value(step, StepValue), bytes(step.samples)
+def _sampled(row: GeneralisationStep | SampleBatch, shape: type[Value], **beside: Any) -> Value:
+    """With its samples, unless only their number was kept."""
+    samples = bytes(row.samples)
+    return _value(row, shape, samples=None if row.n and not samples else samples, **beside)
 
 
-def _value(row: models.Model, shape: type[Value]) -> Value:
-    """The fields of a row that its value has."""
-    columns = {field.name: getattr(row, field.name) for field in fields(shape)}
+def _value(row: models.Model, shape: type[Value], **beside: Any) -> Value:
+    """The fields of a row that its value has, but for those `beside`."""
+    columns = {field.name: getattr(row, field.name) for field in fields(shape) if field.name not in beside}
     return shape(
-        **{name: bytes(cell) if isinstance(cell, memoryview) else cell for name, cell in columns.items()}
+        **{name: bytes(cell) if isinstance(cell, memoryview) else cell for name, cell in columns.items()},
+        **beside,
     )

@@ -16,33 +16,35 @@ from anica_app.core.search.task import World
 from anica_app.models import Campaign, CampaignFile
 from inference.core.events import Log, PhaseStarted, Progress
 from inference.core.protocols import Checkpoint, Json
-from inference.isa.targets import X86
-from inference.models import ISA, PortMapping
+from inference.models import PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.predictors.panel import Panel
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
+from inference.storage.instruction_sets import code_isa_row
 from inference.storage.rows import load_mapping
 
 STAGE_SUPPORT = "support"
 
 
-def chosen_domain(space: Json, domain: Json, scheme_filter: str = "", uops: int | None = None) -> BlockDomain:
+def chosen_domain(
+    isa: str, space: Json, domain: Json, scheme_filter: str = "", uops: int | None = None
+) -> BlockDomain:
     """The abstract domain over the schemes that settings and filter leave, whoever supports them.
 
     Raises `JobError` where none is left.
     """
     among = None
     if scheme_filter:
-        isa = ISA.objects.filter(name=X86).first()
-        if isa is None:
-            raise JobError(f"the instruction set {X86} is not loaded: run `manage.py load-isa`")
-        found = search_schemes(isa.schemes.all(), scheme_filter)
+        row = code_isa_row(isa)
+        if row is None:
+            raise JobError(f"the instruction set {isa} is not loaded: run `manage.py load-isa {isa}`")
+        found = search_schemes(row.schemes.all(), scheme_filter)
         among = list(found.values_list("text", flat=True))
     try:
         older = {"gradual": False, "dependencies": False}  # of descriptions that do not know them
         settings = DomainSettings(**{**older, **domain})
-        return BlockDomain.of(settings, SpaceSettings(**space), among=among, uops=_uops(uops))
+        return BlockDomain.of(settings, SpaceSettings(**space), among=among, uops=_uops(uops), isa=isa)
     except AnicaError as error:
         raise JobError(str(error)) from error
 

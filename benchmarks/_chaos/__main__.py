@@ -9,7 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from benchmarks._chaos.opening import Wanted, opened
+from benchmarks._chaos.opening import opened
 from benchmarks._chaos.scarce import NotHereError
 from benchmarks._chaos.world import DATABASES, SQLITE
 from tests.servers import NotInstalledError
@@ -34,10 +34,8 @@ def main() -> int:
     options = parser.parse_args()
     os.environ["DJANGO_SETTINGS_MODULE"] = "pmweb.settings"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))  # whatever was started and mounted goes
-    kills_alone = options.only_kills
-    wanted = Wanted(options.database, options.broken, options.clock, not kills_alone, options.logs)
     try:
-        with opened(wanted) as world:
+        with opened(options) as world:
             return _undergo(world, options)
     except (NotInstalledError, NotHereError) as error:
         sys.stderr.write(f"{error}\n")

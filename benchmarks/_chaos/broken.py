@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.apps import AppConfig
@@ -55,21 +55,41 @@ def _note(run_id: int) -> None:
         file.write(f"{run_id}\n")
 
 
-def _lose() -> None:
+def _break_remembering(change: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> None:
+    """Attempts after the first remember other results than they have measured."""
     from inference.runs import measurements
 
     remember = measurements.RunMeasurements.remember
 
-    def losing(self: Any, results: Sequence[Any]) -> None:
-        if self._lease.token > _FIRST_LEASE and not getattr(self, "_has_lost", False):
-            fresh = [result for result in results if self._is_new(result)]
-            if fresh:
-                self._has_lost = True
-                self._known[fresh[0].experiment] = fresh[0]
-                _note(self._lease.run_id)
-        remember(self, results)
+    def changed(self: Any, results: Sequence[Any]) -> None:
+        remember(self, change(self, results) if self._lease.token > _FIRST_LEASE else results)
 
-    measurements.RunMeasurements.remember = losing  # type: ignore[method-assign]
+    measurements.RunMeasurements.remember = changed  # type: ignore[method-assign]
+
+
+def _lose() -> None:
+    def without_first(self: Any, results: Sequence[Any]) -> Sequence[Any]:
+        fresh = [result for result in results if self._is_new(result)]
+        if fresh and not getattr(self, "_has_lost", False):
+            self._has_lost = True
+            self._known[fresh[0].experiment] = fresh[0]
+            _note(self._lease.run_id)
+        return results
+
+    _break_remembering(without_first)
+
+
+def _differ() -> None:
+    def one_percent_more(self: Any, results: Sequence[Any]) -> Sequence[Any]:
+        if not any(self._is_new(result) for result in results):
+            return results
+        _note(self._lease.run_id)
+        return [
+            result if result.cycles is None else dataclasses.replace(result, cycles=result.cycles * 1.01)
+            for result in results
+        ]
+
+    _break_remembering(one_percent_more)
 
 
 def _double() -> None:
@@ -77,42 +97,15 @@ def _double() -> None:
 
     module: Any = measurements
     store = module.store_measurements
-    remember = measurements.RunMeasurements.remember
 
-    def doubling(self: Any, results: Sequence[Any]) -> None:
-        if self._lease.token == _FIRST_LEASE:
-            return remember(self, results)
-
-        def stored(experiment_set: Any, fresh: Any, repeat: int = 0) -> Any:
-            rows = list(fresh)
+    def stored(experiment_set: Any, fresh: Any, repeat: int = 0) -> Any:
+        rows = list(fresh)
+        if experiment_set.run.lease_token > _FIRST_LEASE:
             store(experiment_set, rows, repeat + 1)
-            _note(self._lease.run_id)
-            return store(experiment_set, rows, repeat)
+            _note(experiment_set.run_id)
+        return store(experiment_set, rows, repeat)
 
-        module.store_measurements = stored
-        try:
-            return remember(self, results)
-        finally:
-            module.store_measurements = store
-
-    measurements.RunMeasurements.remember = doubling  # type: ignore[method-assign]
-
-
-def _differ() -> None:
-    from inference.runs import measurements
-
-    remember = measurements.RunMeasurements.remember
-
-    def differing(self: Any, results: Sequence[Any]) -> None:
-        if self._lease.token > _FIRST_LEASE and any(self._is_new(result) for result in results):
-            _note(self._lease.run_id)
-            results = [
-                result if result.cycles is None else dataclasses.replace(result, cycles=result.cycles * 1.01)
-                for result in results
-            ]
-        remember(self, results)
-
-    measurements.RunMeasurements.remember = differing  # type: ignore[method-assign]
+    module.store_measurements = stored
 
 
 def _skip() -> None:
@@ -139,8 +132,8 @@ def _retell() -> None:
 
     is_known = reporter.JournalReporter._is_known
 
-    def never(self: Any, event: Any, payload: Any) -> bool:
-        if not is_known(self, event, payload):
+    def never(self: Any, event: Any) -> bool:
+        if not is_known(self, event):
             return False
         if event.is_numbered():
             _note(self._lease.run_id)

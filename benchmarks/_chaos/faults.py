@@ -27,7 +27,7 @@ from random import Random
 from django.db import connection
 
 from benchmarks._chaos.message_faults import DOUBLE, LOSE, SWAP
-from benchmarks._chaos.world import MACHINES, Part, World
+from benchmarks._chaos.world import MACHINES, World
 from inference.models import Run
 from inference.runs.journal import LEASE_TIME
 from inference.runs.lease_monitor import PATIENCE
@@ -181,12 +181,3 @@ def _signal(pids: Iterable[int], number: signal.Signals) -> None:
             os.kill(pid, number)
         except ProcessLookupError:
             continue
-
-
-def is_frozen(part: Part) -> bool:
-    """Whether a process stands still."""
-    try:
-        with open(f"/proc/{part.pid}/stat") as stat:  # noqa: PTH123
-            return stat.read().rpartition(")")[2].split()[0] == "T"
-    except OSError:
-        return False

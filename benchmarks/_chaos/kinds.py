@@ -70,6 +70,7 @@ WITHOUT = {
     "coverage": _ONCE,
     "families": _ONCE,
     "comparison": _ONCE,
+    "judge": _ONCE,
     "columns": _ONCE,
     "accuracy": _ONCE,
     "accuracy-check": "measures as `block` does, asks as `ask` does, and stores as `evaluate` does",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import models
@@ -32,6 +32,7 @@ VOLATILE = frozenset(
 )
 """Fields and keys that are another's every time: names, numbers of rows, moments, durations."""
 
+_SIZE = " (entries)"
 _NATURAL = ("key", "text", "number", "position", "name")
 """What tells a row that another one refers to from its neighbours."""
 
@@ -44,28 +45,27 @@ def outcome(run: Run) -> Json:
     return renamed
 
 
-def digest(outcome_of_run: Json) -> str:
-    """The same for the same outcome."""
-    return hashlib.sha256(_text(outcome_of_run).encode()).hexdigest()[:16]
-
-
-def difference(expected: Any, found: Any, where: str = "") -> str:
+def difference(expected: Json, found: Json) -> str:
     """The first place at which two outcomes differ, in words; "" where they do not."""
-    if isinstance(expected, dict) and isinstance(found, dict):
-        for key in sorted(expected.keys() | found.keys()):
-            if key not in expected or key not in found:
-                return f"{where}/{key} is {'missing' if key not in found else 'too much'}"
-            if told := difference(expected[key], found[key], f"{where}/{key}"):
-                return told
-        return ""
-    if isinstance(expected, list) and isinstance(found, list):
-        if len(expected) != len(found):
-            return f"{where} has {len(found)} entries, not {len(expected)}"
-        pairs = enumerate(zip(expected, found, strict=True))
-        return next(
-            (told for k, (one, other) in pairs if (told := difference(one, other, f"{where}/{k}"))), ""
-        )
-    return "" if expected == found else f"{where} is {found!r:.120}, not {expected!r:.120}"
+    right, leaves = dict(_leaves(expected)), dict(_leaves(found))
+    for place in sorted(right.keys() | leaves.keys(), key=lambda place: (place.endswith(_SIZE), place)):
+        if place not in leaves:
+            return f"{place} is missing"
+        if place not in right:
+            return f"{place} is too much"
+        if right[place] != leaves[place]:
+            return f"{place} is {leaves[place]!r:.120}, not {right[place]!r:.120}"
+    return ""
+
+
+def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, value) of what is no container, and how many entries each container has."""
+    if isinstance(value, dict | list):
+        yield f"{place}{_SIZE}", len(value)
+        for key, entry in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(entry, f"{place}/{key}")
+    else:
+        yield place, value
 
 
 def _renamed(value: Any, name: str) -> Any:

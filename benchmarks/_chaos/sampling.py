@@ -22,7 +22,6 @@ class Sampling:
 
     holders: dict[tuple[int, int], set[str]] = field(default_factory=lambda: defaultdict(set))
     backwards: dict[int, str] = field(default_factory=dict)
-    samples: int = 0
     _seen: dict[int, tuple[int, int, str]] = field(default_factory=dict)
     _over: threading.Event = field(default_factory=threading.Event)
 
@@ -42,7 +41,6 @@ class Sampling:
                 rows = Run.objects.values_list("pk", "lease_token", "next_seq", "state", "worker")
                 for row in rows.order_by("pk"):
                     self.note(*row)
-                self.samples += 1
             except Error:  # the disk is full, or the connection was cut
                 connection.close()
         connection.close()

@@ -46,14 +46,12 @@ class Part:
     home: Path
     command: tuple[str, ...]
     environment: Mapping[str, str]
-    starts: int = 0
     process: Process | None = None
 
     def start(self) -> None:
         """Start it unless it runs."""
         if not self.runs():
             self.process = Process(self.home, *self.command, environment=self.environment)
-            self.starts += 1
 
     def runs(self) -> bool:
         """Whether it does."""
@@ -80,7 +78,6 @@ class Part:
 class World:
     """The parts of a site; `chaos.opening` makes one."""
 
-    database: str
     folder: Path
     variables: dict[str, str]
     web: Part

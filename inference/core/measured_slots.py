@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from inference.core.experiment import Experiment
+from inference.isa.targets import target_of
 
 EXACT = 0.4
 """Slots by which readings of one number may differ: 2 % of the twenty in a padded experiment."""
@@ -140,3 +141,9 @@ def _padded(experiment: Experiment, padding: Iterable[str | None]) -> str | None
     beside = [(scheme, count) for scheme, count in experiment.terms if scheme not in set(padding)]
     once = len(beside) == 1 and beside[0][1] == 1 and experiment.length > _LEAST
     return beside[0][0] if once else None
+
+
+def padding_of(isa: str) -> Padding | None:
+    """The padding of the instruction set of this name; None for one that is not built in."""
+    bodies = target_of(isa).bodies
+    return None if bodies is None else Padding(*bodies.padding)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from inference.core.arrays import Bools, Floats, Int64s
+from inference.core.arrays import Bools, Floats
 from inference.core.evaluator import Evaluator
 from inference.core.evaluator_numpy import table_bytes
 from inference.core.mapping import PortMapping
@@ -69,11 +69,8 @@ def known_to(described: Collection[str], table: ExperimentTable) -> Bools:
     return np.logical_and.reduceat(known[table.scheme], table.offsets[:-1])
 
 
-def predicted(model: ThroughputModel, table: ExperimentTable) -> tuple[Int64s, Floats]:
-    """What a model says of a table in which it need not know every scheme.
-
-    The indices of the experiments that it predicts, ascending, and their cycles: int64[m], float64[m].
-    """
+def predicted_cycles(model: ThroughputModel, table: ExperimentTable) -> Floats:
+    """What a model says of a table in which it need not know every scheme: NaN where it does not."""
     answered = known_to(model.described, table)
     kept = np.flatnonzero(answered)
     known = _known(model.described, table)
@@ -88,7 +85,9 @@ def predicted(model: ThroughputModel, table: ExperimentTable) -> tuple[Int64s, F
             count=table.count[entries],
             lengths=table.lengths[kept],
         )
-    return kept, model.cycles(table)
+    cycles = np.full(len(answered), np.nan)
+    cycles[kept] = model.cycles(table)
+    return cycles
 
 
 def _known(described: Collection[str], table: ExperimentTable) -> Bools:

@@ -109,6 +109,12 @@ class ExperimentTable:
             lengths=np.array([experiment.length for experiment in listed], dtype=np.int64),
         )
 
+    def experiment(self, number: int) -> Experiment:
+        """One of the experiments."""
+        entries = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
+        terms = zip(self.scheme[entries].tolist(), self.count[entries].tolist(), strict=True)
+        return Experiment.of({self.schemes[scheme]: count for scheme, count in terms})
+
     def selected(self, experiments: Int64s, schemes: Int64s) -> ExperimentTable:
         """Some experiments, which have no other schemes than some, numbered as these are given, ascending."""
         sizes = np.diff(self.offsets)[experiments]

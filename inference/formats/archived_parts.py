@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from inference.core.event import adapter
 from inference.core.event_fields import Amount, Count, Signed, stored_as
 from inference.core.metrics import Scores
-from inference.core.protocols import Json
 from inference.core.texts import one_line
 from inference.figures.heatmap import HeatMap
 from inference.formats.errors import ExchangeError
@@ -20,6 +19,10 @@ class ArchivedPart(BaseModel):
     """Part of an event or a report: exact types, and more than is listed here."""
 
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
+
+
+ABSENT: Any = Field(None)
+"""The default of a part that may be missing, and is not null where it is there."""
 
 
 class DrawnTold(ArchivedPart):
@@ -62,17 +65,28 @@ StoredScores = Annotated[Scores, stored_as(ScoresTold, Scores.as_json, _scores)]
 def first_flaw(error: ValidationError, place: str) -> str:
     """Where in what is told at `place` it is wrong, and why, in a line."""
     first = error.errors(include_url=False)[0]
-    where = ".".join(map(str, first["loc"]))
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
+    where = where.replace(".", ", ", 1) if where.startswith(".") else where
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return one_line(f"{place}{where and f', {where}'}: {first['msg']}{more}")
+    return one_line(f"{place}{where}: {first['msg'].removeprefix('Value error, ')}{more}")
 
 
-def read_strictly(shape: Any, given: Json, place: str) -> Any:
-    """A description as JSON: what is no number there is none, whatever it looks like.
+def read_shape(
+    shape: Any, document: Any, place: str, *, context: Any = None, strict: bool | None = None
+) -> Any:
+    """A value of JSON as what it shall be.
 
-    Raises `ExchangeError` with the place of what is wrong.
+    Args:
+        shape: a class, or another type that pydantic knows.
+        document: of JSON.
+        place: what messages call the whole.
+        context: for validators.
+        strict: whether what is no number there is none, whatever it looks like; None: as the class says.
+
+    Raises:
+        ExchangeError: the place of what is wrong, and why.
     """
     try:
-        return adapter(shape).validate_json(json.dumps(given), strict=True)
+        return adapter(shape).validate_json(json.dumps(document), context=context, strict=strict)
     except ValidationError as error:
-        raise ExchangeError(f"run.json, {first_flaw(error, place)}") from error
+        raise ExchangeError(first_flaw(error, place)) from error

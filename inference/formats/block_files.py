@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 
 from inference.formats import block_sets
 from inference.formats.blocks_csv import is_block_csv
@@ -20,14 +19,6 @@ class BlockFileSort(StrEnum):
     PROGRAM = "compiled program"
     LISTING = "listing of machine code"
     SAMPLES = "samples of a profiler"
-
-
-def block_file_at(path: Path) -> BlockFileSort | None:
-    """What a file is by its beginning; None for directories and all else."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return block_file_of(file.read(BEGINNING))
 
 
 def block_file_of(content: bytes) -> BlockFileSort | None:

@@ -27,7 +27,7 @@ from typing import BinaryIO
 from inference.core.texts import ORIGIN_LIMIT
 from inference.formats.block_cells import block_of_cell, code_of, is_first_cell, separator_of
 from inference.formats.csv_cells import plain_text
-from inference.formats.experiment_columns import COLUMN_LIMIT
+from inference.formats.experiment_csv import COLUMN_LIMIT
 from inference.formats.problems import Problems, excerpt
 from inference.isa.blocks import TITLES, BlockError, isa_beside, mnemonics_of
 from inference.isa.targets import names_with_blocks
@@ -109,7 +109,6 @@ class BlockRow:
 
     @property
     def instructions(self) -> int:
-        """How many there are."""
         return len(self.mnemonics)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Annotated, Literal
@@ -35,7 +34,6 @@ FORMAT_NAME = "pmweb-core-model"
 VERSION = 1
 MOST_VALUES = 2_000_000
 """Values and keys of a document."""
-_NAMED = re.compile(rb'"format"\s*:\s*"pmweb-core-model"')
 _Text = Annotated[str, Field(max_length=200)]
 _Rate = Annotated[float, Field(gt=0, le=1e6)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -54,8 +52,6 @@ class UopsTold(DocumentPart):
 
 
 class LimitsTold(DocumentPart):
-    """Per cycle."""
-
     instructions: _Rate | None = None
     slots: _Rate | None = None
 
@@ -70,16 +66,12 @@ class PortsTold(DocumentPart):
 
 
 class IdiomsTold(DocumentPart):
-    """See `CoreModel`."""
-
     free: list[_Text] = []
     portless: list[_Text] = []
     moves: list[_Text] = []
 
 
 class FrontEndTold(DocumentPart):
-    """See `FrontEndLimits`."""
-
     slots: _Rate | None = None
     straight_instructions: _Rate | None = None
     straight_bytes: _Rate | None = None
@@ -91,7 +83,6 @@ class FrontEndTold(DocumentPart):
     kept_flags: _Rate | None = None
 
     def limits(self) -> FrontEndLimits:
-        """The value."""
         fused = None if self.fused is None else frozenset(self.fused)
         by_length = tuple(sorted((length, rate) for length, rate in self.by_length))
         return FrontEndLimits(
@@ -164,11 +155,6 @@ def check_port_names(names: Mapping[str, str], ports: Collection[str]) -> None:
     given = Counter(names.values())
     if twice := sorted(name for name, times in given.items() if times > 1):
         raise InvalidInputError(f"two ports cannot both be called {twice[0]}: each has a name of its own")
-
-
-def is_core_model_json(content: bytes) -> bool:
-    """Whether a file, or its beginning, names this format."""
-    return _NAMED.search(content[:8192]) is not None
 
 
 def read_core_model(content: bytes | str) -> CoreModelDocument:

@@ -1,12 +1,19 @@
-"""What a file says, before its scheme names are looked up in an instruction set."""
+"""What a file says, before its scheme names are looked up in an instruction set.
+
+`ReadExperiments` are its experiments after that.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from itertools import chain
+from typing import Any, overload
 
+from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.core.resources import Loads
@@ -153,6 +160,97 @@ class Document:
     issue_width: float | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     features: Mapping[str, Features] = field(default_factory=dict)
+
+    def mentions(self) -> Iterable[tuple[str, int, str]]:
+        """(scheme name, row, column) wherever an unknown one is a problem."""
+        if not self.partial:
+            for experiment in self.experiments:
+                for name, _ in experiment.terms:
+                    yield name, experiment.row, experiment.column
+            entries: Iterable[UsageEntry | VerdictEntry | LoadEntry] = chain(
+                self.usages, self.verdicts, self.loads
+            )
+            for entry in entries:
+                yield entry.scheme, entry.row, entry.column
+        yield from self.refused
+
+
+def experiment_of_entry(entry: ExperimentEntry, texts: Mapping[str, str]) -> Experiment:
+    """The multiset of an entry; names of one scheme add up. `texts`: {name in the file: scheme}."""
+    counts: dict[str, int] = {}
+    for name, count in entry.terms:
+        text = texts[name]
+        counts[text] = counts.get(text, 0) + count
+    return Experiment(tuple(sorted(counts.items())))
+
+
+class ReadExperiments(Sequence[Measured]):
+    """Measurements as a file has them: a value takes several times the memory of the entry it is from."""
+
+    def __init__(self, entries: Sequence[ExperimentEntry], texts: Mapping[str, str]) -> None:
+        self._entries = entries
+        self._texts = texts
+
+    @overload
+    def __getitem__(self, index: int) -> Measured: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Measured]: ...
+
+    def __getitem__(self, index: int | slice) -> Measured | Sequence[Measured]:
+        """One measurement, or some of them."""
+        if isinstance(index, slice):
+            return [self._value(entry) for entry in self._entries[index]]
+        return self._value(self._entries[index])
+
+    def __iter__(self) -> Iterator[Measured]:
+        return map(self._value, self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def cycles(self) -> list[float]:
+        return [entry.cycles for entry in self._entries]
+
+    @cached_property
+    def rows(self) -> list[int]:
+        """Where each stands in the file."""
+        return [entry.row for entry in self._entries]
+
+    @property
+    def written_terms(self) -> Iterator[tuple[tuple[str, int], ...]]:
+        """The terms of each, as the file writes them, in one order."""
+        return (tuple(sorted(entry.terms)) for entry in self._entries)
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        return [sum(count for _, count in entry.terms) for entry in self._entries]
+
+    @cached_property
+    def schemes(self) -> tuple[str, ...]:
+        """The distinct schemes, in the order of their first occurrence."""
+        names = dict.fromkeys(name for entry in self._entries for name, _ in entry.terms)
+        return tuple(dict.fromkeys(self._texts[name] for name in names))
+
+    def _value(self, entry: ExperimentEntry) -> Measured:
+        return Measured(
+            experiment_of_entry(entry, self._texts),
+            entry.cycles,
+            note=entry.note,
+            annotations=entry.annotations,
+            counters=entry.counters,
+        )
+
+
+def nothing_left(dropped: Mapping[str, str], problems: Problems) -> None:
+    """Note that a file brings nothing, whatever the instruction set, with what most of it lacks."""
+    why = Counter(dropped.values()).most_common(1)
+    told = f": of most, {why[0][0]}" if why else ""
+    problems.add(
+        f"none of its {len(dropped):,} instructions can be imported{told}",
+        "a file with numbers for instructions of x86-64 or AArch64 is expected",
+    )
 
 
 def check_name(name: object, problems: Problems, *, row: int | None, column: str) -> str | None:

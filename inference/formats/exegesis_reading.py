@@ -22,14 +22,14 @@ from inference.formats.document import (
     ExperimentEntry,
     LatencyEntry,
     PairEntry,
+    nothing_left,
 )
 from inference.formats.exegesis_yaml import LATENCY, MODES, THROUGHPUT, UOPS
 from inference.formats.file_parts import facts_of_part
 from inference.formats.file_units import FileUnit
-from inference.formats.known_entries import nothing_left
 from inference.formats.llvm_entries import NamedSchemes, named_schemes
 from inference.formats.problems import Problems, excerpt
-from inference.formats.source import Source
+from inference.formats.source import Signature, Source
 from inference.formats.told_latencies import as_bounds, in_one_number, pairs_told, register_pairs
 from inference.formats.yaml_documents import FaultyFieldError, YamlDocument, read_yaml
 from inference.isa.llvm_schemes import LlvmScheme
@@ -37,7 +37,7 @@ from inference.isa.llvm_schemes import LlvmScheme
 _BEGINNING = re.compile(rf"^mode:\s*'?({'|'.join(MODES)})\b", re.MULTILINE)
 _MODE = re.compile(rf"^mode:\s*'?({'|'.join(MODES)})'?\s*$", re.MULTILINE)
 _KEY = re.compile(r"^key:\s*$", re.MULTILINE)
-_PEEK = 1 << 16
+SIGNATURE = Signature(patterns=(_BEGINNING, _KEY), within=1 << 16)
 _COUNTER = "NumMicroOps"
 _UOPS_ALONE = "µops per instruction are no experiment, which has cycles, and no port mapping, which has ports"
 MOST_INSTRUCTIONS = 1000
@@ -62,31 +62,15 @@ class _Snippet:
         return f"document {self.number}"
 
 
-def is_exegesis_throughput(source: Source) -> bool:
-    """Whether it has benchmarks of llvm-exegesis, and those of inverse throughput are wanted."""
-    return _is_ours(source) and _part(source) != LATENCY
-
-
-def is_exegesis_latency(source: Source) -> bool:
-    """Whether it has benchmarks of llvm-exegesis, and those of latency are wanted."""
-    return _is_ours(source) and _part(source) == LATENCY
-
-
-def _is_ours(source: Source) -> bool:
-    if source.is_json:
-        return False
-    beginning = source.text[:_PEEK]
-    return _BEGINNING.search(beginning) is not None and _KEY.search(beginning) is not None
-
-
 def _parts(source: Source) -> list[str]:
     """The modes in a file that something comes of, else that of µops."""
     there = set(_MODE.findall(source.text))
     return [mode for mode in (THROUGHPUT, LATENCY) if mode in there] or [UOPS]
 
 
-def _part(source: Source) -> str:
-    return source.wanted or _parts(source)[0]
+def reads_throughput(source: Source) -> bool:
+    """Whether inverse throughput is to be read of a file, not latency."""
+    return (source.wanted or _parts(source)[0]) != LATENCY
 
 
 def read_exegesis_throughput(source: Source, problems: Problems, unit: FileUnit | None) -> Document:

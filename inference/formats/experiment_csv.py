@@ -13,6 +13,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from inference.core.experiment import Measured
 from inference.core.metrics import Unit
@@ -28,33 +29,88 @@ from inference.formats.document import (
     check_name,
     check_note,
 )
-from inference.formats.experiment_columns import (
-    EXPERIMENT,
-    NOTE,
-    NUMBER,
-    TOOL,
-    UNIT,
-    ExperimentColumns,
-    read_columns,
-)
-from inference.formats.file_units import LOOKED_AT, FileUnit, Guess, likely_unit
+from inference.formats.file_units import LOOKED_AT, TITLES, FileUnit, Guess, likely_unit
 from inference.formats.problems import Problems, excerpt
-from inference.formats.source import Source
+from inference.formats.source import Signature, Source
 
+EXPERIMENT, NUMBER, UNIT, NOTE = "experiment", "cycles", "unit", "note"
+TOOL = "tool:"
+HEADER = "experiment,cycles[,unit,note][,tool:NAME …]"
+HEADER_IS = f"the header is {HEADER}"
+COLUMN_LIMIT = 100  # a page shows all tools side by side
+_SAME = {
+    "experiment": EXPERIMENT,
+    "experiments": EXPERIMENT,
+    "instructions": EXPERIMENT,
+    "schemes": EXPERIMENT,
+}
 _WRITTEN = (EXPERIMENT, NUMBER, UNIT, NOTE)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
-_TERM = re.compile(r"(?:([0-9]{1,18})\s*\*\s*)?(.*)", re.DOTALL)
+_TERM = re.compile(r"(?:([-+]?[0-9][-+0-9.,eE]*+)\s*+\*\s*+)?+(.*)", re.DOTALL)
+_COUNT_DIGITS = 9
+"""Of a multiplicity: it is far too large for an experiment before it has as many."""
 _UNITS = {unit.value: unit for unit in FileUnit}
+SIGNATURE = Signature(
+    patterns=(re.compile(r"\A(?:\s*+#.*+)*+\s*+.{0,990}?(?:experiment|cycles)", re.IGNORECASE),)
+)
+"""The first line below comments looks like a header of this format, be it a faulty one."""
 
 Terms = tuple[tuple[str, int], ...]
 
 
-def is_experiment_csv(source: Source) -> bool:
-    """Whether the first line looks like a header of this format, be it a faulty one."""
-    if source.is_json:
-        return False
-    first = _parted(source.text)[1].lstrip()[:1000].lower().partition("\n")[0]
-    return "experiment" in first or "cycles" in first
+@dataclass(frozen=True)
+class ExperimentColumns:
+    """What the columns of a table are, in their order: `names`, and as they were written, `titles`.
+
+    A name is `experiment`, `cycles` (the numbers, whatever their unit), `unit`, `note`, or `tool:NAME`.
+    `unit` is what the title of the numbers says of them; None where it is the plain "cycles", which is also
+    the title of numbers in other units.
+    """
+
+    names: tuple[str, ...]
+    titles: tuple[str, ...]
+    unit: FileUnit | None
+
+    def place(self, name: str) -> int | None:
+        """The position of a column, None where there is no such column."""
+        return self.names.index(name) if name in self.names else None
+
+    @property
+    def tools(self) -> list[tuple[int, str]]:
+        """(position, tool) of the columns with other tools' answers."""
+        return [(at, name[len(TOOL) :]) for at, name in enumerate(self.names) if name.startswith(TOOL)]
+
+
+def read_columns(header: Sequence[str], problems: Problems) -> ExperimentColumns | None:
+    """The columns, or None after noting what is wrong with the header."""
+    before = problems.count
+    if len(header) > COLUMN_LIMIT:
+        problems.add(f"{len(header)} columns, where {COLUMN_LIMIT} are the most", HEADER_IS, row=1)
+        return None
+    names: list[str] = []
+    unit = None
+    for cell in header:
+        title = cell.strip()
+        plain = re.sub(r"[\s_]+", " ", title.lower())
+        if plain in TITLES:
+            names.append(NUMBER)
+            unit = None if plain == NUMBER else TITLES[plain]
+        elif plain in (UNIT, NOTE):
+            names.append(plain)
+        elif plain in _SAME:
+            names.append(_SAME[plain])
+        elif plain.startswith(TOOL) and check_name(title[len(TOOL) :], problems, row=1, column=TOOL):
+            names.append(TOOL + title[len(TOOL) :].strip())
+        else:
+            names.append(title)
+            problems.add(f"unknown column {excerpt(title)}", HEADER_IS, row=1)
+    faults = [(name, "is missing") for name in (EXPERIMENT, NUMBER) if name not in names]
+    faults += [(name, "occurs twice") for name in dict.fromkeys(names) if names.count(name) > 1]
+    for name, fault in faults:
+        problems.add(f"the column {excerpt(name)} {fault}", HEADER_IS, row=1)
+    if problems.count > before:
+        return None
+    return ExperimentColumns(tuple(names), tuple(cell.strip() for cell in header), unit)
 
 
 def read_experiment_csv(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
@@ -294,11 +350,15 @@ def _term(part: str, problems: Problems, row: int, column: str) -> tuple[str, in
     match = _TERM.fullmatch(part)
     assert match is not None, "the pattern matches every text"
     name = check_name(match[2], problems, row=row, column=column)
-    count = int(match[1] or 1)
-    if count < 1:
-        problems.add(
-            f"{excerpt(part)} has multiplicity 0", "a whole number ≥ 1 is expected", row=row, column=column
+    number = match[1] or "1"
+    count = int(number.lstrip("0")[:_COUNT_DIGITS] or 0) if number.isdecimal() else None
+    if not count:
+        fault = (
+            f"{excerpt(part)} has multiplicity 0"
+            if count == 0
+            else f"{excerpt(number)} before the * is no whole number"
         )
+        problems.add(fault, "a whole number ≥ 1 is expected", row=row, column=column)
         return None
     return None if name is None else (name, count)
 

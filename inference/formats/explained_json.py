@@ -19,11 +19,6 @@ from inference.formats.source import Source
 RATE = "peakipc"
 
 
-def is_explained(source: Source) -> bool:
-    """Whether the document has a table of schemes and the rate that goes with it."""
-    return source.is_json and isinstance(source.data, dict) and {RATE, "data"} <= source.data.keys()
-
-
 def read_explained(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read verdicts on all schemes, and the port mapping of those that are characterised."""
     del unit  # the numbers are always cycles

@@ -1,53 +1,49 @@
-"""The file formats that can be imported, in the order in which they are recognised."""
+"""The formats of files that can be imported, in the order in which they are recognised, and reading one.
+
+What was read is kept beside its file (`pack`), so that nothing parses it again. Scheme names are looked up
+by `inference.formats.parsing`.
+"""
 
 from __future__ import annotations
 
+import os
+import tempfile
+import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache, cached_property
+from typing import IO, BinaryIO, cast
 
-from inference.formats.document import Document
-from inference.formats.exegesis_reading import (
-    is_exegesis_latency,
-    is_exegesis_throughput,
-    read_exegesis_latency,
-    read_exegesis_throughput,
+from pydantic import ConfigDict, TypeAdapter
+
+from inference.core.metrics import Unit
+from inference.formats import (
+    exegesis_reading,
+    experiment_csv,
+    explained_json,
+    mapping_json,
+    osaca_reading,
+    palmed_json,
+    rejects_json,
+    resource_json,
+    uops_info_digest,
+    uops_info_json,
+    uops_info_xml,
+    winic_yaml,
 )
-from inference.formats.experiment_columns import HEADER
-from inference.formats.experiment_csv import is_experiment_csv, read_experiment_csv
-from inference.formats.explained_json import is_explained, read_explained
+from inference.formats.document import PART, Document
+from inference.formats.errors import ExchangeError
 from inference.formats.file_units import FileUnit
-from inference.formats.mapping_json import is_mapping_json, read_mapping_json
-from inference.formats.osaca_reading import (
-    is_osaca_latency,
-    is_osaca_ports,
-    read_osaca_latency,
-    read_osaca_ports,
-)
-from inference.formats.palmed_json import is_name_list, is_palmed, read_name_list, read_palmed
-from inference.formats.pmevo_json import is_experiment_list, is_mapping3, read_experiment_list, read_mapping3
-from inference.formats.problems import Problems
-from inference.formats.rejects_json import is_rejects, read_rejects_alone
-from inference.formats.resource_json import is_resource_json, read_resource_json
-from inference.formats.source import Source
-from inference.formats.uops_info_digest import (
-    is_digest,
-    is_measured_digest,
-    read_digest,
-    read_measured_digest,
-)
-from inference.formats.uops_info_json import is_uops_info, read_uops_info
-from inference.formats.winic_yaml import (
-    is_winic_latency,
-    is_winic_throughput,
-    read_winic_latency,
-    read_winic_throughput,
-)
+from inference.formats.pmevo_json import read_experiment_list, read_mapping3
+from inference.formats.problems import FileProblem, Problems
+from inference.formats.source import SIZE_LIMIT, Signature, Source, read_source
+
+SCHEME_LIMIT = 50_000  # several times what x86-64 has; looking up more would keep a page waiting
 
 
 class FileContent(StrEnum):
-    """What a file brings."""
-
     EXPERIMENTS = "experiments"
     MAPPING = "mapping"
     RESOURCES = "resources"
@@ -58,110 +54,281 @@ class FileContent(StrEnum):
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: how to recognise and how to read it.
+    """A file format: by what it is recognised and how it is read.
 
     `read(source, problems, unit)` never raises for what the file says; it notes problems instead. `unit` is
-    that of measurements which do not name theirs, None for the one that they seem to have.
+    that of measurements which do not name theirs, None for the one that they seem to have. Of files with
+    several parts, each part is a format, and `reads_part` says whether it is the one to be read; without it,
+    it is whatever the formats above it leave.
     """
 
     key: str
     title: str
     content: FileContent
-    matches: Callable[[Source], bool]
+    signature: Signature
     read: Callable[[Source, Problems, FileUnit | None], Document]
+    reads_part: Callable[[Source], bool] | None = None
+
+    def reads(self, source: Source) -> bool:
+        """Whether a file is of this format."""
+        return self.signature.is_of(source) and (self.reads_part is None or self.reads_part(source))
 
 
 FORMATS = (
-    Format("mapping-json", "port mapping (JSON)", FileContent.MAPPING, is_mapping_json, read_mapping_json),
+    Format(
+        "mapping-json",
+        "port mapping (JSON)",
+        FileContent.MAPPING,
+        Signature(format=mapping_json.FORMAT_NAME),
+        mapping_json.read_mapping_json,
+    ),
     Format(
         "resource-json",
         "resource mapping (JSON)",
         FileContent.RESOURCES,
-        is_resource_json,
-        read_resource_json,
+        Signature(format=resource_json.FORMAT_NAME),
+        resource_json.read_resource_json,
     ),
     Format(
         "pmevo-experiments",
         "PMEvo ExperimentList (JSON)",
         FileContent.EXPERIMENTS,
-        is_experiment_list,
+        Signature(kind="ExperimentList", keys=({"exps"},)),
         read_experiment_list,
     ),
-    Format("pmevo-mapping", "PMEvo Mapping3 (JSON)", FileContent.MAPPING, is_mapping3, read_mapping3),
+    Format(
+        "pmevo-mapping",
+        "PMEvo Mapping3 (JSON)",
+        FileContent.MAPPING,
+        Signature(kind="Mapping3", keys=({"assignment"},)),
+        read_mapping3,
+    ),
     Format(
         "explained-mapping",
         "explainable port mapping (JSON)",
         FileContent.MAPPING,
-        is_explained,
-        read_explained,
+        Signature(keys=({explained_json.RATE, "data"},)),
+        explained_json.read_explained,
     ),
     Format(
         "explained-rejects",
         "rejects of an explainable run (JSON)",
         FileContent.REJECTS,
-        is_rejects,
-        read_rejects_alone,
+        rejects_json.SIGNATURE,
+        rejects_json.read_rejects_alone,
     ),
-    Format("uops-info-xml", "instructions.xml of uops.info", FileContent.MAPPING, is_digest, read_digest),
+    Format(
+        "uops-info-xml",
+        "instructions.xml of uops.info",
+        FileContent.MAPPING,
+        Signature(format=uops_info_digest.DIGEST),
+        uops_info_digest.read_digest,
+        uops_info_digest.reads_usages,
+    ),
     Format(
         "uops-info-measured",
         "measurements of uops.info (instructions.xml)",
         FileContent.EXPERIMENTS,
-        is_measured_digest,
-        read_measured_digest,
+        Signature(format=uops_info_digest.DIGEST),
+        uops_info_digest.read_measured_digest,
     ),
-    Format("uops-info", "port usages of uops.info (JSON)", FileContent.MAPPING, is_uops_info, read_uops_info),
-    Format("palmed-mapping", "Palmed resource mapping (JSON)", FileContent.RESOURCES, is_palmed, read_palmed),
-    Format("palmed-names", "Palmed name list (JSON)", FileContent.NAMES, is_name_list, read_name_list),
+    Format(
+        "uops-info",
+        "port usages of uops.info (JSON)",
+        FileContent.MAPPING,
+        Signature(shape=uops_info_json.has_measurements),
+        uops_info_json.read_uops_info,
+    ),
+    Format(
+        "palmed-mapping",
+        "Palmed resource mapping (JSON)",
+        FileContent.RESOURCES,
+        Signature(keys=({palmed_json.INSTRUCTIONS}, {palmed_json.CLASSES})),
+        palmed_json.read_palmed,
+    ),
+    Format(
+        "palmed-names",
+        "Palmed name list (JSON)",
+        FileContent.NAMES,
+        palmed_json.NAME_LIST,
+        palmed_json.read_name_list,
+    ),
     Format(
         "exegesis-throughput",
         "llvm-exegesis, inverse throughput (YAML)",
         FileContent.EXPERIMENTS,
-        is_exegesis_throughput,
-        read_exegesis_throughput,
+        exegesis_reading.SIGNATURE,
+        exegesis_reading.read_exegesis_throughput,
+        exegesis_reading.reads_throughput,
     ),
     Format(
         "exegesis-latency",
         "llvm-exegesis, latency (YAML)",
         FileContent.LATENCIES,
-        is_exegesis_latency,
-        read_exegesis_latency,
+        exegesis_reading.SIGNATURE,
+        exegesis_reading.read_exegesis_latency,
     ),
     Format(
-        "osaca-ports", "OSACA machine model (YAML)", FileContent.MAPPING, is_osaca_ports, read_osaca_ports
+        "osaca-ports",
+        "OSACA machine model (YAML)",
+        FileContent.MAPPING,
+        osaca_reading.SIGNATURE,
+        osaca_reading.read_osaca_ports,
+        osaca_reading.reads_ports,
     ),
     Format(
         "osaca-latencies",
         "latencies of an OSACA machine model (YAML)",
         FileContent.LATENCIES,
-        is_osaca_latency,
-        read_osaca_latency,
+        osaca_reading.SIGNATURE,
+        osaca_reading.read_osaca_latency,
     ),
     Format(
         "winic-throughputs",
         "throughputs of WINIC (YAML)",
         FileContent.EXPERIMENTS,
-        is_winic_throughput,
-        read_winic_throughput,
+        winic_yaml.SIGNATURE,
+        winic_yaml.read_winic_throughput,
+        winic_yaml.reads_throughputs,
     ),
     Format(
         "winic-latencies",
         "latencies of WINIC (YAML)",
         FileContent.LATENCIES,
-        is_winic_latency,
-        read_winic_latency,
+        winic_yaml.SIGNATURE,
+        winic_yaml.read_winic_latency,
     ),
     Format(
-        "experiment-csv", "experiments (CSV)", FileContent.EXPERIMENTS, is_experiment_csv, read_experiment_csv
+        "experiment-csv",
+        "experiments (CSV)",
+        FileContent.EXPERIMENTS,
+        experiment_csv.SIGNATURE,
+        experiment_csv.read_experiment_csv,
     ),
 )
 
 
 def format_of(source: Source) -> Format | None:
     """The format of a readable file."""
-    return next((known for known in FORMATS if known.matches(source)), None)
+    return next((known for known in FORMATS if known.reads(source)), None)
 
 
-def known_formats() -> str:
-    """The titles of all formats and how a CSV begins, for messages."""
-    return f"{', '.join(known.title for known in FORMATS)}; a CSV has the header {HEADER}"
+@dataclass(frozen=True)
+class ParsedFile:
+    """A file as its format has it, scheme names not looked up yet."""
+
+    file_name: str
+    format: Format | None
+    document: Document
+    problems: tuple[FileProblem, ...] = ()
+    problem_count: int = 0
+    wanted: str = ""
+    """Which part of a file that has several."""
+    guessed: bool = False
+    """Whether the unit of numbers that name none is what they seem to be."""
+
+    @cached_property
+    def scheme_names(self) -> dict[str, None]:
+        """All scheme names of the file, as written, in the order of their first occurrence."""
+        names = dict.fromkeys(name for entry in self.document.experiments for name, _ in entry.terms)
+        names.update(dict.fromkeys(usage.scheme for usage in self.document.usages))
+        names.update(dict.fromkeys(verdict.scheme for verdict in self.document.verdicts))
+        names.update(dict.fromkeys(entry.scheme for entry in self.document.loads))
+        names.update(dict.fromkeys(entry.scheme for entry in self.document.latencies))
+        names.update(dict.fromkeys(name for name, _, _ in self.document.refused))
+        return names
+
+    def translated(self, names: palmed_json.NameList) -> ParsedFile:
+        """The file with scheme names from a list beside its own."""
+        return replace(self, document=palmed_json.translated(self.document, names))
+
+
+def taken_in(file: IO[bytes], file_name: str, limit: int = SIZE_LIMIT) -> bytes:
+    """The bytes to store and to read: of XML a digest, of all else the file.
+
+    Raises `ExchangeError` for XML that is not understood, and for other files of more than `limit` bytes.
+    """
+    with ExitStack() as spools:
+        kept = to_be_kept(file, file_name, limit, spools)
+        kept.seek(0)
+        return kept.read()
+
+
+def to_be_kept(file: IO[bytes], file_name: str, limit: int, spools: ExitStack) -> IO[bytes]:
+    """The same as a file: the one that came, or one on the disk, which the stack closes. Raises the same."""
+    beginning = file.read(uops_info_xml.XML_PEEK)
+    file.seek(0)
+    if uops_info_xml.BEGINNING.match(beginning):
+        digest = tempfile.TemporaryFile()  # noqa: SIM115  the stack closes it
+        spools.callback(digest.close)
+        digest.write(uops_info_xml.condensed(cast("BinaryIO", file), file_name))
+        return digest
+    if file.seek(0, os.SEEK_END) > limit:
+        raise ExchangeError(f"{file_name} is larger than {limit >> 20} MiB, the most that can be read")
+    return file
+
+
+def read(
+    content: bytes, file_name: str, unit: FileUnit | Unit | None = FileUnit.CYCLES, wanted: str = ""
+) -> ParsedFile:
+    """Recognise the format of a file and read it; `unit` is that of rows which do not name theirs.
+
+    None: the one that their numbers seem to have. `wanted`: which part of a file that has several.
+    """
+    problems = Problems()
+    source = read_source(content, file_name, problems)
+    if source is not None and wanted:
+        source = replace(source, wanted=wanted)
+    found = None if source is None else format_of(source)
+    document = Document()
+    if source is not None and found is None:
+        titles = ", ".join(known.title for known in FORMATS)
+        right = f"known are {titles}; a CSV has the header {experiment_csv.HEADER}"
+        problems.add("the format is not recognised", right)
+    elif source is not None and found is not None:
+        document = found.read(source, problems, None if unit is None else FileUnit(unit.value))
+    reading = ParsedFile(
+        file_name,
+        found,
+        document,
+        tuple(problems.listed),
+        problems.count,
+        str(document.facts.get(PART, wanted)),
+        unit is None,
+    )
+    different = len(reading.scheme_names)
+    if different <= SCHEME_LIMIT:
+        return reading
+    problems.add(f"{different} different scheme names", f"an instruction set has at most {SCHEME_LIMIT}")
+    return replace(
+        reading, document=Document(), problems=tuple(problems.listed), problem_count=problems.count
+    )
+
+
+def pack(reading: ParsedFile) -> bytes:
+    """What was read, to be kept beside its file: compressed JSON."""
+    form = None if reading.format is None else reading.format.key
+    return zlib.compress(_packed().dump_json(_Packed(form, replace(reading, format=None))), 1)
+
+
+def unpack(content: bytes) -> ParsedFile:
+    """The same as before `pack`."""
+    found = _packed().validate_json(zlib.decompress(content))
+    known = {each.key: each for each in FORMATS}
+    return replace(found.reading, format=None if found.format is None else known[found.format])
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """The key of the format, and the rest without it."""
+
+    __pydantic_config__ = ConfigDict(ser_json_inf_nan="constants")
+
+    format: str | None
+    reading: ParsedFile
+
+
+@cache
+def _packed() -> TypeAdapter[_Packed]:
+    """Made when it is needed: pydantic looks at all that a file can say."""
+    return TypeAdapter(_Packed)

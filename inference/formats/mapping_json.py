@@ -18,11 +18,6 @@ FORMAT_NAME = "pmweb-port-mapping"
 VERSION = 1
 
 
-def is_mapping_json(source: Source) -> bool:
-    """Whether the document names this format."""
-    return source.is_json and isinstance(source.data, dict) and source.data.get("format") == FORMAT_NAME
-
-
 def read_mapping_json(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read a port mapping with counted µops and slots, and its limits."""
     del unit  # a mapping holds no measurements

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.arrays import Floats
-from inference.core.predicting import ThroughputModel, predicted
+from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.tables import ExperimentTable
-from inference.formats.file_experiments import ReadExperiments
+from inference.formats.document import ReadExperiments
 from inference.formats.file_units import WIDEST, FileUnit
 from inference.formats.parsing import Parsed
 
@@ -77,10 +77,10 @@ def _too_wide(measured: ReadExperiments, cycles: Floats, lengths: Floats) -> Odd
 
 def _below_ports(measured: ReadExperiments, cycles: Floats, ports: ThroughputModel) -> OddKind:
     table = ExperimentTable.from_experiments(each.experiment for each in measured)
-    kept, least = predicted(ports, table)
-    low = cycles[kept] < least * (1 - TOLERANCE)
+    least = predicted_cycles(ports, table)
+    low = np.flatnonzero(cycles < least * (1 - TOLERANCE))
     whys = (f"the ports need {bound:.2f} cycles" for bound in least[low].tolist())
-    return _kind("quicker than the ports of the mapping allow", measured, kept[low], whys)
+    return _kind("quicker than the ports of the mapping allow", measured, low, whys)
 
 
 def _contradictory(measured: ReadExperiments, cycles: Floats) -> OddKind:

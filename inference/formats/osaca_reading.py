@@ -14,22 +14,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from inference.core.mapping import Uops, uops_of
-from inference.formats.document import ENTRY_LIMIT, Document, LatencyEntry, UsageEntry
+from inference.formats.document import ENTRY_LIMIT, Document, LatencyEntry, UsageEntry, nothing_left
 from inference.formats.file_parts import facts_of_part
 from inference.formats.file_units import FileUnit
 from inference.formats.json_fields import COUNT_LIMIT, as_ports
-from inference.formats.known_entries import nothing_left
 from inference.formats.osaca_forms import OSACA_NAMES
 from inference.formats.osaca_matching import SchemeForm, described, fits, indexed, scheme_forms
 from inference.formats.osaca_yaml import ALONE, BOTTLENECK, SLOTS
 from inference.formats.problems import Problems, excerpt
-from inference.formats.source import Source
+from inference.formats.source import Signature, Source
 from inference.formats.told_latencies import in_one_number, register_pairs
 from inference.formats.yaml_documents import FaultyFieldError, YamlObject, read_yaml
 
 _PARTS = PORTS, LATENCIES = "ports", "latencies"
-_FORMS = re.compile(r"^instruction_forms:", re.MULTILINE)
-_HEAD = re.compile(r"^(?:osaca_version|arch_code|micro_architecture):", re.MULTILINE)
+SIGNATURE = Signature(
+    patterns=(
+        re.compile(r"^instruction_forms:", re.MULTILINE),
+        re.compile(r"^(?:osaca_version|arch_code|micro_architecture):", re.MULTILINE),
+    )
+)
 _LIMITS = (BOTTLENECK, SLOTS)
 """Ports of our own exports that are none: their shares are those of limits outside the ports."""
 _ALONE = re.compile(rf"{ALONE}\d+")
@@ -39,18 +42,9 @@ Pressure = tuple[tuple[float, tuple[str, ...]], ...]
 """Cycles on any of these ports, for each kind of µop."""
 
 
-def is_osaca_ports(source: Source) -> bool:
-    """Whether it is a machine model of OSACA, and its ports are wanted, which is the usual."""
-    return _is_ours(source) and source.wanted != LATENCIES
-
-
-def is_osaca_latency(source: Source) -> bool:
-    """Whether it is a machine model of OSACA, and its latencies are wanted."""
-    return _is_ours(source) and source.wanted == LATENCIES
-
-
-def _is_ours(source: Source) -> bool:
-    return not source.is_json and bool(_FORMS.search(source.text) and _HEAD.search(source.text))
+def reads_ports(source: Source) -> bool:
+    """Whether ports are to be read of a file, which is the usual, not latencies."""
+    return source.wanted != LATENCIES
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,11 @@ Commands and pages of this app ask here first what a file is, and hand on what t
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -26,15 +29,17 @@ class Importer(Protocol):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare what `manage.py import` takes for these formats alone."""
-        ...
+        del parser
 
-    def reads_path(self, path: Path) -> bool:
-        """Whether a file or a directory is in one of the formats."""
-        ...
+    def reads(self, file: BinaryIO) -> bool:
+        """Whether an opened file, which begins as its entry says, is in one of the formats."""
+        del file
+        return True
 
-    def reads_content(self, content: bytes) -> bool:
-        """Whether an uploaded file is."""
-        ...
+    def reads_directory(self, path: Path) -> bool:
+        """Whether a directory is in one of them."""
+        del path
+        return False
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
         """What the page of the preview shows of an upload, as JSON; `options`: how it shall be read.
@@ -54,13 +59,22 @@ class Importer(Protocol):
 Writer = Callable[[str, BinaryIO], None]
 """Writes the row of a name to a file. Raises `ExchangeError` where there is none."""
 
-_LOADERS: list[Callable[[], Importer]] = []
+
+@dataclass(frozen=True)
+class ImporterEntry:
+    """`load` imports what reads files whose first bytes have `pattern`, when such a file comes."""
+
+    pattern: re.Pattern[bytes]
+    load: Callable[[], Importer]
+
+
+_ENTRIES: list[ImporterEntry] = []
 _WRITERS: dict[str, Writer] = {}
 
 
-def register(importers: Iterable[Callable[[], Importer]]) -> None:
-    """Add what imports importers when a file comes, which few processes ever see."""
-    _LOADERS.extend(importers)
+def register(entries: Iterable[ImporterEntry]) -> None:
+    """Add importers; of several that read a file, the first counts."""
+    _ENTRIES.extend(entries)
 
 
 def register_writers(writers: Mapping[str, Writer]) -> None:
@@ -79,15 +93,33 @@ def writer_of(kind: str) -> Writer:
 
 
 def importers() -> list[Importer]:
-    """Those that are registered."""
-    return [load() for load in _LOADERS]
+    return [entry.load() for entry in _ENTRIES]
 
 
 def importer_of_path(path: Path) -> Importer | None:
     """Who reads a file or a directory, None for this app itself."""
-    return next((one for one in importers() if one.reads_path(path)), None)
+    if path.is_dir():
+        return next((importer for importer in importers() if importer.reads_directory(path)), None)
+    if not path.is_file():
+        return None  # the command says why
+    try:
+        with path.open("rb") as file:
+            return _importer_of(file)
+    except OSError:
+        return None
 
 
 def importer_of_content(content: bytes) -> Importer | None:
     """Who reads an uploaded file, None for this app itself."""
-    return next((one for one in importers() if one.reads_content(content)), None)
+    return _importer_of(BytesIO(content))
+
+
+def _importer_of(file: BinaryIO) -> Importer | None:
+    beginning = file.read(BEGINNING)
+    for entry in _ENTRIES:
+        if entry.pattern.search(beginning):
+            importer = entry.load()
+            file.seek(0)
+            if importer.reads(file):
+                return importer
+    return None

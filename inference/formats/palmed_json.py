@@ -17,20 +17,13 @@ from inference.formats.document import ENTRY_LIMIT, Document, LoadEntry, check_n
 from inference.formats.file_units import FileUnit
 from inference.formats.json_fields import as_list, as_loads, as_object, as_resources
 from inference.formats.problems import Problems, excerpt
-from inference.formats.source import Source
+from inference.formats.source import Signature, Source
 
 INSTRUCTIONS = "instr_to_class"
 CLASSES = "class_to_resources"
 
 NameList = Mapping[str, str]
 """{scheme name: Palmed's instruction}"""
-
-
-def is_palmed(source: Source) -> bool:
-    """Whether the document has one of Palmed's two tables."""
-    return (
-        source.is_json and isinstance(source.data, dict) and bool({INSTRUCTIONS, CLASSES} & set(source.data))
-    )
 
 
 def read_palmed(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
@@ -118,14 +111,19 @@ def _entries(
     return tuple(sorted(entries, key=lambda entry: "NOREX" in entry.scheme))
 
 
-def is_name_list(source: Source) -> bool:
-    """Whether the document maps names to lists with one name each, and nothing else."""
-    if not (source.is_json and isinstance(source.data, dict) and source.data):
-        return False
-    return all(
-        isinstance(value, list) and len(value) == 1 and isinstance(value[0], str)
-        for value in source.data.values()
+def _maps_names(data: Any) -> bool:
+    """Whether a document maps names to lists with one name each, and nothing else."""
+    return (
+        isinstance(data, dict)
+        and bool(data)
+        and all(
+            isinstance(value, list) and len(value) == 1 and isinstance(value[0], str)
+            for value in data.values()
+        )
     )
+
+
+NAME_LIST = Signature(shape=_maps_names)
 
 
 def read_name_list(source: Source, problems: Problems, unit: FileUnit | None) -> Document:

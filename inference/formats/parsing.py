@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from inference.core.experiment import Experiment, Measured
@@ -15,25 +14,26 @@ from inference.core.mapping import PortMapping
 from inference.core.metrics import Unit
 from inference.core.resources import MAX_LOADS, Loads, ResourceMapping
 from inference.formats.document import (
-    PART,
     Document,
     ExperimentEntry,
     LatencyEntry,
     LoadEntry,
+    ReadExperiments,
     UsageEntry,
     VerdictEntry,
+    experiment_of_entry,
 )
-from inference.formats.file_experiments import ReadExperiments, experiment_of_entry
 from inference.formats.file_units import FileUnit
-from inference.formats.import_formats import FileContent, Format, format_of, known_formats
-from inference.formats.known_entries import NO_SCHEME, known_latencies, known_verdicts, nothing_known
-from inference.formats.palmed_json import NameList, translated
+from inference.formats.import_formats import FileContent, Format, ParsedFile, read
 from inference.formats.problems import FileProblem, Problems, excerpt
-from inference.formats.source import read_source
-from inference.formats.unknown_names import UnknownName, unknown_names
 from inference.isa.scheme import Features
 
-SCHEME_LIMIT = 50_000  # several times what x86-64 has; looking up more would keep a page waiting
+FOREIGN = 5  # unknown names; when they are the most, the file is probably about another instruction set
+NEAREST = 3
+"""Known schemes that are offered for an unknown name."""
+
+
+NO_SCHEME = "the instruction set has no such scheme"
 
 
 class Names(Protocol):
@@ -52,7 +52,6 @@ class AnyNames:
     """Takes every name as it is: for the first file of an instruction set that is not known yet."""
 
     def resolve(self, name: str) -> str:
-        """The name itself."""
         return name
 
     def nearest(self, name: str, n: int = 1) -> list[str]:
@@ -62,33 +61,14 @@ class AnyNames:
 
 
 @dataclass(frozen=True)
-class ParsedFile:
-    """A file as its format has it, scheme names not looked up yet."""
+class UnknownName:
+    """A name that no scheme has: where it occurs first and how often, and the schemes that come nearest."""
 
-    file_name: str
-    format: Format | None
-    document: Document
-    problems: tuple[FileProblem, ...] = ()
-    problem_count: int = 0
-    wanted: str = ""
-    """Which part of a file that has several."""
-    guessed: bool = False
-    """Whether the unit of numbers that name none is what they seem to be."""
-
-    @cached_property
-    def scheme_names(self) -> dict[str, None]:
-        """All scheme names of the file, as written, in the order of their first occurrence."""
-        names = dict.fromkeys(name for entry in self.document.experiments for name, _ in entry.terms)
-        names.update(dict.fromkeys(usage.scheme for usage in self.document.usages))
-        names.update(dict.fromkeys(verdict.scheme for verdict in self.document.verdicts))
-        names.update(dict.fromkeys(entry.scheme for entry in self.document.loads))
-        names.update(dict.fromkeys(entry.scheme for entry in self.document.latencies))
-        names.update(dict.fromkeys(name for name, _, _ in self.document.refused))
-        return names
-
-    def translated(self, names: NameList) -> ParsedFile:
-        """The file with scheme names from a list beside its own."""
-        return replace(self, document=translated(self.document, names))
+    name: str
+    row: int
+    column: str
+    rows: int
+    nearest: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -130,7 +110,6 @@ class Parsed:
 
     @property
     def content(self) -> FileContent | None:
-        """What the file brings."""
         return None if self.format is None else self.format.content
 
     @property
@@ -156,41 +135,6 @@ def parse(content: bytes, file_name: str, names: Names, unit: FileUnit | Unit = 
     return resolve(read(content, file_name, unit), names)
 
 
-def read(
-    content: bytes, file_name: str, unit: FileUnit | Unit | None = FileUnit.CYCLES, wanted: str = ""
-) -> ParsedFile:
-    """Recognise the format of a file and read it; `unit` is that of rows which do not name theirs.
-
-    None: the one that their numbers seem to have. `wanted`: which part of a file that has several.
-    """
-    problems = Problems()
-    source = read_source(content, file_name, problems)
-    if source is not None and wanted:
-        source = replace(source, wanted=wanted)
-    found = None if source is None else format_of(source)
-    document = Document()
-    if source is not None and found is None:
-        problems.add("the format is not recognised", f"known are {known_formats()}")
-    elif source is not None and found is not None:
-        document = found.read(source, problems, None if unit is None else FileUnit(unit.value))
-    reading = ParsedFile(
-        file_name,
-        found,
-        document,
-        tuple(problems.listed),
-        problems.count,
-        str(document.facts.get(PART, wanted)),
-        unit is None,
-    )
-    different = len(reading.scheme_names)
-    if different <= SCHEME_LIMIT:
-        return reading
-    problems.add(f"{different} different scheme names", f"an instruction set has at most {SCHEME_LIMIT}")
-    return replace(
-        reading, document=Document(), problems=tuple(problems.listed), problem_count=problems.count
-    )
-
-
 def resolve(
     reading: ParsedFile, names: Names, *, taken: Mapping[str, str] | None = None, leave_out: bool = False
 ) -> Parsed:
@@ -202,16 +146,16 @@ def resolve(
     document = reading.document
     problems = Problems(list(reading.problems), reading.problem_count)
     texts = _texts(reading, names, taken or {})
-    unknown, unknown_count = unknown_names(document, texts, names, problems)
+    unknown, unknown_count = _unknown_names(document, texts, names, problems)
     known = {name: text for name, text in texts.items() if text is not None}
     merged: dict[str, tuple[str, ...]] = {}
     for name, text in known.items():
         merged[text] = (*merged.get(text, ()), name)
     left_out = dict(document.dropped)
     mapping = _mapping(document, known, problems, left_out)
-    verdicts = known_verdicts(document, known, left_out)
+    verdicts = _verdicts(document, known, left_out)
     loads = _loads(document, known, problems, left_out)
-    latencies = known_latencies(document, known, problems, left_out)
+    latencies = _latencies(document, known, problems, left_out)
     experiments = _known_experiments(document, known, problems, left_out, unknown_count)
     row_problems = document.row_problems
     if document.experiments and not document.partial:
@@ -288,7 +232,7 @@ def _known_experiments(
             written, same = ("; ".join(name for name, _ in each.terms) for each in (entry, first[meant]))
             left_out[written] = f"{meant} has the time of {same}"
     if document.experiments and not first:
-        nothing_known(len(left_out), problems)
+        _note_unknown(len(left_out), problems)
     return list(first.values())
 
 
@@ -322,7 +266,7 @@ def _mapping(
             )
     if not first:
         if document.partial:
-            nothing_known(len(left_out), problems)
+            _note_unknown(len(left_out), problems)
         return None
     usage_by_scheme = {text: usage.uops for text, usage in first.items()}
     return PortMapping(
@@ -362,7 +306,7 @@ def _loads(
                 column=entry.column,
             )
     if document.loads and not first and document.partial:
-        nothing_known(len(left_out), problems)
+        _note_unknown(len(left_out), problems)
     # A class is written once and may have thousands of schemes: a small file can say very much.
     if (total := sum(len(entry.loads) for entry in first.values())) > MAX_LOADS:
         problems.add(
@@ -371,3 +315,77 @@ def _loads(
     for name in used & left_out.keys():
         del left_out[name]
     return {text: entry.loads for text, entry in first.items()}
+
+
+def _verdicts(
+    document: Document, texts: Mapping[str, str], left_out: dict[str, str]
+) -> dict[str, VerdictEntry]:
+    """{scheme: verdict}; of two names of one scheme the first characterised one counts, as in the mapping."""
+    found: dict[str, VerdictEntry] = {}
+    for verdict in sorted(document.verdicts, key=lambda each: each.uops is None):
+        text = texts.get(verdict.scheme)
+        if text is None:
+            left_out[verdict.scheme] = NO_SCHEME
+        elif found.setdefault(text, verdict).uops != verdict.uops:
+            left_out[verdict.scheme] = f"{text} has the verdict on {found[text].scheme}"
+    return dict(sorted(found.items(), key=lambda item: item[1].row))
+
+
+def _latencies(
+    document: Document, texts: Mapping[str, str], problems: Problems, left_out: dict[str, str]
+) -> dict[str, LatencyEntry]:
+    """{scheme: latencies}; of two names of one scheme the first counts."""
+    found: dict[str, LatencyEntry] = {}
+    for entry in document.latencies:
+        text = texts.get(entry.scheme)
+        if text is None:
+            left_out[entry.scheme] = NO_SCHEME
+        elif found.setdefault(text, entry) is not entry:
+            left_out[entry.scheme] = f"{text} has the latencies of {found[text].scheme}"
+    if document.latencies and not found:
+        _note_unknown(len(left_out), problems)
+    return found
+
+
+def _note_unknown(instructions: int, problems: Problems) -> None:
+    """Note that no instruction of a file has a scheme."""
+    problems.add(
+        f"none of the {instructions} instructions is known",
+        "choose the instruction set that the file is about, or import it as a new one",
+    )
+
+
+def _unknown_names(
+    document: Document, texts: Mapping[str, str | None], names: Names, problems: Problems
+) -> tuple[tuple[UnknownName, ...], int]:
+    """Notes one problem per unknown name, at its first place: those that are listed in full, and how many.
+
+    `texts`: the schemes of the file's names, None for an unknown one.
+    """
+    if None not in texts.values():
+        return (), 0
+    mentions: dict[str, list[tuple[int, str]]] = {}
+    for name, row, column in document.mentions():
+        if texts[name] is None:
+            mentions.setdefault(name, []).append((row, column))
+    if len(mentions) >= FOREIGN and len(mentions) * 2 > len(texts):
+        problems.add(
+            f"{len(mentions)} of {len(texts)} scheme names are unknown",
+            "choose the instruction set that the file is about, or import it as a new one",
+        )
+    found = []
+    for name, places in mentions.items():
+        row, column = min(places)
+        if not problems.full:
+            near = tuple(names.nearest(name, NEAREST))
+            found.append(UnknownName(name, row, column, len(places), near))
+        else:
+            near = ()
+        often = f" (in {len(places)} rows)" if len(places) > 1 else ""
+        problems.add(
+            f"unknown scheme {excerpt(name)}{often}",
+            f"the nearest known one is {near[0]!r}" if near else "write a scheme of the instruction set",
+            row=row,
+            column=column,
+        )
+    return tuple(found), len(mentions)

@@ -36,23 +36,6 @@ from inference.formats.quoting import json_text
 from inference.formats.source import Source
 
 
-def is_experiment_list(source: Source) -> bool:
-    """Whether the document says that it is an `ExperimentList`, or has its list of experiments."""
-    return _has_kind(source, "ExperimentList", "exps")
-
-
-def is_mapping3(source: Source) -> bool:
-    """Whether the document says that it is a `Mapping3`, or has its assignment."""
-    return _has_kind(source, "Mapping3", "assignment")
-
-
-def _has_kind(source: Source, kind: str, key: str) -> bool:
-    if not (source.is_json and isinstance(source.data, dict)):
-        return False
-    said = source.data.get("kind")
-    return said == kind if isinstance(said, str) else key in source.data
-
-
 def read_experiment_list(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read the measured experiments. The format knows only cycles, so `unit` must be cycles."""
     if unit not in (None, FileUnit.CYCLES):

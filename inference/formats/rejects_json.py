@@ -10,12 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from inference.core.explain import NotCharacterised
 from inference.formats.document import Document, VerdictEntry, check_name
 from inference.formats.file_units import FileUnit
 from inference.formats.problems import Problems, excerpt
-from inference.formats.source import Source
+from inference.formats.source import Signature, Source
 
 Rejects = Mapping[str, str]
 """{scheme name: why it was rejected}, of one run."""
@@ -61,14 +62,19 @@ class Rejection:
     flood: Flood | None = None
 
 
-def is_rejects(source: Source) -> bool:
-    """Whether the document is a list of pairs of texts, and nothing else."""
-    if not (source.is_json and isinstance(source.data, list) and source.data):
-        return False
-    return all(
-        isinstance(item, list) and len(item) == 2 and all(isinstance(text, str) for text in item)
-        for item in source.data
+def _has_pairs(data: Any) -> bool:
+    """Whether a document is a list of pairs of texts, and nothing else."""
+    return (
+        isinstance(data, list)
+        and bool(data)
+        and all(
+            isinstance(item, list) and len(item) == 2 and all(isinstance(text, str) for text in item)
+            for item in data
+        )
     )
+
+
+SIGNATURE = Signature(shape=_has_pairs)
 
 
 def read_rejects_alone(source: Source, problems: Problems, unit: FileUnit | None) -> Document:

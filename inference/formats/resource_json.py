@@ -15,11 +15,6 @@ FORMAT_NAME = "pmweb-resource-mapping"
 VERSION = 1
 
 
-def is_resource_json(source: Source) -> bool:
-    """Whether the document names this format."""
-    return source.is_json and isinstance(source.data, dict) and source.data.get("format") == FORMAT_NAME
-
-
 def read_resource_json(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read a resource mapping: for each scheme the cycles that it takes up of each resource."""
     del unit  # loads are always cycles

@@ -1,4 +1,7 @@
-"""From the bytes of a file to text or JSON, with every way in which that can go wrong told as a problem."""
+"""From the bytes of a file to text or JSON, with every way in which that can go wrong told as a problem.
+
+What tells the formats of such files apart is declared by each, as a `Signature`, and evaluated here.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import json
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +52,39 @@ class Source:
     def is_json(self) -> bool:
         """Whether the file is a JSON document."""
         return self.data is not _NO_JSON
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a file of a format has at its top.
+
+    Of a text that is no JSON, the first `within` characters have all `patterns`. A JSON object is named
+    `format`, or says that it is of this `kind`, or has all keys of one of the sets `keys`; for what no key
+    tells, `shape` looks at the document.
+    """
+
+    patterns: tuple[re.Pattern[str], ...] = ()
+    within: int | None = None
+    format: str = ""
+    kind: str = ""
+    keys: tuple[Set[str], ...] = ()
+    shape: Callable[[Any], bool] | None = None
+
+    def is_of(self, source: Source) -> bool:
+        """Whether a file has it."""
+        data = source.data
+        if not source.is_json:
+            beginning = source.text[: self.within]
+            return bool(self.patterns) and all(pattern.search(beginning) for pattern in self.patterns)
+        if self.shape is not None:
+            return self.shape(data)
+        if not isinstance(data, dict):
+            return False
+        if self.format:
+            return bool(data.get("format") == self.format)
+        if self.kind and isinstance(data.get("kind"), str):
+            return bool(data["kind"] == self.kind)
+        return any(keys <= data.keys() for keys in self.keys)
 
 
 def read_source(content: bytes, file_name: str, problems: Problems) -> Source | None:

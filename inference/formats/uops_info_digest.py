@@ -47,18 +47,9 @@ class _Entry:
     predicted: list[Mapping[str, Any]]
 
 
-def is_digest(source: Source) -> bool:
-    """Whether this came from `instructions.xml`, and ports are wanted of it."""
-    return _is_ours(source) and not source.wanted.endswith(MEASURED)
-
-
-def is_measured_digest(source: Source) -> bool:
-    """Whether this came from `instructions.xml`, and its measurements are wanted."""
-    return _is_ours(source) and source.wanted.endswith(MEASURED)
-
-
-def _is_ours(source: Source) -> bool:
-    return source.is_json and isinstance(source.data, dict) and source.data.get("format") == DIGEST
+def reads_usages(source: Source) -> bool:
+    """Whether ports are to be read of a file, which is the usual, not measurements."""
+    return not source.wanted.endswith(MEASURED)
 
 
 def read_digest(source: Source, problems: Problems, unit: FileUnit | None) -> Document:

@@ -22,11 +22,9 @@ from inference.isa.scheme import Features
 MEASUREMENTS = "measurements"
 
 
-def is_uops_info(source: Source) -> bool:
-    """Whether the document's first entry is a list with measurements by microarchitecture."""
-    if not (source.is_json and isinstance(source.data, dict)):
-        return False
-    first = next(iter(source.data.values()), None)
+def has_measurements(data: Any) -> bool:
+    """Whether a document's first entry is a list with measurements by microarchitecture."""
+    first = next(iter(data.values()), None) if isinstance(data, dict) else None
     return isinstance(first, list) and any(
         isinstance(each, dict) and isinstance(each.get(MEASUREMENTS), dict) for each in first
     )

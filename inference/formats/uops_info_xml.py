@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import tempfile
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 from io import BytesIO
-from typing import IO, Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol
 from xml.sax import SAXException
 from xml.sax.handler import ContentHandler
 
@@ -42,7 +40,8 @@ _UNSUSPICIOUS = 2 << 20  # bytes of XML that may come from anything
 _DENSEST = 200
 """Times that more XML may be compressed to less. Deflate reaches a thousand where one thing is repeated."""
 _GZIP = b"\x1f\x8b"
-_BLANKS = b"\xef\xbb\xbf \t\r\n"
+BEGINNING = re.compile(rb"\x1f\x8b|[\xef\xbb\xbf \t\r\n]*<")
+"""Of XML, and of what gzip has compressed."""
 _RATES = ("TP_loop", "TP_unrolled", "TP")
 _MOST_OF = {"operand": 64, "architecture": 100, "measurement": 1000, "IACA": 1000}
 """Elements that an instruction may have: it is in memory until it ends. uops.info has a dozen operands and
@@ -56,36 +55,6 @@ _MOST_NAMES = 2000  # of elements and attributes, which the parser keeps; uops.i
 class _Attributes(Protocol):
     def items(self) -> Any: ...
     def keys(self) -> Any: ...
-
-
-def is_xml(beginning: bytes) -> bool:
-    """Whether a file that begins like this is XML, or something compressed by gzip."""
-    return beginning.startswith(_GZIP) or beginning.lstrip(_BLANKS).startswith(b"<")
-
-
-def taken_in(file: IO[bytes], file_name: str, limit: int = SIZE_LIMIT) -> bytes:
-    """The bytes to store and to read: of XML a digest, of all else the file.
-
-    Raises `ExchangeError` for XML that is not understood, and for other files of more than `limit` bytes.
-    """
-    with ExitStack() as spools:
-        kept = to_be_kept(file, file_name, limit, spools)
-        kept.seek(0)
-        return kept.read()
-
-
-def to_be_kept(file: IO[bytes], file_name: str, limit: int, spools: ExitStack) -> IO[bytes]:
-    """The same as a file: the one that came, or one on the disk, which the stack closes. Raises the same."""
-    beginning = file.read(XML_PEEK)
-    file.seek(0)
-    if is_xml(beginning):
-        digest = tempfile.TemporaryFile()  # noqa: SIM115  the stack closes it
-        spools.callback(digest.close)
-        digest.write(condensed(cast("BinaryIO", file), file_name))
-        return digest
-    if file.seek(0, os.SEEK_END) > limit:
-        raise ExchangeError(f"{file_name} is larger than {limit >> 20} MiB, the most that can be read")
-    return file
 
 
 def condensed(file: BinaryIO, file_name: str) -> bytes:
@@ -157,7 +126,6 @@ class _Digest(ContentHandler):
         self.silent = 0
 
     def finished(self) -> bytes:
-        """The whole digest."""
         self._out.write(b"\n]}\n")
         return self._out.getvalue()
 

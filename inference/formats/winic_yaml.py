@@ -19,21 +19,20 @@ from inference.formats.document import (
     ExperimentEntry,
     LatencyEntry,
     PairEntry,
+    nothing_left,
 )
 from inference.formats.file_parts import facts_of_part
 from inference.formats.file_units import FileUnit
-from inference.formats.known_entries import nothing_left
 from inference.formats.llvm_entries import named_schemes
 from inference.formats.problems import Problems, excerpt
-from inference.formats.source import Source
+from inference.formats.source import Signature, Source
 from inference.formats.told_latencies import place_of
 from inference.formats.yaml_documents import YamlObject, read_yaml
 from inference.isa.llvm_schemes import LlvmScheme
 from inference.isa.scheme import Scheme
 
 _PARTS = THROUGHPUTS, LATENCIES = "throughputs", "latencies"
-_NAMED = re.compile(r"^- +llvmName:", re.MULTILINE)
-_PEEK = 4096
+SIGNATURE = Signature(patterns=(re.compile(r"^- +llvmName:", re.MULTILINE),), within=4096)
 _FLAGS = ("EFLAGS", "NZCV")
 
 
@@ -48,22 +47,12 @@ class _Entry:
     fields: YamlObject
 
 
-def is_winic_throughput(source: Source) -> bool:
-    """Whether it is WINIC's, and throughputs are wanted, which is the usual."""
-    return _is_ours(source) and source.wanted != LATENCIES
-
-
-def is_winic_latency(source: Source) -> bool:
-    """Whether it is WINIC's, and latencies are wanted."""
-    return _is_ours(source) and source.wanted == LATENCIES
-
-
-def _is_ours(source: Source) -> bool:
-    return not source.is_json and _NAMED.search(source.text[:_PEEK]) is not None
+def reads_throughputs(source: Source) -> bool:
+    """Whether throughputs are to be read of a file, which is the usual, not latencies."""
+    return source.wanted != LATENCIES
 
 
 def read_winic_throughput(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
-    """An experiment per instruction."""
     del unit
     dropped: dict[str, str] = {}
     found: dict[str, ExperimentEntry] = {}

@@ -67,8 +67,6 @@ class _NoSchemes:
 
 
 class _NoTextbook:
-    """Of cores without documents."""
-
     def known_cpi(self, name: str) -> Mapping[str, tuple[float, str]]:
         return {}
 
@@ -97,6 +95,9 @@ class _NoNames:
 
 class IsaTarget:
     """An instruction set by its name, of which nothing else is known; those with a folder override facets."""
+
+    sampling_groups: Collection[str] = ()
+    """Kinds of schemes that random blocks have only if asked for (`BlockScheme.obstacle`)."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -173,5 +174,4 @@ class IsaTarget:
 
     @property
     def names(self) -> ForeignNames:
-        """What others call schemes."""
         return _NoNames()

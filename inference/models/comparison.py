@@ -1,4 +1,4 @@
-"""Predictors beside the measurements of a set: what each said of the same experiments."""
+"""What several sources answer for the same items: experiments of a set, or blocks of a basic-block set."""
 
 from __future__ import annotations
 
@@ -8,15 +8,28 @@ from inference.models.predictor import Predictor
 
 
 class Comparison(models.Model):
-    """What a run of kind `comparison` found: the measurements that it compared with, as arrays.
+    """The items of a comparison and the reference that its columns are held against, as arrays.
 
-    `points` has rows and cycles, `table` the experiments (`inference.features.judging.comparisons.rows`),
-    over `schemes`, of `lengths`. `n` of the `read` measurements were settled, and `common` of these every
-    column answered. It outlives its set.
+    `points` has rows of the items and cycles of the reference, `table` the schemes of the items
+    (`inference.storage.answer_sheets`), numbered by `schemes`; `lengths` are those that occur. `n` of the
+    `read` items are compared: of experiments, the settled measurements; of these, every column answered
+    `common`. `reference` is the name of what the columns are held against, "" for the set's own
+    measurements, and `against` its written form, by which a run names it. It outlives its set.
     """
 
+    class ItemKind(models.TextChoices):
+        EXPERIMENTS = "experiments", "experiments"
+        BLOCKS = "blocks", "basic blocks"
+
     run = models.OneToOneField("inference.Run", on_delete=models.CASCADE, related_name="comparison")
-    isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="predictor_comparisons")
+    item_kind = models.CharField(max_length=20, choices=ItemKind.choices, default=ItemKind.EXPERIMENTS)
+    isa = models.ForeignKey(
+        "inference.ISA",
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="predictor_comparisons",
+    )
     experiment_set = models.ForeignKey(
         "inference.ExperimentSet",
         null=True,
@@ -24,7 +37,16 @@ class Comparison(models.Model):
         on_delete=models.SET_NULL,
         related_name="predictor_comparisons",
     )
+    block_set = models.ForeignKey(
+        "inference.BasicBlockSet",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="comparisons",
+    )
     source = models.CharField(max_length=200, help_text="name of the set when it was compared")
+    reference = models.CharField(max_length=200, blank=True, default="")
+    against = models.CharField(max_length=300, blank=True, default="")
     read = models.PositiveIntegerField()
     n = models.PositiveIntegerField()
     common = models.PositiveIntegerField()
@@ -40,7 +62,7 @@ class Comparison(models.Model):
 
 
 class ComparedColumn(models.Model):
-    """One predictor of a comparison: its answers as an array, and what sums them up.
+    """One source of a comparison: its answers as an array, and what sums them up.
 
     `error`: why it said nothing at all. `summary` has scores by unit, reasons for lacking answers and biases
     by scheme; `pictures` the heat maps. What it came from may be gone by now: `name` stays.
@@ -52,6 +74,7 @@ class ComparedColumn(models.Model):
         TOOL = "tool", "came with the set"
         SET = "set", "measured"
         PREDICTOR = "predictor", "asked"
+        COLUMN = "column", "column of the set"
 
     comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="columns")
     position = models.PositiveSmallIntegerField()
@@ -68,6 +91,9 @@ class ComparedColumn(models.Model):
     )
     predictor = models.ForeignKey(
         Predictor, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    block_column = models.ForeignKey(
+        "inference.BlockColumn", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     error = models.TextField(blank=True)
     summary = models.JSONField(default=dict, blank=True)

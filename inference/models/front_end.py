@@ -10,7 +10,7 @@ from inference.models.named import Named
 class MeasuredFrontEnd(Named):
     """The front end of one machine as one run has measured it.
 
-    `readings`: as `inference.storage.front_ends` has them; what they say is read off them when it is shown.
+    `readings`: as `inference.storage.core_models` has them; what they say is read off them when it is shown.
     `identity`: of whoever measured.
     """
 

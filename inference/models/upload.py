@@ -15,8 +15,8 @@ class Upload(models.Model):
 
     It is deleted when its import has ended well; `run` is the import. `reading` is the run that has read it
     or does so; then `preview` is what it would bring (`inference.features.library.uploads.preview`), and
-    `parsed` what it says, packed (`inference.formats.packing.pack`), null for formats that are read as they
-    are stored.
+    `parsed` what it says, packed (`inference.formats.import_formats.pack`), null for formats that are read as
+    they are stored.
     """
 
     file_name = models.CharField(max_length=300)

@@ -13,10 +13,11 @@ from inference.predictors.forms import LOOP, OBJECT, content_of, surrounded
 from inference.predictors.processor_names import check_name, not_known
 from inference.predictors.protocol import PredictorError
 from inference.predictors.reading import CyclesPattern
-from inference.predictors.tool_paths import program_of
+from inference.predictors.tool_paths import ToolProgram
 
 KIND = "cqa"
 INSTALL = "download MAQAO from www.maqao.org and put `maqao` on the PATH or into /opt/maqao/bin"
+TOOL = ToolProgram("MAQAO", INSTALL, ("maqao",), ("/opt/maqao/bin", "/opt/maqao"))
 
 _READING = CyclesPattern(number=r"Overall L1: +(\d+(?:\.\d+)?)")
 _USUAL = "HASWELL"
@@ -34,14 +35,9 @@ class CqaSettings(ToolSettings):
         check_name("arch", self.arch)
 
 
-def find(chosen: str = "") -> str:
-    """The path of MAQAO. Raises `PredictorError`."""
-    return program_of(chosen, ("maqao",), ("/opt/maqao/bin", "/opt/maqao"), "MAQAO", INSTALL)
-
-
 def make(settings: CqaSettings) -> CalledTool:
     """CQA as a predictor. Raises `PredictorError` where MAQAO is not installed or lacks the processor."""
-    program = find(settings.program)
+    program = TOOL.path(settings.program)
     known = _known(program, digest_of(program))
     if _USUAL in known and settings.arch not in known:  # without it, it was no list
         raise PredictorError(not_known("arch", "CQA", settings.arch, known))

@@ -13,12 +13,15 @@ from inference.predictors.llvm.mca_settings import McaSettings
 from inference.predictors.llvm.releases import installed, release_of
 from inference.predictors.permission import FILE
 from inference.predictors.protocol import PredictorError
-from inference.predictors.tool_paths import check_file, program_of
+from inference.predictors.tool_paths import ToolProgram, check_file
 
 KIND = "difftune"
 INSTALL = (
     "build the llvm-mca of github.com/ithemal/DiffTune, put it at /opt/difftune/bin/llvm-mca or name its "
     "path, and name the file with its parameters"
+)
+TOOL = ToolProgram(
+    "DiffTune", INSTALL, ("/opt/difftune/bin/llvm-mca", "llvm-mca-difftune", "difftune-llvm-mca")
 )
 
 
@@ -38,7 +41,7 @@ class DiffTune(LlvmMca):
     """
 
     def __init__(self, settings: DiffTuneSettings) -> None:
-        program = find(settings.program)
+        program = TOOL.path(settings.program)
         if not Path(settings.parameters).is_file():
             given = settings.parameters or "no path is given"
             raise PredictorError(f"DiffTune's parameters are not a file: {given}; {INSTALL}")
@@ -65,7 +68,6 @@ class DiffTune(LlvmMca):
 
     @property
     def identity(self) -> Json:
-        """What changes its answers."""
         return {
             **super().identity,
             "kind": KIND,
@@ -73,9 +75,3 @@ class DiffTune(LlvmMca):
             "assembly": self._assembly,
             "parameters": self._parameters,
         }
-
-
-def find(chosen: str = "") -> str:
-    """The path of DiffTune's llvm-mca. Raises `PredictorError`."""
-    names = ("/opt/difftune/bin/llvm-mca", "llvm-mca-difftune", "difftune-llvm-mca")
-    return program_of(chosen, names, (), "DiffTune", INSTALL)

@@ -8,12 +8,13 @@ from inference.core.tunables import choice
 from inference.predictors.calling import Call, CalledTool, ToolSettings, digest_of
 from inference.predictors.forms import MARKERS, surrounded
 from inference.predictors.reading import CyclesPattern
-from inference.predictors.tool_paths import program_of
+from inference.predictors.tool_paths import ToolProgram
 
 KIND = "iaca"
 INSTALL = (
     "download IACA 3.0 from Intel (withdrawn; archives have it), put `iaca` into /opt/iaca or name its path"
 )
+TOOL = ToolProgram("IACA", INSTALL, ("iaca", "iaca.sh"), ("/opt/iaca", "/opt/iaca-lin64", "~/iaca"))
 ARCHITECTURES = ("HSW", "BDW", "SKL", "SKX")
 
 _READING = CyclesPattern(
@@ -29,16 +30,9 @@ class IacaSettings(ToolSettings):
     arch: str = choice("HSW", ARCHITECTURES, "architecture, -arch", "HSW")
 
 
-def find(chosen: str = "") -> str:
-    """The path of IACA. Raises `PredictorError`."""
-    return program_of(
-        chosen, ("iaca", "iaca.sh"), ("/opt/iaca", "/opt/iaca-lin64", "~/iaca"), "IACA", INSTALL
-    )
-
-
 def make(settings: IacaSettings) -> CalledTool:
     """IACA as a predictor. Raises `PredictorError` where it is not installed."""
-    program = find(settings.program)
+    program = TOOL.path(settings.program)
     command = [program, "-arch", settings.arch, "block"]
     return CalledTool(
         name=f"IACA · {settings.arch}",

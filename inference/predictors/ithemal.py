@@ -16,12 +16,18 @@ from inference.predictors.forms import MARKERS, surrounded
 from inference.predictors.permission import FILE, PROGRAM
 from inference.predictors.protocol import PredictorError
 from inference.predictors.reading import CyclesPattern
-from inference.predictors.tool_paths import check_file, check_program, program_of, pythons
+from inference.predictors.tool_paths import ToolProgram, check_file, check_program, pythons
 
 KIND = "ithemal"
 INSTALL = (
     "install Ithemal (github.com/ithemal/Ithemal, with its models), name the Python it runs with, its "
     "predict.py, its predictor.dump and its trained .mdl"
+)
+TOOL = ToolProgram(
+    "Ithemal",
+    INSTALL,
+    ("ithemal-predict",),
+    ("/home/ithemal/ithemal/learning/pytorch/ithemal", "/opt/ithemal/learning/pytorch/ithemal"),
 )
 PER_BLOCK = 0.01
 """It predicts a hundred executions."""
@@ -49,15 +55,9 @@ class IthemalSettings(ToolSettings):
     memory: int = setting(16384, "MiB of addresses for one call", None)
 
 
-def find(chosen: str = "") -> str:
-    """The path of predict.py. Raises `PredictorError`."""
-    places = ("/home/ithemal/ithemal/learning/pytorch/ithemal", "/opt/ithemal/learning/pytorch/ithemal")
-    return program_of(chosen, ("ithemal-predict",), places, "Ithemal", INSTALL)
-
-
 def make(settings: IthemalSettings) -> CalledTool:
     """Ithemal as a predictor. Raises `PredictorError` where a part is missing."""
-    program = find(settings.program)
+    program = TOOL.path(settings.program)
     for name, path in (("model", settings.model), ("data", settings.data)):
         if not Path(path).is_file():
             raise PredictorError(f"Ithemal's {name} is not a file: {path or 'no path is given'}; {INSTALL}")

@@ -19,6 +19,7 @@ from inference.predictors.llvm.mca_settings import McaSettings
 from inference.predictors.osaca import predictor as osaca
 from inference.predictors.permission import HOW_TO_ALLOW, are_commands_allowed, choosing, is_offered
 from inference.predictors.protocol import Predictor, PredictorError
+from inference.predictors.tool_paths import ToolProgram
 from inference.predictors.uica import facile, installation
 from inference.predictors.uica import simulator as uica
 
@@ -143,17 +144,17 @@ def _uica_found() -> list[FoundKind]:
     return [FoundKind({}, f"files {files.digest(uica.UicaSettings.arch)[:8]}")]
 
 
-def _program_found(find: Callable[[], str]) -> Callable[[], Sequence[FoundKind]]:
+def _program_found(path: Callable[[], str]) -> Callable[[], Sequence[FoundKind]]:
     """A tool with a program that says nothing of its version: a digest of it stands for that."""
-    return lambda: [FoundKind({}, f"program {digest_of(find())[:8]}")]
+    return lambda: [FoundKind({}, f"program {digest_of(path())[:8]}")]
 
 
-def _to_configure(advice: str, find: Callable[[], str] | None = None) -> Callable[[], Sequence[FoundKind]]:
+def _to_configure(advice: str, program: ToolProgram | None = None) -> Callable[[], Sequence[FoundKind]]:
     """A kind that no option can be guessed of: it has to be configured, even where its program is there."""
 
     def found() -> Sequence[FoundKind]:
-        if find is not None:
-            find()
+        if program is not None:
+            program.path()
         raise UnconfiguredError(f"it has to be configured: {advice}")
 
     return found
@@ -209,7 +210,7 @@ KINDS: dict[str, PredictorKind] = {
             iaca.INSTALL,
             iaca.IacaSettings,
             iaca.make,
-            _program_found(iaca.find),
+            _program_found(iaca.TOOL.path),
             anywhere=True,
         ),
         PredictorKind(
@@ -219,7 +220,7 @@ KINDS: dict[str, PredictorKind] = {
             ithemal.INSTALL,
             ithemal.IthemalSettings,
             ithemal.make,
-            _to_configure("name its model and its data", ithemal.find),
+            _to_configure("name its model and its data", ithemal.TOOL),
             anywhere=True,
         ),
         PredictorKind(
@@ -229,7 +230,7 @@ KINDS: dict[str, PredictorKind] = {
             difftune.INSTALL,
             difftune.DiffTuneSettings,
             difftune.DiffTune,
-            _to_configure("name the file with its parameters", difftune.find),
+            _to_configure("name the file with its parameters", difftune.TOOL),
             anywhere=True,
         ),
         PredictorKind(
@@ -239,7 +240,7 @@ KINDS: dict[str, PredictorKind] = {
             cqa.INSTALL,
             cqa.CqaSettings,
             cqa.make,
-            _program_found(cqa.find),
+            _program_found(cqa.TOOL.path),
             anywhere=True,
             takes_jumps=True,
             modes={LOOP: {}},

@@ -25,13 +25,14 @@ from inference.predictors.forms import INTEL, line_of
 from inference.predictors.permission import COMMAND, FILE
 from inference.predictors.protocol import Answer, PredictorError
 from inference.predictors.reading import CyclesPattern
-from inference.predictors.tool_paths import check_file, executables, program_of
+from inference.predictors.tool_paths import ToolProgram, check_file, executables
 
 KIND = "nanobench"
 INSTALL = (
     "git clone https://github.com/andreas-abel/nanoBench /opt/nanoBench && cd /opt/nanoBench && make user; "
     "it runs as root alone, and needs msr-tools; on AMD name a file of its configs"
 )
+_SCRIPT = ToolProgram("nanoBench", INSTALL, ("nanoBench.sh",), ("/opt/nanoBench", "~/nanoBench"))
 
 ROUNDS = 1000
 """Of a loop, where blocks are asked for in one: what comes before and after it is then below 0.1 %."""
@@ -45,8 +46,6 @@ _READING = CyclesPattern(
 
 @dataclass(frozen=True)
 class NanoBenchSettings(ToolSettings):
-    """How nanoBench measures."""
-
     program: str = setting(
         "", "path of the program; empty: where its installation puts it", None, chooses=COMMAND
     )
@@ -108,7 +107,6 @@ class NanoBench:
 
     @property
     def name(self) -> str:
-        """See `inference.predictors.protocol.Predictor`."""
         return self._tool.name
 
     @property
@@ -128,14 +126,13 @@ class NanoBench:
         return found
 
     def close(self) -> None:
-        """Nothing is kept running."""
         self._tool.close()
 
 
 def find(chosen: str = "") -> str:
     """The path of nanoBench.sh. Raises `PredictorError`."""
     if not chosen:
-        return program_of("", ("nanoBench.sh",), ("/opt/nanoBench", "~/nanoBench"), "nanoBench", INSTALL)
+        return _SCRIPT.path()
     if not executables((chosen,)):
         raise PredictorError(f"nanoBench is not here at {chosen}: {INSTALL}")
     return chosen
@@ -148,7 +145,8 @@ def _prefix(text: str) -> list[str]:
         raise PredictorError(f"prefix must be a list of words: {error}") from error
     if not words:
         return []
-    return [program_of("", words[:1], (), words[0], "install it, or leave the prefix empty"), *words[1:]]
+    program = ToolProgram(words[0], "install it, or leave the prefix empty", words[:1])
+    return [program.path(), *words[1:]]
 
 
 @contextmanager

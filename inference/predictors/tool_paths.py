@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from inference.containment import places_of
@@ -31,17 +32,26 @@ def pythons() -> list[str]:
     return executables(_PYTHONS, (f"{sys.base_prefix}/bin",))
 
 
-def program_of(chosen: str, names: Sequence[str], places: Sequence[str], title: str, install: str) -> str:
-    """The path of a tool's program: the chosen one, else the first from the PATH or where it is put.
+@dataclass(frozen=True)
+class ToolProgram:
+    """The program of a tool: what it may be called, where it is put beside the PATH, and how to have it."""
 
-    Raises `PredictorError` that says what to install, or where the program may lie.
-    """
-    found = executables(names, places)
-    if chosen:
-        return check_program("program", chosen, found, install)
-    if not found:
-        raise PredictorError(f"{title} is not here: {install}")
-    return found[0]
+    title: str
+    install: str
+    names: Sequence[str]
+    places: Sequence[str] = ()
+
+    def path(self, chosen: str = "") -> str:
+        """The chosen one, else the first that there is.
+
+        Raises `PredictorError` that says what to install, or where the program may lie.
+        """
+        programs = executables(self.names, self.places)
+        if chosen:
+            return check_program("program", chosen, programs, self.install)
+        if not programs:
+            raise PredictorError(f"{self.title} is not here: {self.install}")
+        return programs[0]
 
 
 def check_program(option: str, chosen: str, found: Iterable[str], install: str) -> str:

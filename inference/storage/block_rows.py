@@ -5,7 +5,7 @@ Rows are written in plain SQL: instances of models would take longer than all el
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -15,6 +15,8 @@ from django.db import connection
 from django.db.models import Model
 
 from inference.core.arrays import Floats
+from inference.core.judging.sheet import ItemKind, Items
+from inference.core.tables import ExperimentTable
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.models.block_set import searchable
 from inference.predictors.protocol import Answer
@@ -70,13 +72,13 @@ def cycles_of(column: BlockColumn, size: int) -> Floats:
     return found
 
 
-def weights_of(block_set: BasicBlockSet) -> Floats:
-    """float64[size]: the weight of each block, in order; 0 where it has none."""
-    found = np.zeros(block_set.size)
-    rows = block_set.blocks.filter(weight__gt=0).order_by("position")
-    for position, weight in rows.values_list("position", "weight").iterator(ROWS):
-        found[position] = weight
-    return found
+def block_items(block_set: BasicBlockSet, read_table: Callable[[], ExperimentTable] | None = None) -> Items:
+    """The blocks of a set, in order: a block without a weight counts 0 where others have one."""
+    rows = block_set.blocks.order_by("position").values_list("pk", "length", "weight")
+    table = np.array(list(rows.iterator(ROWS)), dtype=np.float64).reshape(-1, 3)
+    ids, lengths = (table[:, column].astype(np.int64) for column in (0, 1))
+    weights = np.nan_to_num(table[:, 2])
+    return Items(ItemKind.BLOCKS, ids, lengths, weights if weights.any() else None, read_table=read_table)
 
 
 def _insert(model: type[Model], fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Q
@@ -20,7 +21,9 @@ from inference.core.protocols import Json
 from inference.formats.core_model_json import CoreModelDocument
 from inference.formats.scheduler_json import SchedulerRecord
 from inference.isa.exclusions import LEGACY_SSE
+from inference.isa.front_end import Aspect, FrontEndCode
 from inference.isa.targets import code_target
+from inference.isa.timed_code import CodeReading, TimedCode
 from inference.models import (
     ISA,
     InstructionScheme,
@@ -31,15 +34,13 @@ from inference.models import (
     StoredCoreModel,
 )
 from inference.models import PortMapping as PortMappingRow
-from inference.storage.front_ends import settled_readings
-from inference.storage.loop_code import loop_code_in
 from inference.storage.measured_latencies import (
     NEEDS_NO_PORT,
     WAITS_FOR_NOTHING,
     MeasuredLatencies,
     latencies_of_schemes,
 )
-from inference.storage.names import free_name, hold_names
+from inference.storage.names import free_name, free_or_refuse, hold_names
 from inference.storage.rows import ids_of_schemes, load_mapping, load_part
 
 _AT_FULL_RATE = 1.2
@@ -220,3 +221,80 @@ def front_end_limits(found: FrontEnd) -> FrontEndLimits:
 
 def _fused(front_end: FrontEnd) -> frozenset[str]:
     return frozenset(pair.name for pair in (*front_end.fusion, *front_end.moves) if pair.is_fused)
+
+
+LOOP_CODE = "loop_code"
+"""Where a mapping's report has what the experiments that it was made from say."""
+
+
+def loop_code_rows(code: LoopCode) -> list[list[float]]:
+    """`[instructions, bytes, cycles]` of each size, ascending."""
+    return [[*size, cycles] for size, cycles in sorted(code.items())]
+
+
+def loop_code_in(report: Json) -> LoopCode:
+    """What a mapping's report says, {} where it says nothing."""
+    return {(instructions, size): cycles for instructions, size, cycles in report.get(LOOP_CODE, ())}
+
+
+@transaction.atomic
+def store_front_end(
+    name: str,
+    machine: Machine,
+    readings: Sequence[tuple[FrontEndCode, CodeReading]],
+    identity: Json,
+    *,
+    run: Run | None = None,
+    note: str = "",
+) -> MeasuredFrontEnd:
+    """A new row of what was timed, of what did not settle as well. Raises `NameTakenError`."""
+    free_or_refuse(MeasuredFrontEnd, name)
+    return MeasuredFrontEnd.objects.create(
+        name=name,
+        note=note,
+        isa=machine.isa,
+        machine=machine,
+        run=run,
+        identity=identity,
+        readings=[_json(asked, reading) for asked, reading in readings],
+    )
+
+
+def newest_front_end(machine: Machine, before: datetime) -> MeasuredFrontEnd | None:
+    """What was measured last of a machine until then."""
+    return MeasuredFrontEnd.objects.filter(machine=machine, created__lt=before).order_by("-pk").first()
+
+
+def settled_readings(row: MeasuredFrontEnd) -> list[tuple[FrontEndCode, float]]:
+    """What settled, as `read_front_end` wants it."""
+    return [(_code(one), one["cycles"]) for one in row.readings if one["cycles"] is not None]
+
+
+def _json(asked: FrontEndCode, reading: CodeReading) -> Json:
+    code = asked.code
+    return {
+        "aspect": str(asked.aspect),
+        "name": asked.name,
+        "value": asked.value,
+        "code": code.code.hex(),
+        "instructions": code.instructions,
+        "loop": code.loop,
+        "copies": code.copies,
+        "registers": dict(code.registers),
+        "offset": code.offset,
+        "cycles": None if reading.cycles is None else round(reading.cycles, 4),
+        "spread": round(reading.spread, 4),
+        "note": reading.note,
+    }
+
+
+def _code(one: Json) -> FrontEndCode:
+    code = TimedCode(
+        bytes.fromhex(one["code"]),
+        one["instructions"],
+        loop=one["loop"],
+        copies=one["copies"],
+        registers=tuple(one["registers"].items()),
+        offset=one["offset"],
+    )
+    return FrontEndCode(Aspect(one["aspect"]), one["name"], one["value"], code)

@@ -14,8 +14,9 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.experiment import Measured
-from inference.core.metrics import RunningScores, Scores, Unit, convert, score
-from inference.core.predicting import ThroughputModel, predicted
+from inference.core.judging.sheet import compared
+from inference.core.metrics import RunningScores, Scores, Unit, score
+from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.residuals import Residuals
 from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import HeatMap, heat_map
@@ -49,7 +50,6 @@ class Predictions:
 
     @cached_property
     def heat_map(self) -> HeatMap:
-        """Predictions against measurements."""
         return heat_map(self.measured, self.predicted)
 
     def worked_out(self) -> Self:
@@ -79,11 +79,6 @@ def compare_chunks(
 ) -> Predictions:
     """The same for measurements that are streamed already; `residuals` get to see it."""
     return _together(_compared(model, chunk, unit, residuals) for chunk in chunks)
-
-
-def compare_tool(tool: str, source: Source, unit: Unit) -> Predictions:
-    """Measurements beside another tool's answers, which came with them as annotations."""
-    return _together(_answered(tool, chunk, unit) for chunk in _chunks(source, answers=True))
 
 
 def score_tools(source: Source, unit: Unit) -> list[ToolScores]:
@@ -205,30 +200,11 @@ def chunk_of(measured: Sequence[Measured]) -> Chunk:
 def _compared(
     model: ThroughputModel, chunk: Chunk, unit: Unit, residuals: Residuals | None = None
 ) -> Predictions:
-    return _comparison(chunk, *predicted(model, chunk.table), unit, residuals)
-
-
-def _answered(tool: str, chunk: Chunk, unit: Unit) -> Predictions:
-    answers = chunk.answers.get(tool, np.full(len(chunk.ids), np.nan))
-    at = np.flatnonzero(~np.isnan(answers))
-    return _comparison(chunk, at, answers[at], unit)
-
-
-def _comparison(
-    chunk: Chunk, at: Int64s, cycles: Floats, unit: Unit, residuals: Residuals | None = None
-) -> Predictions:
-    lengths = chunk.table.lengths[at]
-    said = convert(cycles, lengths, unit)
-    finite = np.isfinite(said)
-    found = Predictions(
-        kept=chunk.ids[at][finite],
-        measured=convert(chunk.cycles[at], lengths, unit)[finite],
-        predicted=said[finite],
-        skipped=chunk.read - int(finite.sum()),
-    )
+    cycles = predicted_cycles(model, chunk.table)
+    points = compared(chunk.cycles, chunk.table.lengths, cycles, unit)
     if residuals is not None:
-        residuals.add(chunk.table, at[finite], found.measured, found.predicted)
-    return found
+        residuals.add(chunk.table, points.at, points.reference, points.predicted)
+    return Predictions(chunk.ids[points.at], points.reference, points.predicted, chunk.read - len(points))
 
 
 def _together(parts: Iterable[Predictions]) -> Predictions:
@@ -252,9 +228,9 @@ class _ToolScoring:
 
     def add(self, chunk: Chunk) -> None:
         self._read += chunk.read
-        for tool in chunk.answers:
-            answered = _answered(tool, chunk, self._unit)
-            self._agreements.setdefault(tool, RunningScores()).add(answered.measured, answered.predicted)
+        for tool, answers in chunk.answers.items():
+            answered = compared(chunk.cycles, chunk.table.lengths, answers, self._unit)
+            self._agreements.setdefault(tool, RunningScores()).add(answered.reference, answered.predicted)
 
     @property
     def found(self) -> list[ToolScores]:

@@ -16,15 +16,15 @@ from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError
 from inference.formats.explaining import ImportedExplanation, explanation_of
 from inference.formats.file_units import FileUnit
-from inference.formats.import_formats import FileContent
+from inference.formats.import_formats import FileContent, ParsedFile, read
 from inference.formats.palmed_json import NameList
-from inference.formats.parsing import AnyNames, Names, Parsed, ParsedFile, read, resolve
+from inference.formats.parsing import AnyNames, Names, Parsed, resolve
 from inference.formats.rejects_json import Rejects, quoted_names, with_rejects
-from inference.isa.targets import X86
+from inference.isa.targets import DEFAULT
 from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, ResourceMapping, Run
 from inference.storage.characterisations import KEY, store_characterisations
 from inference.storage.errors import RefusedError
-from inference.storage.instruction_sets import likely_isa, new_isa, vocabulary
+from inference.storage.instruction_sets import code_isa_row, likely_isa, new_isa, vocabulary
 from inference.storage.latencies import store_parsed_latencies
 from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
 from inference.storage.resource_mappings import SOURCE_LENGTH, store_resource_mapping
@@ -152,7 +152,8 @@ def preview_of(
     Stores nothing and never raises for what the file says; `ExchangeError` where there is no instruction set,
     and where rejects or evidence come with something else than a port mapping of the same instruction set.
     """
-    reading = reading.translated(names or {})
+    if names:
+        reading = reading.translated(names)
     if rejects:
         reading = replace(reading, document=with_rejects(reading.document, rejects))
     if isa is None and not founding:
@@ -213,9 +214,9 @@ def _explanation(seen: Preview, known: Names, rejects: Sequence[Rejects]) -> Imp
 
 def _default_isa() -> ISA:
     """The instruction set whose names an unknown file is compared with."""
-    isa = ISA.objects.filter(name=X86).first() or ISA.objects.order_by("id").first()
+    isa = code_isa_row() or ISA.objects.order_by("id").first()
     if isa is None:
-        raise ExchangeError("there is no instruction set yet: load x86-64 with `manage.py load-isa`")
+        raise ExchangeError(f"there is no instruction set yet: load {DEFAULT} with `manage.py load-isa`")
     return isa
 
 

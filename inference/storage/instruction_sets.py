@@ -31,6 +31,11 @@ def code_isa(isa: ISA | None) -> str:
     return DEFAULT if isa is None else code_target(isa.name).name
 
 
+def code_isa_row(isa: str = DEFAULT) -> ISA | None:
+    """The row of an instruction set that machine code is of; None where it has not been loaded."""
+    return ISA.objects.filter(name=isa).first()
+
+
 def of_isa(isa: str) -> Q:
     """Rows whose description (`config`) is about blocks of a set; those of earlier releases name none."""
     named = Q(config__isa=isa)

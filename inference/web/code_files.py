@@ -9,7 +9,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from inference.isa.blocks import Block, BlockError, piece_of, read
+from inference.isa.blocks import Block, piece_of, read
 from inference.isa.targets import DEFAULT
 
 MOST_BYTES = 16 * 2**20
@@ -33,11 +33,8 @@ def blocks_of_file(
 
     `warn` gets a sentence about each line that looks like code and is in no block.
     """
-    try:
-        reading = read(text_of_file(file), most, isa)
-        chosen = [piece_of(reading.pieces, piece)] if piece else reading.pieces
-    except BlockError as error:
-        raise CommandError(str(error)) from error
+    reading = read(text_of_file(file), most, isa)
+    chosen = [piece_of(reading.pieces, piece)] if piece else reading.pieces
     for dropped in reading.dropped:
         warn(f"warning: {dropped}")
     return [one.block for one in chosen]

@@ -12,7 +12,24 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
+from inference.core.errors import InvalidInputError
 from inference.formats.errors import ExchangeError
+from inference.isa.code.errors import BlockError
+from inference.isa.search import SearchError
+from inference.predictors.protocol import PredictorError
+from inference.runs.errors import RunsError
+from inference.web.validation import RequestError
+
+REFUSALS = (
+    BlockError,
+    ExchangeError,
+    InvalidInputError,
+    PredictorError,
+    RequestError,
+    RunsError,
+    SearchError,
+)
+"""Errors whose message says what in the input is wrong: a command prints it and exits with status 1."""
 
 
 class DataCommand(BaseCommand):
@@ -23,12 +40,12 @@ class DataCommand(BaseCommand):
     """Whether it prepares a data directory in which nothing is yet, as the first start of a site does."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command; raises `CommandError` for unknown rows, and where no database answers."""
+        """Run the command; raises `CommandError` for input that is refused, and where no database answers."""
         try:
             if self.makes_data and _is_new():
                 self._prepare()
             return super().execute(*args, **options)
-        except ExchangeError as error:
+        except REFUSALS as error:
             raise CommandError(str(error)) from error
         except OperationalError as error:
             raise CommandError(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from inference.models import Evaluation, PortMapping, ResourceMapping
@@ -25,6 +28,12 @@ class ListedMapping:
     def url(self) -> str:
         """The evaluation's heat map."""
         return evaluation_url(self.evaluation) if self.evaluation else ""
+
+
+def listed_mappings(rows: Sequence[Any], evaluations: QuerySet[Evaluation]) -> list[ListedMapping]:
+    """Rows with an `evaluation_id`, each with that of the `evaluations` (one query)."""
+    by_id = evaluations.in_bulk([row.evaluation_id for row in rows if row.evaluation_id])
+    return [ListedMapping(row, by_id.get(row.evaluation_id)) for row in rows]
 
 
 def source_label(evaluation: Evaluation) -> str:

@@ -6,13 +6,14 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path, reverse
 
 from inference.core.texts import check_line
 from inference.models.named import Named
 from inference.storage.names import NOTE_LIMIT, free_name, kind_of, rename
 from inference.web.deleting import delete_unless_needed, dependents_of
+from inference.web.strict_form import StrictForm
 
 
 def validate_line(text: str) -> None:
@@ -23,7 +24,7 @@ def validate_line(text: str) -> None:
         raise ValidationError(str(error)) from None
 
 
-class NameAndNoteForm(forms.Form):
+class NameAndNoteForm(StrictForm):
     """A name that nothing else of the kind has, and free notes."""
 
     name = forms.CharField(
@@ -59,13 +60,36 @@ class NameAndNoteForm(forms.Form):
         rename(self.row, self.cleaned_data["name"], self.cleaned_data["note"])
 
 
-def edit_page(request: HttpRequest, row: Named, url_name: str, section: str) -> HttpResponse:
-    """Ask for name and note, and store them.
+def naming_paths(model: type[Named], page: str, listing: str, menu: str = "") -> list[URLPattern]:
+    """The addresses at which rows get another name and note, and are deleted.
 
-    `url_name` is the row's own page, `section` its place in the menu.
+    Args:
+        page: The name of a row's own address; those of these begin with it.
+        listing: The name of the list's address, below which these are; shown after a deletion.
+        menu: The entry of the menu that is marked, where that is not the list.
     """
+
+    def edit(request: HttpRequest, pk: int) -> HttpResponse:
+        """Name and note of a row."""
+        return _edit_page(request, get_object_or_404(model, pk=pk), page, menu or listing)
+
+    def delete(request: HttpRequest, pk: int) -> HttpResponse:
+        """Deletes a row, after the page has said what depends on it."""
+        row = get_object_or_404(model, pk=pk)
+        if request.method == "POST" and not delete_unless_needed(row):
+            messages.success(request, f"The {kind_of(model)} “{row.name}” has been deleted.")
+            return redirect(listing)
+        return _delete_page(request, row, page, menu or listing)
+
+    return [
+        path(f"{listing}/<int:pk>/edit/", edit, name=f"{page}-edit"),
+        path(f"{listing}/<int:pk>/delete/", delete, name=f"{page}-delete"),
+    ]
+
+
+def _edit_page(request: HttpRequest, row: Named, page: str, section: str) -> HttpResponse:
     form = NameAndNoteForm(row, request.POST if request.method == "POST" else None)
-    back = reverse(url_name, args=[row.pk])
+    back = reverse(page, args=[row.pk])
     if form.is_bound and form.is_valid():
         form.save()
         messages.success(request, "Saved.")
@@ -74,23 +98,15 @@ def edit_page(request: HttpRequest, row: Named, url_name: str, section: str) -> 
     return render(request, "inference/web/edit.html", context, status=400 if form.is_bound else 200)
 
 
-def delete_page(request: HttpRequest, row: Named, url_name: str, section: str) -> HttpResponse:
-    """Show what depends on a row, and delete it when asked to, unless something forbids it.
-
-    `section` is also the name of the list that is shown afterwards.
-    """
-    if request.method == "POST" and not delete_unless_needed(row):
-        messages.success(request, f"The {kind_of(type(row))} “{row.name}” has been deleted.")
-        return redirect(section)
+def _delete_page(request: HttpRequest, row: Named, page: str, section: str) -> HttpResponse:
     dependents = dependents_of(row)
     context = {
         "object": row,
         "what": kind_of(type(row)),
-        "back": reverse(url_name, args=[row.pk]),
+        "back": reverse(page, args=[row.pk]),
         "section": section,
         "dependents": dependents,
         "blocked": any(dependent.blocks for dependent in dependents),
     }
-    return render(
-        request, "inference/web/delete.html", context, status=409 if request.method == "POST" else 200
-    )
+    status = 409 if request.method == "POST" else 200
+    return render(request, "inference/web/delete.html", context, status=status)

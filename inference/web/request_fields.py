@@ -16,6 +16,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.runs.request import FieldShape, RequestPart, RunRequest
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
+from inference.web.strict_form import StrictForm
 
 _PLAIN: Mapping[Any, type[forms.Field]] = {
     int: forms.IntegerField,
@@ -122,7 +123,7 @@ class _RequestFormType(DeclarativeFieldsMetaclass):
         return super().__new__(cls, name, bases, attrs | fields)
 
 
-class RequestForm(forms.Form, metaclass=_RequestFormType):
+class RequestForm(StrictForm, metaclass=_RequestFormType):
     """A form that becomes a `request`, whose plain fields are `RequestField`."""
 
     request: ClassVar[type[RunRequest]]

@@ -1,7 +1,7 @@
 """What the commands have in common that do a run: they supervise its process and tell how it goes.
 
 The run is one like any other, under a lease that the command holds: a running site shows it live, and takes
-it over if the shell dies or is ended by SIGTERM or SIGHUP. Ctrl-C cancels it.
+it over if the shell dies. Ctrl-C cancels it; SIGTERM and SIGHUP put it back into the queue, for the site.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.db.models import Count, QuerySet
 
+from inference.core.event import Event
 from inference.core.protocols import Json
 from inference.formats import journal_events
-from inference.formats.errors import ExchangeError
-from inference.isa.search import SearchError
 from inference.models import ISA, InstructionScheme, Run
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, select_schemes
 from inference.runs import leases, lifecycle
 from inference.runs.child import RunProcesses
-from inference.runs.errors import RunsError, RunStateError
+from inference.runs.errors import RunStateError
 from inference.runs.journal import Lease, events_since
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.worker import worker_name
@@ -45,13 +44,10 @@ class RunCommand(DataCommand):
 
         It is claimed in the transaction that makes it, so that no worker is faster.
         """
-        try:
-            with transaction.atomic():
-                run = submitted()
-                lease = leases.claim(worker_name(), only=run.pk)
-                assert lease is not None, "nobody else can see the run before this transaction ends"
-        except (ExchangeError, RunsError, SearchError) as error:
-            raise CommandError(str(error)) from error
+        with transaction.atomic():
+            run = submitted()
+            lease = leases.claim(worker_name(), only=run.pk)
+            assert lease is not None, "nobody else can see the run before this transaction ends"
         asyncio.run(self._work(run, lease))
         run.refresh_from_db()
         if run.state != Run.State.DONE:
@@ -65,13 +61,13 @@ class RunCommand(DataCommand):
         wishes: set[asyncio.Task[None]] = set()
 
         def cancel() -> None:
-            self.stderr.write("cancelling …")
+            self._report("cancelling …")
             wishes.add(loop.create_task(database_sync_to_async(_cancel)(run)))
 
         loop.add_signal_handler(signal.SIGINT, cancel)
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, stopping.set)
-        self.stderr.write(f"run {run.pk}: {run.name}")
+        self._report(f"run {run.pk}: {run.name}")
         with RunProcesses() as processes:
             supervised = asyncio.create_task(RunSupervisor(lease, stopping, processes).run())
             seq = 0
@@ -84,14 +80,19 @@ class RunCommand(DataCommand):
         """What the journal says since `seq`, one line each; returns the number of the last event."""
         events = events_since(run_id, seq)
         for event in events:
-            line = self.line(event["kind"], event["payload"])
-            if line:
-                self.stderr.write(line)
+            told = journal_events.read(event["kind"], event["payload"])
+            if told is not None and (line := self.line(told)):
+                self._report(line)
         return events[-1]["seq"] if events else seq
 
-    def line(self, kind: str, payload: Json) -> str:
+    def _report(self, text: str) -> None:
+        """Write a line, where there still is somewhere to write to: a closed terminal has sent SIGHUP."""
+        with contextlib.suppress(OSError):
+            self.stderr.write(text)
+
+    def line(self, event: Event) -> str:
         """An event for the shell; "" for those that only pictures need."""
-        return journal_events.line(kind, payload)
+        return event.line()
 
 
 def add_set_option(parser: ArgumentParser, what: str) -> None:
@@ -138,7 +139,15 @@ def _how_it_ended(run: Run) -> str:
         return f"run {run.pk} failed: {run.error}{_what_is_kept(run)}"
     if run.state in Run.FINAL:
         return f"run {run.pk} was {run.get_state_display()}{_what_is_kept(run)}"
-    return f"run {run.pk} is {run.get_state_display()}: a running site goes on with it"
+    here = "`manage.py runs"
+    if run.state == Run.State.PAUSED:
+        return (
+            f"run {run.pk} is paused: {here} resume {run.pk}` lets it go on, {here} cancel {run.pk}` ends it"
+        )
+    return (
+        f"run {run.pk} is {run.get_state_display()} and left to the site, whose worker goes on with it: "
+        f"{here} show {run.pk}` says how it is, {here} cancel {run.pk}` ends it"
+    )
 
 
 def _what_is_kept(run: Run) -> str:

@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 
 from pmweb.accounts import api_tokens, people, sessions
-from pmweb.accounts import sessions as ending
 from pmweb.accounts.forms import InviteForm, RoleForm
 from pmweb.accounts.links import invited_until, path_of
 from pmweb.accounts.people import AccountError
@@ -99,7 +98,7 @@ def account_role(request: HttpRequest, pk: int) -> HttpResponse:
 def account_log_out(request: HttpRequest, pk: int) -> HttpResponse:
     """End all sessions of somebody, who can log in again."""
     return _changed(
-        request, pk, lambda user: ending.log_out(user, by=request.user), "is logged out everywhere"
+        request, pk, lambda user: sessions.log_out(user, by=request.user), "is logged out everywhere"
     )
 
 

@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
+from inference.core.errors import InvalidInputError
 from pmweb.accounts import api_tokens, audit, links, sessions
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import give_role, role_of
@@ -39,8 +40,8 @@ INVITATION = timedelta(days=7)
 """How long an invited person has to come."""
 
 
-class AccountError(ValueError):
-    """An account cannot be changed in this way; the message says why."""
+class AccountError(InvalidInputError):
+    """An account cannot be changed in this way, or there is none; the message says why."""
 
 
 def is_fixed(user: User) -> bool:
@@ -107,6 +108,14 @@ def reactivate(user: User, by: Any = None) -> None:
     user.is_active = True
     user.save(update_fields=["is_active"])
     audit.record(by, Action.ACCOUNTS, user, detail="reactivated")
+
+
+def active_user(name: str) -> User:
+    """Whoever has this name and may come in. Raises `AccountError`."""
+    user = User.objects.filter(username=name, is_active=True).first()
+    if user is None:
+        raise AccountError(f"there is no active account {name!r}: `manage.py account list`")
+    return user
 
 
 def is_invited(user: User) -> bool:

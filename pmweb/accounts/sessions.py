@@ -65,13 +65,6 @@ def of(user: User) -> QuerySet[BrowserSession]:
 
 
 @transaction.atomic
-def end(row: BrowserSession) -> None:
-    """Log that browser out."""
-    Session.objects.filter(session_key=row.session).delete()
-    row.delete()
-
-
-@transaction.atomic
 def end_all_of(user: User, but: str = "") -> int:
     """Log the user out everywhere, but for the session of this key (`key_of`); how many sessions there were.
 
@@ -108,9 +101,10 @@ def _sweep(user: User) -> None:
 
 @transaction.atomic
 def end_session(row: BrowserSession, by: Any = None) -> None:
-    """One session."""
+    """Log that browser out."""
     whose = row.user
-    end(row)
+    Session.objects.filter(session_key=row.session).delete()
+    row.delete()
     audit.record(by, Action.LOGGED_OUT, kind="session", name=str(whose), detail=f"ended, from {row.address}")
 
 

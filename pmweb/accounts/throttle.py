@@ -104,13 +104,6 @@ def begin(source: AttemptSource, name: str) -> timedelta:
     return wait
 
 
-def wait_before_next(source: AttemptSource, name: str) -> timedelta:
-    """How long to wait before the next attempt from there for the user `name`; zero for none."""
-    now, brakes = timezone.now(), source.brakes(name)
-    rows = {row.key: row for row in FailedLogins.objects.filter(key__in=brakes)}
-    return max(brake.wait(rows.get(key), now) for key, brake in brakes.items())
-
-
 @transaction.atomic
 def forget(source: AttemptSource, name: str) -> None:
     """A success: what was tried from there for that name is forgotten. Of the other counts only this attempt

@@ -50,12 +50,7 @@ def get_about(request: HttpRequest) -> Any:
             403, "This is for those who have an account", where="header Authorization", right="a token"
         )
     return {
-        "facts": dict(installation.facts()),
-        "access": dict(installation.access()),
-        "computing": dict(installation.computing()),
-        "containment": dict(installation.containment()),
-        "measuring": dict(installation.measuring()),
-        "libraries": dict(installation.library_versions()),
+        **{name: dict(lines) for name, lines in installation.sections().items()},
         "programs": [_program(*each) for each in installation.find_all()],
     }
 

@@ -13,7 +13,7 @@ from inference.runs.request import OneOf
 from inference.web.api.access import ADMINISTERS, administering
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed
-from inference.web.api.shapes import Text, Time
+from inference.web.api.shapes import RowOut, Text, Time
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 from pmweb.accounts import audit
@@ -40,12 +40,16 @@ class AuditFilter(Schema):
         return AuditQuery(self.q.strip(), self.action, self.via, self.since, self.until)
 
 
-class AuditOut(Schema):
+class AuditOut(RowOut):
     """One thing that somebody did; names are those of then."""
 
     id: Id
     at: Time
-    who: str = Field(description="Empty: a visitor who was not logged in.", examples=["ada"])
+    who: str = Field(
+        validation_alias="actor_name",
+        description="Empty: a visitor who was not logged in.",
+        examples=["ada"],
+    )
     action: str = Field(examples=["started"])
     kind: str = Field(description="Of what it was done to.", examples=["run"])
     object_id: Id | None
@@ -58,7 +62,7 @@ class AuditOut(Schema):
 @router.get("/audit", response=PageOf[AuditOut], auth=administering, openapi_extra=ADMINISTERS)
 def list_audit_entries(request: HttpRequest, paging: Query[Paging], asked: Query[AuditFilter]) -> Any:
     """The audit log, newest first."""
-    return listed(asked.wanted().rows(), COLUMNS, "-at", paging, lambda found: [_entry(row) for row in found])
+    return listed(asked.wanted().rows(), COLUMNS, "-at", paging, list)
 
 
 @router.get(
@@ -69,8 +73,3 @@ def export_audit_log(request: HttpRequest, asked: Query[AuditFilter]) -> HttpRes
     text = asked.wanted().csv()
     audit.exported(request.user, detail="audit-csv")
     return attachment(text, "text/csv; charset=utf-8", "audit", "csv")
-
-
-def _entry(row: AuditEntry) -> dict[str, Any]:
-    names = ("id", "at", "action", "kind", "object_id", "name", "detail", "via", "address")
-    return {**{name: getattr(row, name) for name in names}, "who": row.actor_name}

@@ -14,7 +14,7 @@ from pydantic import Field
 from inference.runs.request import OneOf
 from inference.web.api.access import ADMINISTERS, IN_PERSON, administering, confirmed_in_person
 from inference.web.api.errors import Flaw, ProblemError
-from inference.web.api.shapes import Input, Time
+from inference.web.api.shapes import Input, RowOut, Time, fields_of
 from inference.web.validation import Id
 from pmweb.accounts import api_tokens, people
 from pmweb.accounts.forms import InviteForm
@@ -48,16 +48,18 @@ class CallerOut(Schema):
     tokens: list[ApiTokenOut]
 
 
-class AccountOut(Schema):
+class AccountOut(RowOut):
     """An account."""
 
     id: Id
-    name: str = Field(examples=["ada"])
+    name: str = Field(validation_alias="username", examples=["ada"])
     role: str = Field(description="viewer, operator or admin.", examples=["operator"])
-    active: bool = Field(description="Whether they may come in.", examples=[True])
+    active: bool = Field(
+        validation_alias="is_active", description="Whether they may come in.", examples=[True]
+    )
     invited: bool = Field(description="Whether they have still to come.", examples=[False])
     fixed: bool = Field(description="Whether it keeps its role, whatever happens.", examples=[False])
-    joined: Time
+    joined: Time = Field(validation_alias="date_joined")
     last_login: Time | None
     tokens: int = Field(description="Of their programs, that are valid.", examples=[1])
 
@@ -204,22 +206,9 @@ def _link(request: HttpRequest, user: User, token: str) -> dict[str, Any]:
 
 def _account(user: Any) -> dict[str, Any]:
     """A row of `accounts`."""
-    return {
-        "id": user.pk,
-        "name": user.get_username(),
-        "role": role_of(user),
-        "active": user.is_active,
-        "invited": people.is_invited(user),
-        "fixed": people.is_fixed(user),
-        "joined": user.date_joined,
-        "last_login": user.last_login,
-        "tokens": user.tokens,
-    }
+    invited, fixed = people.is_invited(user), people.is_fixed(user)
+    return fields_of(user, AccountOut, role=role_of(user), invited=invited, fixed=fixed)
 
 
 def _tokens(rows: Any) -> list[dict[str, Any]]:
-    names = ("id", "name", "scope", "created", "expires", "last_used")
-    return [
-        {**{name: getattr(row, name) for name in names}, "ended": ended}
-        for row, ended in api_tokens.shown(rows)
-    ]
+    return [fields_of(row, ApiTokenOut, ended=ended) for row, ended in api_tokens.shown(rows)]

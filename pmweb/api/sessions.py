@@ -10,11 +10,10 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from inference.web.api.access import ADMINISTERS, OPERATES, administering, operating
-from inference.web.api.shapes import Time
+from inference.web.api.access import ADMINISTERS, OPERATES, account_of, administering, operating
+from inference.web.api.shapes import Time, fields_of
 from inference.web.validation import Id
 from pmweb.accounts import sessions
-from pmweb.accounts import sessions as ending
 from pmweb.accounts.presentation import browser_name
 from pmweb.models import BrowserSession
 
@@ -36,14 +35,14 @@ class BrowserSessionOut(Schema):
 @router.get("/account/sessions", response=list[BrowserSessionOut], auth=operating, openapi_extra=OPERATES)
 def list_own_sessions(request: HttpRequest) -> Any:
     """The browsers in which the caller's person is logged in, the one seen last first."""
-    return [_session(row) for row in sessions.of(_caller(request))]
+    return [_session(row) for row in sessions.of(account_of(request))]
 
 
 @router.delete("/account/sessions/{own_session_id}", response={204: None})
 def end_own_session(request: HttpRequest, own_session_id: Id) -> Any:
     """Log one of one's own browsers out. To everybody else it does not exist."""
-    user = _caller(request)
-    ending.end_session(get_object_or_404(sessions.of(user), pk=own_session_id), by=user)
+    user = account_of(request)
+    sessions.end_session(get_object_or_404(sessions.of(user), pk=own_session_id), by=user)
     return Status(204, None)
 
 
@@ -52,15 +51,9 @@ def end_own_session(request: HttpRequest, own_session_id: Id) -> Any:
 )
 def end_sessions_of_account(request: HttpRequest, account_id: Id) -> Any:
     """Log somebody out everywhere. Tokens, links and the password stay, so that they can come back."""
-    ending.log_out(get_object_or_404(User, pk=account_id), by=request.user)
+    sessions.log_out(get_object_or_404(User, pk=account_id), by=request.user)
     return Status(204, None)
 
 
-def _caller(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # operating takes an account
-    return request.user
-
-
 def _session(row: BrowserSession) -> dict[str, Any]:
-    names = ("id", "way", "created", "address", "last_seen", "last_address")
-    return {**{name: getattr(row, name) for name in names}, "browser": browser_name(row.browser)}
+    return fields_of(row, BrowserSessionOut, browser=browser_name(row.browser))

@@ -12,7 +12,7 @@ from pydantic import Field
 from inference.web.api.access import OPERATES, account_of, confirmed_operator, operating
 from inference.web.api.document import BY_SESSION
 from inference.web.api.errors import ProblemError
-from inference.web.api.shapes import Name, Time
+from inference.web.api.shapes import Name, Time, fields_of
 from inference.web.validation import Id
 from pmweb.models import SharedLink
 from pmweb.sharing import links
@@ -74,6 +74,5 @@ def revoke_shared_link(request: HttpRequest, shared_link_id: Id) -> Any:
 
 
 def _json(link: ShownLink) -> dict[str, Any]:
-    copied = ("id", "item", "title", "created", "expires", "uses", "last_used")
-    told = {name: getattr(link.row, name) for name in copied}
-    return {**told, "name": link.name, "user": link.row.user.get_username(), "matter": link.matter}
+    user = link.row.user.get_username()
+    return fields_of(link.row, SharedLinkOut, name=link.name, user=user, matter=link.matter)

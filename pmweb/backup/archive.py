@@ -7,21 +7,22 @@ the dump's SHA-256. Restoring compares all of that, so that a back-up that canno
 from __future__ import annotations
 
 import hashlib
-import json
 import lzma
 import os
 import shutil
 import zipfile
 import zlib
-from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from tempfile import mkstemp
+from typing import IO, Any
 
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from inference.formats import strict_json
 from inference.models.schema import OWN
@@ -37,16 +38,16 @@ _MANIFEST, _DUMP, _SECRET = "manifest.json", "database", "secret-key"
 _FORMAT = 1
 _MANIFEST_LIMIT, _MOST_VALUES = 4 * 2**20, 200_000
 _SECRET_LIMIT = 4096
-_CHUNK = 2**20
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, KeyError, ValueError),
     *(NotImplementedError, RuntimeError),  # packed in a way, or with a password, that no back-up has
 )
 
 
-@dataclass(frozen=True)
-class BackupManifest:
+class BackupManifest(BaseModel):
     """What is in a back-up. `rows`: {table: number of rows}; `migrations`: "app.name" of those applied."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     database: str
     rows: dict[str, int]
@@ -58,28 +59,23 @@ class BackupManifest:
     product: str = "pmweb"
 
 
-def write(target: Path, dump: Path, rows: dict[str, int], secret: Path) -> BackupManifest:
+def write(target: Path, dump: Path, rows: dict[str, int], secret: Path) -> None:
     """Pack a dump into a new file that only its owner can read; complete, or not there at all."""
-    with dump.open("rb") as handle:
-        digest = hashlib.file_digest(handle, "sha256").hexdigest()
-    applied = sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    manifest = BackupManifest(connection.vendor, rows, applied, digest, now)
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with (
-            os.fdopen(descriptor, "wb") as file,
-            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed,
-        ):
-            packed.writestr(_MANIFEST, json.dumps(asdict(manifest), indent=1))
-            packed.write(dump, _DUMP)
-            if secret.is_file():
-                packed.write(secret, _SECRET)
-        put_in_place(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)
-    return manifest
+    manifest = BackupManifest(
+        database=connection.vendor,
+        rows=rows,
+        migrations=sorted(map(".".join, MigrationRecorder(connection).applied_migrations())),
+        sha256=_sha256(dump),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    with (
+        new_file(target) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed,
+    ):
+        packed.writestr(_MANIFEST, manifest.model_dump_json(indent=1))
+        packed.write(dump, _DUMP)
+        if secret.is_file():
+            packed.write(secret, _SECRET)
 
 
 def read_manifest(path: Path) -> BackupManifest:
@@ -98,21 +94,13 @@ def read_manifest(path: Path) -> BackupManifest:
     if facts.get("format") != _FORMAT:
         raise BackupError(f"{path} is of version {facts.get('version')}: this is {__version__}, get that one")
     try:
-        manifest = BackupManifest(**facts)
-        _check_types(manifest)
-    except TypeError as error:
-        raise BackupError(f"{path} has a manifest that makes no sense ({str(error)[:200]})") from error
+        manifest = BackupManifest.model_validate(facts)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        place = ".".join(map(str, fault["loc"]))[:100]
+        raise BackupError(f"{path} has a manifest that makes no sense ({place}: {fault['msg']})") from error
     _check_known(path, manifest)
     return manifest
-
-
-def _check_types(manifest: BackupManifest) -> None:
-    """Raises `TypeError` for a field of another type than the class has."""
-    numbered = isinstance(manifest.rows, dict) and all(type(each) is int for each in manifest.rows.values())
-    named = isinstance(manifest.migrations, list) and all(isinstance(one, str) for one in manifest.migrations)
-    texts = (manifest.database, manifest.sha256, manifest.created, manifest.version)
-    if not (numbered and named and all(isinstance(text, str) for text in texts)):
-        raise TypeError("rows are numbers by table, migrations a list of names, and all else is text")
 
 
 def unpack(path: Path, manifest: BackupManifest, target: Path) -> bytes | None:
@@ -121,21 +109,32 @@ def unpack(path: Path, manifest: BackupManifest, target: Path) -> bytes | None:
         with zipfile.ZipFile(path) as packed:
             room_for(target.parent, packed.getinfo(_DUMP).file_size)  # no more than that is unpacked
             with packed.open(_DUMP) as source, target.open("wb") as copy:
-                digest = _copy(source, copy)
+                shutil.copyfileobj(source, copy)
             secret = _secret(packed) if _SECRET in packed.namelist() else None
     except _DAMAGED as error:
         raise BackupError(f"{path} is damaged ({error}): take another back-up") from error
-    if digest != manifest.sha256:
+    if _sha256(target) != manifest.sha256:
         raise BackupError(f"{path} is damaged: the dump is not the one that was made. Take another back-up")
     return secret
 
 
 def _secret(packed: zipfile.ZipFile) -> bytes:
-    with packed.open(_SECRET) as file:
-        secret = file.read(_SECRET_LIMIT + 1)
-    if len(secret) > _SECRET_LIMIT:
+    if packed.getinfo(_SECRET).file_size > _SECRET_LIMIT:
         raise zipfile.BadZipFile(f"{_SECRET} is no key: it has more than {_SECRET_LIMIT} bytes")
-    return secret
+    return packed.read(_SECRET)
+
+
+@contextmanager
+def new_file(target: Path) -> Iterator[IO[bytes]]:
+    """A file that only its owner can read, which has its name when it is complete."""
+    descriptor, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    draft = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        put_in_place(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def put_in_place(draft: Path, target: Path) -> None:
@@ -162,23 +161,28 @@ def thin_out(directory: Path, keep: int) -> list[Path]:
     return doomed
 
 
-def check_rows(expected: dict[str, int], found: dict[str, int], tables: Collection[str]) -> None:
-    """Raises `BackupError` where one of these tables has not the rows that it had."""
-    differing = sorted(name for name in tables if expected.get(name) != found.get(name))
-    if differing:
-        name = differing[0]
-        raise BackupError(
-            f"the table {name} has {found.get(name, 'no')} rows, and the back-up {expected.get(name, 'no')}: "
-            "the back-up is damaged"
-        )
+def row_counts(cursor: Any, tables: Iterable[str]) -> dict[str, int]:
+    """{table: rows}, for a cursor of SQLite or PostgreSQL."""
+    counts = {}
+    for table in tables:
+        cursor.execute(f'SELECT count(*) FROM "{table}"')  # noqa: S608  a table's name
+        (counts[table],) = cursor.fetchone()
+    return counts
 
 
-def _copy(source: IO[bytes], copy: IO[bytes]) -> str:
-    digest = hashlib.sha256()
-    while chunk := source.read(_CHUNK):
-        digest.update(chunk)
-        copy.write(chunk)
-    return digest.hexdigest()
+def check_rows(expected: dict[str, int], restored: dict[str, int]) -> None:
+    """Raises `BackupError` where one of the restored tables has not the rows that it had."""
+    for name in sorted(restored):
+        if expected.get(name) != restored[name]:
+            raise BackupError(
+                f"the table {name} has {restored[name]} rows, and the back-up {expected.get(name, 'no')}: "
+                "the back-up is damaged"
+            )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_known(path: Path, manifest: BackupManifest) -> None:

@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, transaction
 
 from pmweb.backup import archive, dump_text
@@ -20,12 +19,6 @@ from pmweb.new_database import tables_made
 _EMPTY = """DO $$ DECLARE one record; BEGIN
 FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
 EXECUTE format('DROP TABLE %I CASCADE', one.tablename); END LOOP; END $$"""
-_FROM_LIBPQ = {
-    "sslmode": "PGSSLMODE",
-    "sslrootcert": "PGSSLROOTCERT",
-    "sslcert": "PGSSLCERT",
-    "sslkey": "PGSSLKEY",
-}
 
 
 def dump(target: Path) -> dict[str, int]:
@@ -38,11 +31,14 @@ def dump(target: Path) -> dict[str, int]:
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # as long as the dump takes
         cursor.execute("SELECT pg_export_snapshot()")
         (snapshot,) = cursor.fetchone()
-        _call(
-            *("pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--compress=0"),
-            *(f"--snapshot={snapshot}", f"--file={target}"),
+        options = ["--format=custom", "--no-owner", "--no-privileges", "--compress=0"]
+        options += [f"--snapshot={snapshot}", f"--file={target}"]
+        # Which is of use to all of PostgreSQL's programs; no secret is an argument, which others could read.
+        (_, *arguments), secrets = connection.client.settings_to_cmd_args_env(
+            connection.settings_dict, options
         )
-        return _rows(cursor)
+        _call("pg_dump", *arguments, **secrets or {})
+        return archive.row_counts(cursor, sorted(connection.introspection.table_names(cursor)))
 
 
 def restore(dumped: Path, manifest: BackupManifest, kept: KeptWays, *, replace: bool) -> str:
@@ -60,16 +56,13 @@ def restore(dumped: Path, manifest: BackupManifest, kept: KeptWays, *, replace: 
             )
         _check_alone(cursor)
     script = dumped.with_name("script.sql")
-    _call(
-        *("pg_restore", "--data-only", "--no-owner", "--no-privileges", f"--file={script}", str(dumped)),
-        connects=False,
-    )
+    _call("pg_restore", "--data-only", "--no-owner", "--no-privileges", f"--file={script}", str(dumped))
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(_EMPTY)
             with tables_made(DEFAULT_DB_ALIAS, manifest.migrations) as columns, script.open("rb") as lines:
                 ignored = dump_text.copy(cursor, lines, columns)
-            archive.check_rows(manifest.rows, _rows(cursor), columns)
+            archive.check_rows(manifest.rows, archive.row_counts(cursor, columns))
             for statement in kept.ending(columns):
                 cursor.execute(statement)
     except DatabaseError as error:
@@ -92,40 +85,14 @@ def _check_alone(cursor: Any) -> None:
         )
 
 
-def _rows(cursor: Any) -> dict[str, int]:
-    counts = {}
-    for table in sorted(connection.introspection.table_names(cursor)):
-        name = connection.ops.quote_name(table)
-        cursor.execute(f"SELECT count(*) FROM {name}")  # noqa: S608
-        (counts[table],) = cursor.fetchone()
-    return counts
-
-
-def _call(program: str, *arguments: str, connects: bool = True) -> None:
-    """Run a program of PostgreSQL; raises `BackupError` with what it complains of.
-
-    No secret is an argument: others could read it.
-    """
+def _call(program: str, *arguments: str, **environment: str) -> None:
+    """Run a program of PostgreSQL; raises `BackupError` with what it complains of."""
     path = shutil.which(program)
     if path is None:
         raise BackupError(f"{program} is not installed: apt install postgresql-client")
-    facts = settings.DATABASES["default"]
-    environment = {
-        **os.environ,
-        "PGPASSWORD": facts["PASSWORD"],
-        "PGOPTIONS": "-c client_min_messages=warning",
-    }
-    environment |= {
-        variable: str(facts["OPTIONS"][name])
-        for name, variable in _FROM_LIBPQ.items()
-        if name in facts["OPTIONS"]
-    }
-    where = [f"--host={facts['HOST']}", f"--username={facts['USER']}", f"--dbname={facts['NAME']}"]
-    if facts["PORT"]:
-        where.append(f"--port={facts['PORT']}")
     done = subprocess.run(  # noqa: S603  PostgreSQL's own program
-        [path, *(where if connects else ()), *arguments],
-        env=environment,
+        [path, *arguments],
+        env={**os.environ, **environment, "PGOPTIONS": "-c client_min_messages=warning"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

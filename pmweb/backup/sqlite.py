@@ -37,7 +37,9 @@ def dump(target: Path) -> dict[str, int]:
     with closing(sqlite3.connect(source, timeout=30)) as origin, closing(sqlite3.connect(target)) as copy:
         origin.backup(copy, pages=_PAGES_AT_A_TIME)
         _check_sound(copy, source)
-        return _counted(copy)
+        tables = copy.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage")
+        names = [name for (name,) in tables if not name.startswith("sqlite_")]
+        return archive.row_counts(copy.cursor(), names)
 
 
 def restore(dumped: Path, manifest: BackupManifest, kept: KeptWays, *, replace: bool) -> str:
@@ -55,14 +57,14 @@ def restore(dumped: Path, manifest: BackupManifest, kept: KeptWays, *, replace: 
         try:
             _check_sound(source, dumped)
             _copy(source, target, columns)
-            rows = _counted(target)
+            rows = archive.row_counts(target.cursor(), columns)
             for statement in kept.ending(columns):
                 target.execute(statement)
             target.commit()
             _check_sound(target, fresh)
         except sqlite3.DatabaseError as error:
             raise BackupError(f"the back-up has rows that do not fit: {error}") from error
-        archive.check_rows(manifest.rows, rows, columns)
+        archive.check_rows(manifest.rows, rows)
         target.execute("PRAGMA journal_mode=DELETE")  # a single file, with nothing beside it
     connection.close()
     try:
@@ -178,14 +180,3 @@ def _check_sound(database: sqlite3.Connection, name: Path) -> None:
         raise BackupError(f"the database {name} is damaged: {said}")
     if lost is not None:
         raise BackupError(f"the database {name} is damaged: a row of {lost[0]} points to none of {lost[2]}")
-
-
-def _counted(database: sqlite3.Connection) -> dict[str, int]:
-    """{table: rows}."""
-    tables = database.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-    )
-    return {
-        table: database.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0]  # noqa: S608  a table's name
-        for (table,) in tables.fetchall()
-    }

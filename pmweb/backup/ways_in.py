@@ -55,8 +55,3 @@ class KeptWays:
                 if table in tables
             ]
         return statements
-
-
-def rows_left(rows: dict[str, int]) -> dict[str, int]:
-    """{table: rows} of a database in which sessions and links have been ended."""
-    return {table: 0 if table in _ENDED else number for table, number in rows.items()}

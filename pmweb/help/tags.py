@@ -10,10 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from inference.formats.provenance import CITATION, PRODUCT
-from pmweb.help.pages import HELP
-from pmweb.help.text import rendered
-from pmweb.permissions.context import level_of_request
-from pmweb.permissions.table import rule_of
+from pmweb.help.texts import page_helps
 
 register = template.Library()
 
@@ -31,18 +28,8 @@ def page_help(context: template.Context) -> dict[str, Any]:
     """What the page of this request is and what its visitor can do there; nothing where it has no help."""
     request: HttpRequest | None = context.get("request")
     match = None if request is None else request.resolver_match
-    found = None if match is None else HELP.get(match.url_name or "")
-    if request is None or found is None:
+    texts = None if match is None else page_helps().get(match.url_name or "")
+    if texts is None:
         return {}
-    level = level_of_request(request)
-
-    def may_open(page: str) -> bool:
-        rule = rule_of(page)
-        return rule is not None and rule.read is not None and level >= rule.read
-
-    sentences = (*found.can, *(found.operators if context.get("may_operate") else ()))
-    return {
-        "what": rendered(found.what, may_open),
-        "can": [rendered(sentence, may_open) for sentence in sentences],
-        "may_read": context.get("may_read"),
-    }
+    can = texts.can + (texts.operators if context.get("may_operate") else [])
+    return {"what": texts.what, "can": can, "may_read": context.get("may_read")}

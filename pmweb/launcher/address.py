@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import getpass
 import socket
-import struct
 from collections.abc import Mapping, Sequence
+
+from psutil import net_if_addrs
 
 from pmweb.launcher.probe import PROBE_HOST, find_site
 from pmweb.launcher.supervisor import LaunchError
 
 WILDCARD = "0.0.0.0"  # noqa: S104  the user asks for it with --host
-_SIOCGIFADDR = 0x8915
 _LOOPBACK_NAMES = ("localhost", PROBE_HOST)
 BACKLOG = 1024
 """Connections that wait to be taken: with few, a burst of them makes everybody try again after a second."""
@@ -69,18 +68,10 @@ def _shown(host: str) -> str:
 
 def interface_addresses() -> list[str]:
     """The IPv4 addresses of this host's network interfaces, loopback excluded."""
-    found = []
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        for _, name in socket.if_nameindex():
-            request = struct.pack("256s", name.encode()[:15])
-            try:
-                answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, request)
-            except OSError:  # an interface without an IPv4 address
-                continue
-            address = socket.inet_ntoa(answer[20:24])
-            if not address.startswith("127."):
-                found.append(address)
-    return found
+    addresses = [
+        row.address for rows in net_if_addrs().values() for row in rows if row.family == socket.AF_INET
+    ]
+    return [address for address in addresses if not address.startswith("127.")]
 
 
 def answering_names(host: str, configured: Sequence[str], interfaces: Sequence[str]) -> list[str]:

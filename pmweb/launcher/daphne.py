@@ -36,6 +36,7 @@ from pmweb.callers import CALLER, credentials_in
 from pmweb.cookies import own_cookies
 from pmweb.garbage import look_seldom
 from pmweb.handler import BODY
+from pmweb.launcher.channels import plain_answer
 from pmweb.launcher.connections import Connections, is_trusted, visitor_of
 
 _STATUS = {NO_ENTRY: (401, "Unauthorized"), TRY_AGAIN: (503, "Service Unavailable")}
@@ -231,12 +232,7 @@ class BoundedRequest(http_protocol.WebRequest):
         self.requestHeaders.removeHeader(b"Expect")  # else Twisted would ask for the body now
         if self.content is not None:
             self.content.close()
-        text = f"{why}\n".encode()
-        head = (
-            f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n"
-            f"Content-Length: {len(text)}\r\nConnection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode() + text)
+        self.transport.write(plain_answer(f"{status} {_REASONS[status]}", why))
         self.transport.loseWriteConnection()
         self.channel.callLater(LINGER_SECONDS, self.transport.abortConnection)
 

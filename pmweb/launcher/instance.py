@@ -84,6 +84,16 @@ def running_site(home: Path) -> str | None:
     return None
 
 
+def site_address() -> str:
+    """Where links lead that a command prints: as configured, or to the site that runs; else a guess."""
+    return (settings.URL or running_site(settings.HOME) or "http://localhost:8000").rstrip("/")
+
+
+def is_site_known() -> bool:
+    """Whether that is no guess."""
+    return bool(settings.URL or running_site(settings.HOME))
+
+
 def _lock(descriptor: int, home: Path) -> None:
     """Take the lock; tries for a moment, because `running_site` takes it for an instant to look."""
     for patience in range(_LOCK_ATTEMPTS, 0, -1):

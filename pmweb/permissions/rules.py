@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import AccessLevel
@@ -61,21 +62,9 @@ def form(
     return Rule(level, level, records, of, recent=recent, because=because)
 
 
-def button(
-    level: AccessLevel = AccessLevel.OPERATOR,
-    *,
-    records: Action | None = None,
-    of: str = "",
-    recent: bool = False,
-    because: str = "",
-) -> Rule:
-    """A POST without a page of its own."""
-    return Rule(None, level, records, of, recent=recent, because=because)
-
-
-def page_with_buttons(level: AccessLevel = AccessLevel.OPERATOR) -> Rule:
-    """A page that readers see, and that others can do something on."""
-    return Rule(AccessLevel.READER, level)
+def button(level: AccessLevel = AccessLevel.OPERATOR, **facts: Any) -> Rule:
+    """A POST without a page of its own, with the facts of a `form`."""
+    return replace(form(level, **facts), read=None)
 
 
 def export(of: str = "") -> Rule:
@@ -88,10 +77,11 @@ def edit(of: str) -> Rule:
     return form(records=Action.CHANGED, of=of)
 
 
-def by_token(*, of: str = "") -> Rule:
-    """For programs that show a token instead of a session: the view itself asks for it."""
-    return Rule(AccessLevel.ANYONE, AccessLevel.ANYONE, of=of, guards_itself=True)
-
-
 ANYBODY = Rule(AccessLevel.ANYONE, None)
 """For visitors of every kind, also before they have logged in."""
+
+BY_TOKEN = Rule(AccessLevel.ANYONE, AccessLevel.ANYONE, guards_itself=True)
+"""For programs that show a token instead of a session: the view itself asks for it."""
+
+PAGE_WITH_BUTTONS = Rule(AccessLevel.READER, AccessLevel.OPERATOR)
+"""A page that readers see, and that others can do something on."""

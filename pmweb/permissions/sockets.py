@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,16 +27,12 @@ from pmweb.accounts.roles import AccessLevel, level_of
 from pmweb.accounts.session_store import digest_of
 from pmweb.accounts.watching import SessionVisit, Visit, watched
 from pmweb.callers import CALLER, ConnectionCaller, network_of
+from pmweb.origins import Application, Message, Receive, Send
 from pmweb.permissions.table import rule_of
 
 LOGIN_REQUIRED = 4401
 FORBIDDEN = 4403
 TOO_MANY = 4429
-
-Message = dict[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
 def guarded(patterns: Iterable[URLPattern]) -> list[URLPattern]:
@@ -63,18 +59,14 @@ class Guard:
         user = scope.get("user")
         level = await database_sync_to_async(level_of)(user)
         if level < self.needs:
-            await receive()
-            await send({"type": "websocket.accept"})
-            await send({"type": "websocket.close", "code": _refusal(level)})
+            await _refuse(receive, send, LOGIN_REQUIRED if level < AccessLevel.MEMBER else FORBIDDEN)
             return
         caller = scope.get(CALLER) or ConnectionCaller()
         if user is not None and level >= AccessLevel.MEMBER:
             caller.name, caller.account = user.get_username(), user.pk
         with _counted(caller.holder or network_of((scope.get("client") or [""])[0])) as is_too_many:
             if is_too_many:
-                await receive()
-                await send({"type": "websocket.accept"})
-                await send({"type": "websocket.close", "code": TOO_MANY})
+                await _refuse(receive, send, TOO_MANY)
             else:
                 await self._attend(scope, receive, send, level)
 
@@ -104,8 +96,10 @@ def _counted(holder: str) -> Iterator[bool]:
             del _open[holder]
 
 
-def _refusal(level: AccessLevel) -> int:
-    return LOGIN_REQUIRED if level < AccessLevel.MEMBER else FORBIDDEN
+async def _refuse(receive: Receive, send: Send, code: int) -> None:
+    await receive()
+    await send({"type": "websocket.accept"})
+    await send({"type": "websocket.close", "code": code})
 
 
 @dataclass

@@ -12,32 +12,9 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from pmweb.models import Pruning
-from pmweb.retention.journals import Journals
-from pmweb.retention.samples import SampledBlocks
-from pmweb.retention.trace import RetainedTrace, Weight
-from pmweb.retention.whole_rows import ANSWERS, AUDIT, CHECKPOINTS, SESSIONS, UPLOADS
+from pmweb.retention.traces import TRACES, RetainedTrace
 
-TRACES: tuple[RetainedTrace, ...] = (
-    CHECKPOINTS,
-    Journals(),
-    SampledBlocks(),
-    ANSWERS,
-    UPLOADS,
-    SESSIONS,
-    AUDIT,
-)
-BY_KEY = {trace.key: trace for trace in TRACES}
 FOR_EVER = 0
-
-
-def variable(key: str) -> str:
-    """The environment's name for how long a trace is kept."""
-    return f"PMWEB_KEEP_{key.upper()}"
-
-
-def policy() -> Mapping[str, int]:
-    """How long each trace is kept, by its key: days or rows; 0, for ever."""
-    return {trace.key: settings.KEEP[trace.key] for trace in TRACES}
 
 
 def prune(row: Pruning, keep: Mapping[str, int] | None = None) -> Pruning:
@@ -45,29 +22,18 @@ def prune(row: Pruning, keep: Mapping[str, int] | None = None) -> Pruning:
 
     `keep` replaces what the settings say. Doing it twice, or in two processes, removes nothing else.
     """
-    wanted = {**policy(), **(keep or {})}
     report = []
     for trace in TRACES:
-        kept = wanted[trace.key]
-        if kept == FOR_EVER:
+        limit = {**settings.KEEP, **(keep or {})}[trace.key]
+        if limit == FOR_EVER:
             continue
-        weight = trace.weigh(kept) if row.dry else trace.remove(kept)
-        report.append(_line(trace, kept, weight))
+        weight = trace.weigh(limit) if row.dry else trace.remove(limit)
+        line = {"key": trace.key, "title": trace.title, "keep": limit, "unit": trace.unit}
+        report.append({**line, "rows": weight.rows, "size": weight.size})
         Pruning.objects.filter(pk=row.pk).update(report=report)
     Pruning.objects.filter(pk=row.pk).update(ended=timezone.now())
     row.refresh_from_db()
     return row
-
-
-def _line(trace: RetainedTrace, kept: int, weight: Weight) -> dict[str, Any]:
-    return {
-        "key": trace.key,
-        "title": trace.title,
-        "keep": kept,
-        "unit": trace.unit,
-        "rows": weight.rows,
-        "size": weight.size,
-    }
 
 
 NIGHT_BEGINS = 3
@@ -122,9 +88,13 @@ class TraceRow:
 
     trace: RetainedTrace
     keep: int
-    variable: str
     rows: int | None
     size: int | None
+
+    @property
+    def variable(self) -> str:
+        """The environment's name for how long it is kept."""
+        return f"PMWEB_KEEP_{self.trace.key.upper()}"
 
 
 @dataclass(frozen=True)
@@ -142,17 +112,16 @@ def overview() -> RetentionOverview:
     """One query. Nothing is weighed here: a worker does that."""
     newest = list(Pruning.objects.select_related("asked_by")[:_SHOWN])
     look = next((row for row in newest if row.dry and row.ended), None)
-    seen = {line["key"]: line for line in look.report} if look else {}
-    kept = policy()
+    report = {line["key"]: line for line in look.report} if look else {}
+    lines = []
+    for trace in TRACES:
+        keep = settings.KEEP[trace.key]
+        line = report.get(trace.key, {}) if keep != FOR_EVER else {}
+        lines.append(TraceRow(trace, keep, line.get("rows"), line.get("size")))
     return RetentionOverview(
-        [_overview_line(trace, kept[trace.key], seen.get(trace.key, {})) for trace in TRACES],
+        lines,
         look,
         next((row for row in newest if row.ended is None), None),
         [row for row in newest if row.ended and not row.dry],
         settings.PRUNE_NIGHTLY,
     )
-
-
-def _overview_line(trace: RetainedTrace, keep: int, found: dict[str, int]) -> TraceRow:
-    seen = found if keep != FOR_EVER else {}
-    return TraceRow(trace, keep, variable(trace.key), seen.get("rows"), seen.get("size"))

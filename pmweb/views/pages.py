@@ -10,8 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 from inference.features.asking.predictors.query import programs
 from inference.predictors import command
 from pmweb import installation
-from pmweb.help.terms import BY_NAME, TERMS
-from pmweb.help.text import rendered
+from pmweb.help.texts import glossary_terms
 from pmweb.retention.pruning import ask, overview
 
 
@@ -19,12 +18,7 @@ from pmweb.retention.pruning import ask, overview
 def about(request: HttpRequest) -> HttpResponse:
     """Show the installation as it is now."""
     context = {
-        "facts": installation.facts(),
-        "access": installation.access(),
-        "computing": installation.computing(),
-        "containment": installation.containment(),
-        "measuring": installation.measuring(),
-        "libraries": installation.library_versions(),
+        **installation.sections(),
         "programs": installation.find_all(),
         "predictors": [one for one in programs() if one[0].name != command.KIND],
     }
@@ -32,12 +26,8 @@ def about(request: HttpRequest) -> HttpResponse:
 
 
 def glossary(request: HttpRequest) -> HttpResponse:
-    """All terms, each with its meaning and the terms that explain more."""
-    terms = [
-        (term, rendered(term.meaning, lambda page: False), [BY_NAME[name] for name in term.see])
-        for term in TERMS
-    ]
-    return render(request, "pmweb/glossary.html", {"terms": terms})
+    """All terms with their meanings."""
+    return render(request, "pmweb/glossary.html", {"terms": glossary_terms()})
 
 
 def storage(request: HttpRequest) -> HttpResponse:

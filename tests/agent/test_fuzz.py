@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from benchmarks import _nonsense
 from benchmarks._fuzz_agent import fuzz_agent
 from benchmarks._fuzz_code import HASTY, fuzz_code
+from benchmarks._json_mutations import HEAVY, MAKERS
 from inference.agent.passes import LocalHarness
 from inference.agent.protocol import Batch, BatchItem, Beat, Frame, Result, Settings, decode
 from inference.agent.reading import ProtocolError
@@ -24,22 +24,22 @@ async def test_hostile_code_costs_nothing_but_itself(harness: LocalHarness):
     await harness.preflight(frame(), HASTY)
     if not harness.confinement["system_calls"]:
         pytest.skip("this kernel does not filter system calls")
-    survey = await fuzz_code(harness, frame(), 12, random.Random(1))
+    survey = await fuzz_code(harness, frame(), 12, 1)
     assert not survey.failures
     assert survey.total == 12
 
 
 async def test_an_agent_survives_a_server_that_talks_nonsense():
-    survey = await fuzz_agent(150, random.Random(2))
+    survey = await fuzz_agent(150, 2)
     assert not survey.failures
     assert survey.outcomes["the agent goes on and measures"] > 0
 
 
-@pytest.mark.parametrize("kind", _nonsense.MAKERS)
+@pytest.mark.parametrize("kind", MAKERS)
 def test_nonsense_of_every_kind_is_read_or_refused_in_words(kind: str):
     drawn = random.Random(kind)
-    for _ in range(2 if kind in {"too large", "huge texts"} else 30):
-        text = _nonsense.MAKERS[kind](MESSAGE, drawn)
+    for _ in range(2 if kind in HEAVY else 30):
+        text = MAKERS[kind](MESSAGE, drawn)
         with contextlib.suppress(ProtocolError):
             message = decode(text)
             for reader in (Batch, BatchItem, Result, Beat):

@@ -189,7 +189,9 @@ def test_what_goes_backwards_is_seen(later, said: str):
 def test_a_difference_is_told_by_its_place():
     assert difference({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}) == "/a/1/b is 3, not 2"
     assert difference({"a": 1}, {"a": 1, "b": 2}) == "/b is too much"
-    assert difference([1], []) == " has 0 entries, not 1"
+    assert difference([1], []) == "/0 is missing"
+    assert difference({"a": []}, {"a": {}}) == ""
+    assert difference({"a": []}, {}) == " (entries) is 0, not 1"
     assert difference({"a": [1.0]}, {"a": [1.0]}) == ""
 
 

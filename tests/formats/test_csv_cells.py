@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment, Measured
 from inference.formats.csv_cells import cell, plain_text, safe_text, written
-from inference.formats.experiment_csv import is_experiment_csv, read_experiment_csv, write_experiment_csv
+from inference.formats.experiment_csv import SIGNATURE, read_experiment_csv, write_experiment_csv
 from inference.formats.file_units import FileUnit
 from inference.formats.problems import Problems
 from inference.formats.source import Source
@@ -44,7 +44,7 @@ def test_notes_and_names_of_measurements_survive_the_way_out_and_in(note: str) -
     for row in csv.reader(io.StringIO(text)):
         assert not any(each.startswith(DANGEROUS[:4]) for each in row)
     source, problems = Source("a.csv", text), Problems()
-    assert is_experiment_csv(source)
+    assert SIGNATURE.is_of(source)
     (entry,) = read_experiment_csv(source, problems, FileUnit.CYCLES).experiments
     assert not problems
     assert (entry.note, dict(entry.annotations), dict(entry.terms)) == (

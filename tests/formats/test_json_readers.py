@@ -24,7 +24,11 @@ OWN = {
     "inference/formats/source.py": "uploads: lists and objects are counted, repeated keys are problems",
     "inference/web/paging.py": "a cursor of at most 2,000 characters",
     **dict.fromkeys(
-        ("inference/predictors/samples.py", "inference/core/checkpoint.py", "inference/formats/packing.py"),
+        (
+            "inference/predictors/samples.py",
+            "inference/core/checkpoint.py",
+            "inference/formats/import_formats.py",
+        ),
         "written by this program, kept in its database",
     ),
     **dict.fromkeys(
@@ -69,7 +73,6 @@ OWN = {
         (
             "inference/core/event.py",
             "inference/formats/archived_parts.py",
-            "inference/formats/run_archive/reading.py",
         ),
         "a value that was read, written again",
     ),

@@ -12,8 +12,9 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.predicting import PortMappingModel
 from inference.formats.file_units import FileUnit, likely_unit
+from inference.formats.import_formats import read
 from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
-from inference.formats.parsing import AnyNames, parse, read, resolve
+from inference.formats.parsing import AnyNames, parse, resolve
 from inference.models import ISA
 from inference.storage.importing import commit, preview
 from tests.formats.test_parsing import TwoSchemes

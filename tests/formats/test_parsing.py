@@ -9,13 +9,11 @@ import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
-from inference.formats import experiment_csv, parsing
+from inference.formats import experiment_csv, import_formats
 from inference.formats.file_units import FileUnit
-from inference.formats.import_formats import FORMATS, FileContent, Format
-from inference.formats.packing import pack, unpack
-from inference.formats.parsing import AnyNames, Parsed, parse, read, resolve
+from inference.formats.import_formats import FORMATS, FileContent, Format, pack, read, taken_in, unpack
+from inference.formats.parsing import AnyNames, Parsed, parse, resolve
 from inference.formats.problems import SHOWN
-from inference.formats.uops_info_xml import taken_in
 from inference.isa import llvm_mc
 from tests.zips import packed
 
@@ -212,6 +210,10 @@ def test_a_bad_header_is_told_what_it_should_be(header: str, fault: str) -> None
         ("", "the experiment has an empty term"),
         ("a;;b", "the experiment has an empty term"),
         ("0*a", "multiplicity 0"),
+        ("000*a", "multiplicity 0"),
+        (f"{'9' * 23}*a", "the experiment is too long"),
+        ("2.5*a", "'2.5' before the * is no whole number"),
+        ("-1 * a", "'-1' before the * is no whole number"),
         ("2*", "the name is empty"),
         ("999999999999*a", "the experiment is too long"),
         ("a" * 201, "has 201 characters"),
@@ -369,7 +371,7 @@ def test_thousands_of_columns_are_a_problem_like_any_other() -> None:
 def test_more_rows_or_names_than_anybody_has_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment_csv, "ENTRY_LIMIT", 3)
     assert csv("experiment,cycles\n" + "a,x\n" * 5000).problem_count == 4
-    monkeypatch.setattr(parsing, "SCHEME_LIMIT", 2)
+    monkeypatch.setattr(import_formats, "SCHEME_LIMIT", 2)
     assert "3 different scheme names" in only_problem(csv("experiment,cycles\na,1\nb,1\nc,1\n"))
 
 

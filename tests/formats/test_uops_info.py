@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from inference.formats.parsing import AnyNames, Parsed, read, resolve
+from inference.formats.import_formats import read
+from inference.formats.parsing import AnyNames, Parsed, resolve
 from inference.formats.uops_info_usages import SEVERAL
 from inference.isa.targets import X86
 from inference.storage.importing import commit, preview

@@ -11,12 +11,11 @@ import pytest
 
 from benchmarks import _input_importers as importers
 from benchmarks._input_importers import IMPORTERS, Importer, UnsoundError
-from benchmarks.hostile import failure_of
+from benchmarks.hostile import outcome_of
 from inference.core.texts import is_line
-from inference.formats.import_formats import FORMATS, Format
+from inference.formats.import_formats import FORMATS, Format, taken_in
 from inference.formats.problems import Problems
 from inference.formats.source import read_source
-from inference.formats.uops_info_xml import taken_in
 from tests.zips import packed, unpacked
 
 pytestmark = pytest.mark.django_db
@@ -44,8 +43,8 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_hostile_character_is_refused_or_left_out(importer: Importer, strict: None) -> None:
     sound = importer.sound()
-    assert {failure_of(importer, content) for content in sound} == {"accepted"}
-    outcomes = [failure_of(importer, content) for one in sound for content in changed(one)]
+    assert {outcome_of(importer, content) for content in sound} == {"accepted"}
+    outcomes = [outcome_of(importer, content) for one in sound for content in changed(one)]
     assert set(outcomes) <= {"accepted", "refused"}
     assert "refused" in outcomes
 
@@ -77,4 +76,4 @@ def changed_text(content: bytes) -> Iterator[bytes]:
 def test_every_format_has_a_reader_that_is_tried(known: Format) -> None:
     contents = [one for each in IMPORTERS if each.name not in TEXTLESS for one in each.sound()]
     sources = [read_source(taken_in(io.BytesIO(one), "x"), "x", Problems()) for one in contents]
-    assert any(source is not None and known.matches(source) for source in sources), "add it to `IMPORTERS`"
+    assert any(source is not None and known.reads(source) for source in sources), "add it to `IMPORTERS`"

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -21,7 +18,8 @@ from inference.isa.body_options import DEFAULTS
 from inference.isa.operand_slots import FIRST_FLAG
 from inference.isa.scheme import Scheme
 from inference.isa.target import IsaTarget
-from inference.isa.targets import X86, code_target, target_of
+from inference.isa.targets import X86, code_target, sampling_groups, target_of
+from tests.check_scripts import check_script
 from tests.isa.toy.target import TARGET as TOY
 
 NAMES = [*(target.name for target in targets.targets()), TOY.name]
@@ -261,9 +259,7 @@ def test_a_new_instruction_set_is_read_from_its_folder() -> None:
 
 def test_comparisons_with_the_name_of_an_instruction_set_are_found() -> None:
     """By the check that `make check` asks about all files."""
-    loader = SourceFileLoader("isa_names", str(Path(__file__).parents[2] / ".ci/isa-names"))
-    check = module_from_spec(spec_from_loader(loader.name, loader))
-    loader.exec_module(check)
+    check = check_script("isa-names")
     comparing = (
         'isa == "x86-64"',
         "name != X86",
@@ -278,3 +274,31 @@ def test_comparisons_with_the_name_of_an_instruction_set_are_found() -> None:
     others = ("target.ISA == isa", "target_of(X86)", 'print("x86-64")', "machine in target.MACHINES")
     assert [text for text in comparing if not list(check.comparisons(text))] == []
     assert [text for text in others if list(check.comparisons(text))] == []
+
+
+def test_picks_of_an_instruction_set_are_found() -> None:
+    check = check_script("isa-names")
+    picking = (
+        "from inference.isa.targets import X86",
+        "from inference.isa.targets import AARCH64, target_of",
+        'ISA.objects.filter(name="x86-64").first()',
+        "ISA.objects.get(name=targets.X86)",
+    )
+    others = (
+        "from inference.isa.targets import DEFAULT, target_of",
+        "from inference.isa.targets import X86  # isa-name: the example was measured there",
+        "ISA.objects.filter(name=isa)",
+        'Scheme(name="x86-64")',
+    )
+    assert [text for text in picking if not list(check.picks(text))] == []
+    assert [text for text in others if list(check.picks(text))] == []
+
+
+def test_groups_of_schemes_are_those_of_their_targets() -> None:
+    assert set(sampling_groups()) == {
+        group for target in targets.targets() for group in target.sampling_groups
+    }
+    for target in targets.targets():
+        if target.operands is not None:
+            scheme = next(iter(target.operands.block_schemes().values()))
+            scheme.obstacle(frozenset(target.sampling_groups))  # knows all of them

@@ -216,7 +216,7 @@ PARENTS = {
     "inference/features/asking/blocks/api.py": {"hex": "the block around the instruction"},
     "inference/features/learning/front_end/query.py": {"code": "the front end"},
     "inference/formats/scheduler_json.py": {"block": "the core model"},
-    "inference/storage/front_ends.py": {"code": "the front end"},
+    "inference/storage/core_models.py": {"code": "the front end"},
     "inference/core/latency/idioms.py": {"code": "the latencies"},
     "inference/core/latency/reading.py": {"code": "the latencies"},
     "inference/core/latency/memory.py": {"code": "the latencies"},

@@ -7,15 +7,15 @@ import os
 import re
 import shutil
 import subprocess
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import yaml
 from django.conf import settings
 
 import pmweb.settings
+from pmweb import environment
+from tests.check_scripts import check_script
 
 DEPLOY = settings.BASE_DIR / "deploy"
 VARIABLE = re.compile(r"\bPMWEB_[A-Z_]*[A-Z]\b")
@@ -24,25 +24,20 @@ COMMANDS = {"serve", "work", "backup"}
 UNITS = sorted((DEPLOY / "systemd").glob("pmweb-*.service"))
 
 
-def known_variables() -> set[str]:
-    """Those of the table in the settings, in which `_PORT` continues `PMWEB_DATABASE_HOST`."""
-    text = pmweb.settings.__doc__
-    parts = {f"PMWEB_DATABASE{part}" for part in re.findall(r"`(_[A-Z]+)`", text)}
-    return set(VARIABLE.findall(text)) | parts
+def read_variables() -> set[str]:
+    """Those that the settings read; numbers and choices note themselves, others are named by the source."""
+    sources = "".join(Path(module.__file__).read_text() for module in (pmweb.settings, environment))
+    parts = {f"PMWEB_DATABASE_{part}" for part in environment._PARTS}
+    return (set(VARIABLE.findall(sources)) | environment.PLAIN | parts) - {environment.WEB_PROCESS}
 
 
 @pytest.mark.parametrize("path", [path for path in sorted(DEPLOY.rglob("*")) if path.is_file()], ids=str)
 def test_every_variable_that_a_file_sets_is_a_setting(path: Path):
-    assert set(VARIABLE.findall(path.read_text())) <= known_variables()
+    assert set(VARIABLE.findall(path.read_text())) <= read_variables()
 
 
 def test_the_manual_explains_every_setting():
-    missing = {
-        name
-        for name in known_variables()
-        if name not in MANUAL and f"`_{name.rpartition('_')[2]}`" not in MANUAL
-    }
-    assert missing == set()
+    assert {name for name in read_variables() if f"`{name}`" not in MANUAL} == set()
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
@@ -162,15 +157,6 @@ def test_security_md_names_what_there_is():
     assert [place for place in places if not (settings.BASE_DIR / place).exists()] == []
 
 
-def audit() -> ModuleType:
-    """The program that looks up known vulnerabilities."""
-    loader = SourceFileLoader("audit", str(settings.BASE_DIR / ".ci/audit"))
-    module = ModuleType(loader.name)
-    module.__file__ = loader.path
-    loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize(
     ("told", "status", "said"),
     [
@@ -189,6 +175,11 @@ def audit() -> ModuleType:
 def test_known_vulnerabilities_fail_the_check_and_a_missing_network_does_not(
     told: str, status: int, said: str
 ):
-    found, text = audit().judged(told)
+    found, text = check_script("audit").judged(told)
     assert found == status
     assert said in text
+
+
+def test_an_image_has_all_that_pages_are_made_of():
+    ignored = (DEPLOY / "Dockerfile.dockerignore").read_text().split()
+    assert {"docs", "static", "templates"}.isdisjoint(path.strip("/").partition("/")[0] for path in ignored)

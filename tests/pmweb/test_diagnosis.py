@@ -19,7 +19,7 @@ from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, Machine, Run
 from inference.runs import execute, kinds
 from inference.runs.errors import ConfigError
-from pmweb import __version__, diagnosis, metrics
+from pmweb import __version__, diagnosis, environment, metrics
 
 
 def parts() -> dict[str, str]:
@@ -130,6 +130,13 @@ def test_settings_that_name_nothing_are_told_in_full_and_no_secret_is(db, monkey
     assert "s3cret" not in "".join(found.values())
     assert "PMWEB_DATABASE_PASSWORD: (set)" in found["environment.txt"]
     assert "PMWEB_LOG_FORMAT: json" in found["environment.txt"]
+
+
+def test_numbers_and_choices_are_told_whoever_reads_them_and_no_name_is():
+    names = "TLS DEBUG WEB_PROCESSES HSTS_SECONDS LOG_FORMAT UPLOAD_MB KEEP_AUDIT PRUNE_NIGHTLY HEAD_SECONDS"
+    assert {f"PMWEB_{name}" for name in names.split()} <= environment.PLAIN
+    secrets = {"PMWEB_SECRET_KEY", "PMWEB_DATABASE_PASSWORD", "PMWEB_REDIS_URL", "PMWEB_METRICS_TOKEN"}
+    assert not environment.PLAIN & (NAMES.keys() | secrets)
 
 
 def test_what_cannot_be_had_says_why_and_not_where(db, monkeypatch):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import reverse
+from django.urls import resolve, reverse
 
 from inference.features.library.example.loading import load_example
 from pmweb.accounts.people import invite
-from pmweb.help.pages import HELP
-from pmweb.help.terms import BY_NAME, TERMS
-from pmweb.help.text import MARKUP
+from pmweb.help.texts import glossary_terms, page_helps, sections
 from pmweb.models import Role
 from pmweb.permissions.rules import ANYBODY
 from pmweb.permissions.table import TABLE
@@ -28,34 +27,59 @@ def is_page(name: str) -> bool:
     rule = TABLE[name]
     if rule.read is None or rule.guards_itself or rule == ANYBODY or name.startswith("ws-"):
         return False
-    is_file = rule.records == "exported" or (FILES.match(name) and name not in HELP)
+    is_file = rule.records == "exported" or (FILES.match(name) and name not in page_helps())
     return name not in PARTS | WAYS_IN and not is_file
 
 
 PAGES = sorted(filter(is_page, TABLE))
-SENTENCES = [sentence for each in HELP.values() for sentence in each.sentences]
+LINK = re.compile(r'<a href="([^"]+)">')
+TEXTS = {
+    **{name: [texts.what, *texts.can, *texts.operators] for name, texts in page_helps().items()},
+    **{term.anchor: [term.meaning, term.more or ""] for term in glossary_terms()},
+}
+LINKS = [(place, link) for place, texts in TEXTS.items() for text in texts for link in LINK.findall(text)]
 
 
 def test_every_page_has_help():
-    assert [name for name in PAGES if name not in HELP] == [], "write it in pmweb/help"
+    assert [name for name in PAGES if name not in page_helps()] == [], "write it in docs/help"
 
 
 def test_no_help_is_left_over():
-    assert [name for name in HELP if name not in TABLE] == []
+    assert [name for name in page_helps() if name not in TABLE] == []
 
 
-def test_sentences_name_only_terms_and_pages_that_are_there():
-    for sentence in (*SENTENCES, *(term.meaning for term in TERMS)):
-        for found in MARKUP.finditer(sentence):
-            assert found["term"] is None or found["term"] in BY_NAME, found[0]
-            assert found["page"] is None or reverse(found["page"])
-        assert "[[" not in MARKUP.sub("", sentence), sentence
+def test_links_lead_to_terms_and_pages_that_are_there():
+    anchors = {f"{reverse('glossary')}#{term.anchor}" for term in glossary_terms()}
+    assert len(LINKS) > 100
+    for place, link in LINKS:
+        assert link in anchors or resolve(link.partition("#")[0]).url_name in page_helps(), (place, link)
+        assert link in anchors or "#" not in link, (place, link)
 
 
-def test_terms_explain_each_other_and_each_has_a_place_of_its_own():
-    assert [name for term in TERMS for name in term.see if name not in BY_NAME] == []
-    assert len({term.anchor for term in TERMS}) == len(TERMS)
-    assert all(re.fullmatch(r"term-[a-z_-]+", term.anchor) for term in TERMS)
+def test_whoever_reads_the_help_may_open_the_pages_that_it_links_to():
+    for place, link in LINKS:
+        if place in page_helps():
+            needed = TABLE[resolve(link.partition("#")[0]).url_name].read
+            levels = {TABLE[place].read, TABLE[place].change} - {None}
+            assert needed <= min(levels), (place, link)
+
+
+def test_no_markup_is_left_in_a_text():
+    """A reference without its definition stays in brackets."""
+    texts = [re.sub("<code>.*?</code>", "", text) for texts in TEXTS.values() for text in texts]
+    assert [text for text in texts if re.search(r"\[|\*\*|^- ", text)] == []
+
+
+def test_terms_have_places_of_their_own():
+    anchors = [term.anchor for term in glossary_terms()]
+    assert len(set(anchors)) == len(anchors) > 30
+    assert all(re.fullmatch(r"term-[a-z_-]+", anchor) for anchor in anchors)
+
+
+def test_html_in_a_file_of_help_is_escaped(tmp_path: Path):
+    file = tmp_path / "hostile.md"
+    file.write_text("## runs\n\n<script>x</script>\n\n- <img src=x>\n")
+    assert sections(file) == {"runs": ["&lt;script&gt;x&lt;/script&gt;", "&lt;img src=x&gt;"]}
 
 
 def test_the_help_is_on_the_page_and_leads_to_the_glossary(client: Client, administrator: User):
@@ -69,14 +93,14 @@ def test_the_help_is_on_the_page_and_leads_to_the_glossary(client: Client, admin
 def test_whoever_may_only_look_is_told_only_what_they_can_do(client: Client, db: None):
     client.force_login(invite("a viewer", Role.VIEWER)[0])
     page = client.get(reverse("runs")).text
-    assert HELP["runs"].can[0].split(";")[0] in page
-    assert HELP["runs"].operators[0] not in page
+    assert page_helps()["runs"].can[0].split(";")[0] in page
+    assert page_helps()["runs"].operators[0] not in page
 
 
 def test_all_terms_are_on_their_page(client: Client, administrator: User):
     client.force_login(administrator)
     page = client.get(reverse("glossary")).text
-    assert all(f'id="{term.anchor}"' in page for term in TERMS)
+    assert all(f'id="{term.anchor}"' in page for term in glossary_terms())
     assert "R<sub>max</sub>" in page
 
 

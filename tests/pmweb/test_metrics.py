@@ -37,6 +37,7 @@ def numbers(client, db, settings):
             found = SAMPLE.match(line)
             assert found, line
             assert found[1] in announced or found[1].rpartition("_")[0] in announced  # of a histogram
+            assert (found[2] is not None and 'pid="' in found[2]) == found[1].startswith("pmweb_process_")
             samples[found[1] + (found[2] or "")] = float(found[3])
         return samples
 
@@ -78,6 +79,17 @@ def test_agents_and_the_process_itself_are_told(numbers):
     assert found[f"pmweb_process_open_fds{own}"] > 2
     assert f"pmweb_process_answer_seconds_count{own}" in found
     assert found['pmweb_batches{state="waiting"}'] == 0
+
+
+def test_no_name_that_a_dashboard_may_ask_for_is_missing(numbers):
+    """Those of 0.8, which stay."""
+    names = {name.partition("{")[0].removeprefix("pmweb_") for name in numbers()}
+    site = "info runs queue_wait_seconds runs_abandoned workers agents_online batches uploads_waiting"
+    process = "resident_memory_bytes cpu_seconds_total open_fds failed_answers_total"
+    answers = (f"answer_seconds_{part}" for part in ("bucket", "sum", "count"))
+    of_process = (f"process_{name}" for name in (*process.split(), *answers))
+    assert names >= {*site.split(), "database_bytes", *of_process}
+    assert not any(name.endswith("_created") for name in names)
 
 
 def test_quotes_and_line_ends_in_a_label_break_no_line(numbers):

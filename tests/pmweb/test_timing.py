@@ -6,13 +6,12 @@ import asyncio
 
 from asgiref.sync import async_to_sync
 
-from pmweb import metrics
-from pmweb.timing import LIMITS, Histogram, timed
+from pmweb.timing import LIMITS, PROCESS, timed
+
+NAME = "pmweb_process_answer_seconds"
 
 
-def answered(
-    histogram: Histogram, status: int = 200, kind: bytes = b"text/html", seconds: float = 0.0
-) -> list:
+def answered(status: int = 200, kind: bytes = b"text/html", seconds: float = 0.0) -> list:
     sent = []
 
     async def pages(scope, receive, send):
@@ -23,29 +22,29 @@ def answered(
     async def send(message):
         sent.append(message["type"])
 
-    async_to_sync(timed(pages, histogram))({"type": "http"}, None, send)
+    async_to_sync(timed(pages))({"type": "http"}, None, send)
     return sent
 
 
+def counted() -> tuple[float, float, float, float]:
+    """Answers, those of the first class, their seconds, and failures of this process."""
+    names = (("_count", {}), ("_bucket", {"le": str(LIMITS[0])}), ("_sum", {}))
+    answers = [PROCESS.get_sample_value(NAME + part, labels) for part, labels in names]
+    return *answers, PROCESS.get_sample_value("pmweb_process_failed_answers_total")
+
+
 def test_every_answer_counts_once_in_its_class_and_failures_beside():
-    histogram = Histogram()
-    assert answered(histogram) == ["http.response.start", "http.response.body"]
-    answered(histogram, status=500, seconds=0.011)
-    assert sum(histogram.counts) == 2
-    assert sum(histogram.counts[1:]) >= 1
-    assert histogram.errors == 1
-    assert histogram.seconds >= 0.011
+    number, quick, seconds, failures = counted()
+    assert answered() == ["http.response.start", "http.response.body"]
+    answered(status=500, seconds=0.011)
+    after = counted()
+    assert after[0] == number + 2
+    assert after[1] <= quick + 1
+    assert after[2] >= seconds + 0.011
+    assert after[3] == failures + 1
 
 
 def test_a_stream_is_no_answer_that_took_long():
-    histogram = Histogram()
-    answered(histogram, kind=b"text/event-stream; charset=utf-8")
-    assert sum(histogram.counts) == 0
-
-
-def test_classes_are_told_as_sums_up_to_a_limit():
-    histogram = Histogram()
-    for seconds in (0.005, LIMITS[0], 0.4, 99.0):
-        histogram.note(seconds, 200)
-    told = {labels["le"]: count for labels, count in metrics._classes(histogram)}
-    assert (told["0.01"], told["0.3"], told["0.4"], told["10"], told["+Inf"]) == (2, 2, 3, 3, 4)
+    before = counted()
+    answered(kind=b"text/event-stream; charset=utf-8")
+    assert counted() == before

@@ -12,8 +12,7 @@ from inference.core.errors import InvalidInputError
 from inference.predictors.llvm.mca import LlvmMca
 from inference.predictors.llvm.mca_dialogue import McaBatch, read_reply
 from inference.predictors.llvm.mca_settings import TOTAL, McaSettings
-from inference.predictors.llvm.processors import processors
-from inference.predictors.llvm.releases import installed, release_of
+from inference.predictors.llvm.releases import installed, processors, release_of
 from inference.predictors.llvm.text import texts_of
 from inference.predictors.protocol import Failure, PredictorError
 from tests.predictors.fakes import script

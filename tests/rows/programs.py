@@ -14,16 +14,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from anica_app.features.coverage.job import CoverageConfig
 from anica_app.formats.incoming import read_part, tree_of_path
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.storage.campaigns import store_campaign
 from inference.core.latency import LatencyProblem, infer_latencies
-from inference.core.metrics import Unit, score
-from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSummary
+from inference.core.metrics import Unit
 from inference.core.resources import ResourceMapping as Resources
-from inference.features.judging.llvm_difference.report import Differing, LlvmDifference
 from inference.features.learning.core_model.storing import store_parts
-from inference.figures.heatmap import heat_map
 from inference.formats.block_sets import BlockSetOptions
 from inference.isa.front_end import FrontEndCode
 from inference.isa.timed_code import CodeReading
@@ -46,11 +44,9 @@ from inference.models import (
     Run,
     Upload,
 )
-from inference.runs import lifecycle
-from inference.runs.journal import write
 from inference.storage.block_sets import store
+from inference.storage.core_models import store_front_end
 from inference.storage.evaluating import evaluate
-from inference.storage.front_ends import store_front_end
 from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import load_measurements, store_measurements
@@ -58,10 +54,9 @@ from pmweb.accounts.api_tokens import issue
 from pmweb.models import BrowserSession, Scope
 from pmweb.sharing.links import ShareRequest, share
 from tests.anica.formats.published import write_directory
-from tests.features.accuracy_checks.checked import checked_run
-from tests.features.comparisons.compared import compare
 from tests.rows.lab import machine
 from tests.rows.library import ADD, IMUL, LOAD, experiment_set, isa, mapping
+from tests.rows.runs import covered_by, ended
 
 __all__ = ["ADD", "IMUL", "LOAD", "experiment_set", "isa", "machine", "mapping"]
 
@@ -138,28 +133,6 @@ def evaluation(mapping: PortMapping, experiment_set: ExperimentSet) -> Evaluatio
     return evaluate(mapping, experiment_set, Unit.CYCLES)
 
 
-@pytest.fixture
-def run(experiment_set: ExperimentSet) -> Run:
-    """An inference that waits."""
-    config = {"source": {"datasets": [experiment_set.pk]}, "ports": 3, "settings": {"population": 40}}
-    return lifecycle.submit("infer", config, "a run")
-
-
-@pytest.fixture
-def question(db: None) -> Run:
-    """Of a predictor that has not answered yet."""
-    row = Predictor.objects.create(name="a tool", kind="planted", key="a" * 64)
-    return lifecycle.submit("ask", {"predictors": [row.pk], "blocks": ["4801d8"]}, "a question")
-
-
-@pytest.fixture
-def comparison(experiment_set: ExperimentSet, mapping: PortMapping) -> Run:
-    """Of the mapping with what was measured."""
-    made = compare({"experiment_set": experiment_set.pk, "mappings": [mapping.pk]})
-    assert made.state == "done", made.error
-    return made
-
-
 BLOCKS = b"bb,one,two\n4801d8,1.0,1.1\n480fafc3,1.0,3.0\n4829d8,2.0,-1\n"
 
 
@@ -176,44 +149,6 @@ def block_file(isa: ISA) -> Upload:
 
 
 @pytest.fixture
-def coverage(block_set: BasicBlockSet) -> Run:
-    """What the discoveries of a campaign include of the set: one of two interesting blocks."""
-    config = {"campaigns": [1], "block_set": block_set.pk, "columns": ["one", "two"], "interest": {}}
-    result = {
-        **dict.fromkeys(("strange", "covered"), 1),
-        "blocks": 2,
-        "by_campaign": {"1": 1},
-        "by_discovery": {"1": 1},
-        "best": [{"chosen": [1], "covered": 1, "proven": True}],
-        "uncovered_at": [1],
-    }
-    return Run.objects.create(name="a coverage", kind="coverage", state="done", config=config, result=result)
-
-
-@pytest.fixture
-def matrix(block_set: BasicBlockSet) -> Run:
-    """Of the two columns of the set, which disagree about one block."""
-    columns = [
-        {"id": one.pk, "name": one.name, "predictor": None} for one in block_set.columns.order_by("position")
-    ]
-    result = {
-        "block_set": block_set.pk,
-        "blocks": 3,
-        "columns": columns,
-        "both": [[3, 2], [2, 2]],
-        "differing": [[0, 1], [1, 0]],
-    }
-    config = {"interest": {"metric": "relative", "threshold": 0.5}}
-    return Run.objects.create(name="a matrix", kind="matrix", state="done", config=config, result=result)
-
-
-@pytest.fixture
-def accuracy_check(machine: Machine, block_set: BasicBlockSet) -> Run:
-    """Of two predictors, one of which is twice too slow."""
-    return checked_run(machine, block_set)
-
-
-@pytest.fixture
 def discovery(isa: ISA, tmp_path: Path) -> Discovery:
     """Of a small imported campaign: its last decision rests on three blocks, and files came with it.
 
@@ -221,21 +156,8 @@ def discovery(isa: ISA, tmp_path: Path) -> Discovery:
     """
     top = write_directory(tmp_path / "small")
     made = store_campaign(read_part(tree_of_path(top)), "small").discoveries.get()
-    result = {
-        "blocks": 2,
-        "covered": 1,
-        "by_campaign": {str(made.campaign_id): 1},
-        "by_discovery": {str(made.pk): 1},
-        "best": [{"chosen": [made.pk], "covered": 1, "proven": True}],
-        "uncovered": [],
-    }
-    Run.objects.create(
-        name="its coverage",
-        kind="coverage",
-        state="done",
-        config={"campaigns": [made.campaign_id], "block_set": None},
-        result=result,
-    )
+    result = {**covered_by(made), "url": f"/campaigns/{made.campaign_id}/?tab=selection"}
+    ended("its coverage", "coverage", CoverageConfig(campaigns=[made.campaign_id]), result)
     return made
 
 
@@ -254,45 +176,6 @@ def family_of(discovery: Discovery) -> Family:
     )
     made.discoveries.add(discovery)
     return made
-
-
-@pytest.fixture
-def difference(mapping: PortMapping) -> Run:
-    """A report of a mapping beside LLVM's model: of one scheme it says something else."""
-    scheme = Differing(
-        ADD, 1, "add rax, rbx", 0.5, 0.5, "1×[a]", [[1, 1]], 1, 1.0, 1.0, [["P0", 0.25]], "mca"
-    )
-    facts = ("a mapping", "llvm-mca 22.1.0", "22", "haswell", 0.2, 3, 1)
-    report = LlvmDifference(*facts, [scheme], [[LOAD, "unsupported"]], ["made by: a test"])
-    return Run.objects.create(
-        name="a difference",
-        kind="llvm-difference",
-        state="done",
-        config={"mapping": mapping.pk},
-        result={"report": report.as_json(), "mapping": mapping.pk},
-    )
-
-
-@pytest.fixture
-def model_check(isa: ISA, mapping: PortMapping) -> Run:
-    """Of the port mapping model: three schemes alone, mixes of one length."""
-    rows = [
-        Alone(ADD, 0.25, 0.25, AloneVerdict.WITHIN),
-        Alone(IMUL, 1.0, 0.5, AloneVerdict.DISCREPANCY),
-        Alone(LOAD, None, None, AloneVerdict.NOT_MEASURED, "it crashes"),
-    ]
-    mixes = MixSummary(2, 5, 5, score([1.0, 2.0, 3.0], [1.0, 2.0, 3.5]), 1, 0).as_json()
-    drawn = heat_map([1.0, 2.0, 3.0], [1.0, 2.0, 3.5]).as_json()
-    orders = OrderSummary(8, 5, 4, 0.01, 0.07, 1, ()).as_json()
-    config = {"isa": isa.name, "reference": mapping.pk}
-    run = Run.objects.create(name="a check", kind="check-model", state="done", config=config)
-    told = [
-        ("model_alone", {"rows": [row.as_row() for row in rows]}),
-        ("model_mixes", {**mixes, "heat_map": drawn}),
-        ("model_orders", orders),
-    ]
-    write(Run.objects.all(), run.pk, told)
-    return run
 
 
 @pytest.fixture

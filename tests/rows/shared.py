@@ -3,24 +3,26 @@
 from tests.rows.lab import machine
 from tests.rows.library import experiment_set, isa, mapping, visitor
 from tests.rows.programs import (
-    accuracy_check,
     block_file,
     block_set,
-    comparison,
-    coverage,
-    difference,
     discovery,
     evaluation,
-    matrix,
-    model_check,
     program,
-    question,
     reader,
     resource_mapping,
-    run,
     session,
     upload,
     world,
+)
+from tests.rows.runs import (
+    accuracy_check,
+    comparison,
+    coverage,
+    difference,
+    matrix,
+    model_check,
+    question,
+    run,
 )
 from tests.rows.toy import default_x86, empty_set, toy
 from tests.runs.fixtures import migrated, site, staffed

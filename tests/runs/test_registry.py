@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from dataclasses import fields
 from io import BytesIO
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -73,6 +74,19 @@ def test_whatever_reads_and_writes_files_is_there() -> None:
     for kind in other_formats.written_kinds():
         with pytest.raises(ExchangeError, match="nothing"):
             other_formats.writer_of(kind)("nothing", BytesIO())
+
+
+@pytest.mark.parametrize("name", ["experiment-csv.csv", "mapping-json.json", "explained-rejects.json"])
+def test_a_file_of_a_format_with_a_signature_loads_no_other_importer(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load() -> other_formats.Importer:
+        raise AssertionError("an importer is loaded for a file that it cannot read")
+
+    entries = [other_formats.ImporterEntry(entry.pattern, load) for entry in other_formats._ENTRIES]
+    monkeypatch.setattr(other_formats, "_ENTRIES", entries)
+    content = (Path(__file__).parents[1] / "formats" / "golden" / name).read_bytes()
+    assert other_formats.importer_of_content(content) is None
 
 
 def test_whatever_routes_requests_and_shows_events_is_there() -> None:

@@ -11,7 +11,7 @@ from inference.core.metrics import Unit
 from inference.core.predicting import PortMappingModel
 from inference.formats.errors import ExchangeError
 from inference.models import ISA, Evaluation, ExperimentSet, PortMapping, Run
-from inference.storage.evaluating import compare, compare_tool, evaluate
+from inference.storage.evaluating import compare, evaluate, score_tools
 from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_measurements, store_mapping, store_measurements
@@ -54,9 +54,9 @@ def test_predictions_are_in_the_unit_that_was_asked_for(unit: Unit, predicted: l
 
 
 def test_a_tool_that_says_zero_cycles_has_no_instructions_per_cycle() -> None:
-    assert compare_tool("tool", RESULTS, Unit.CYCLES).predicted.tolist() == [1.5, 0.0]
-    in_ipc = compare_tool("tool", RESULTS, Unit.IPC)
-    assert (in_ipc.kept.tolist(), in_ipc.skipped) == ([0], 4)
+    (in_cycles,), (in_ipc,) = (score_tools(RESULTS, unit) for unit in (Unit.CYCLES, Unit.IPC))
+    assert (in_cycles.tool, in_cycles.scores.n, in_cycles.skipped) == ("tool", 2, 3)
+    assert (in_ipc.scores.n, in_ipc.skipped) == (1, 4)
 
 
 def test_an_evaluation_is_stored_once_and_follows_the_measurements(

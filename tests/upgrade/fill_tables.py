@@ -44,7 +44,7 @@ from inference.models import (  # noqa: E402  # noqa: E402
 )
 from inference.runs import lifecycle  # noqa: E402
 from inference.runs.machines import tokens  # noqa: E402
-from inference.storage.front_ends import store_front_end  # noqa: E402
+from inference.storage.core_models import store_front_end  # noqa: E402
 from inference.storage.instruction_sets import store_isa  # noqa: E402
 from inference.storage.resource_mappings import store_resource_mapping  # noqa: E402
 from inference.storage.rows import store_mapping  # noqa: E402

@@ -14,6 +14,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from inference.measuring.blocks import BlockOptions
 from inference.runs.request import RequestPart, RunRequest, parts_of
 from inference.web.request_fields import RequestField, RequestForm
+from inference.web.strict_form import StrictForm
 
 PLAIN = (forms.IntegerField, forms.FloatField, forms.BooleanField, forms.ChoiceField, forms.CharField)
 PLAIN_KINDS = (int, float, bool, str)
@@ -92,7 +93,7 @@ def test_forms_of_runs_state_nothing_that_their_requests_say():
 
 
 def test_each_form_belongs_to_a_request_or_to_none_for_a_reason():
-    bases = {"ChoosingForm", "MeasuringForm", "RequestForm", "RunForm"}
+    bases = {"ChoosingForm", "MeasuringForm", "RequestForm", "RunForm", "StrictForm"}
     loose = {form.__name__ for form in all_forms() if not hasattr(form, "request")}
     assert loose - bases == NO_RUN.keys()
 
@@ -111,3 +112,7 @@ class _JourneyForm(RequestForm):
 
 def test_a_form_that_restates_its_request_is_noticed():
     assert list(restated(_JourneyForm)) == ["_JourneyForm.way", "_JourneyForm.hours"]
+
+
+def test_every_form_refuses_names_that_it_does_not_know() -> None:
+    assert [form.__name__ for form in all_forms() if not issubclass(form, StrictForm)] == []

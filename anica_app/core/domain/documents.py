@@ -25,12 +25,13 @@ from anica_app.core.domain.abstract import (
     AbstractBlock,
     AbstractInstruction,
     AliasExpansion,
+    Aliasing,
     DependencyExpansion,
     Expansion,
     FeatureExpansion,
+    Pair,
 )
 from anica_app.core.domain.abstractions import FOR, UP
-from anica_app.core.domain.aliasing import Aliasing, Pair
 from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.features import Vocabulary
 from anica_app.core.errors import AnicaError

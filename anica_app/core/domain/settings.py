@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
 from inference.core.tunables import check_whole, setting, values_of
+from inference.isa.targets import sampling_groups
 
 FEATURES = (
     "mnemonic",
@@ -21,9 +22,6 @@ FEATURES = (
     "scheme",
 )
 """All features of schemes, in the order in which an abstract instruction lists them."""
-
-GROUPS = ("avx512", "gather", "legacy-sse", "mmx", "rep", "system", "x87")
-"""Kinds of schemes that blocks have only if asked for (`BlockScheme.obstacle`)."""
 
 MOST_EDITS = 10
 MOST_LOG = 10
@@ -94,14 +92,14 @@ class SpaceSettings:
     """Which schemes there are. Raises `InvalidInputError` for values outside their domain."""
 
     groups: str = setting(
-        "", f"kinds of schemes beyond the usual ones: {', '.join(GROUPS)}", paper="rep system"
+        "", f"kinds of schemes beyond the usual ones: {', '.join(sampling_groups())}", paper="rep system"
     )
     extensions: str = setting(
         "", "CPU features that schemes may need, such as BASE X64 AVX2; empty: any", paper="up to AVX2"
     )
 
     def __post_init__(self) -> None:
-        _check_words("groups", self.groups, GROUPS)
+        _check_words("groups", self.groups, sampling_groups())
         if len(self.extensions) > MOST_EXTENSIONS:
             raise InvalidInputError(f"extensions must have {MOST_EXTENSIONS} characters at most")
 

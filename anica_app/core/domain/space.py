@@ -51,9 +51,14 @@ class SchemeSpace:
         isa: str = DEFAULT,
     ) -> SchemeSpace:
         """All that settings allow and that can be sampled; `among`: of these texts alone."""
+        settings = settings or SpaceSettings()
+        groups = target_of(isa).sampling_groups
+        if strangers := settings.group_names.difference(groups):
+            right = f"words of {', '.join(groups)}" if groups else "none"
+            raise AnicaError(f"groups of schemes for {isa} are {right}, not {min(strangers)}")
         wanted = None if among is None else frozenset(among)
         schemes = operands_of(isa).block_schemes()
-        allowed = [text for text, reason in reasons(settings or SpaceSettings(), isa).items() if not reason]
+        allowed = [text for text, reason in reasons(settings, isa).items() if not reason]
         return cls([schemes[text] for text in allowed if wanted is None or text in wanted], uops, isa)
 
     @classmethod

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
-from anica_app.core.domain.aliasing import Pair
+from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction, Pair
 from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.space import Bits
 from inference.isa.operand_slots import OperandPlace

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from anica_app.core.domain import documents
-from anica_app.core.domain.abstract import AliasExpansion, DependencyExpansion, Values
+from anica_app.core.domain.abstract import AliasExpansion, DependencyExpansion, Pair, Values
 from anica_app.core.domain.abstractions import AND, FOR, UP
-from anica_app.core.domain.aliasing import Pair
 from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.features import (
     ACCESS_WIDTH,

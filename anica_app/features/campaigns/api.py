@@ -11,12 +11,12 @@ from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.text import slugify
-from ninja import Query, Schema, Status
+from ninja import Query, Schema
 from pydantic import Field
 
 from anica_app.features.campaigns.comparison_api import router as comparison_router
 from anica_app.features.campaigns.parts_api import router as parts_router
-from anica_app.features.campaigns.query import CAMPAIGN_ORDERS, campaigns, listed_campaigns
+from anica_app.features.campaigns.query import CAMPAIGN_ORDERS, campaigns
 from anica_app.features.campaigns.standing import failures_in_words, lacking_of, standing_of
 from anica_app.features.campaigns.starting_api import router
 from anica_app.features.discoveries.query import discoveries_csv
@@ -27,11 +27,10 @@ from inference.runs.request import OneOf
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
-from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
-from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts
-from inference.web.api.shapes import Name, Note, Ref, Text, Time, parameter, ref
+from inference.web.api.named_rows import NamedRows
+from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.shapes import Name, Note, Ref, RowOut, Text, Time, fields_of, parameter, ref
 from inference.web.file_answers import attachment
-from inference.web.paging import Order
 from inference.web.validation import Id
 
 router.add_router("", parts_router)
@@ -42,7 +41,7 @@ Kind = Annotated[str, OneOf(["", *Campaign.Kind.values])]
 _IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
 
 
-class CampaignOut(Schema):
+class CampaignOut(RowOut):
     """A search for blocks on which tools disagree. `discoveries` counts those not covered by another one."""
 
     id: Id
@@ -59,7 +58,7 @@ class CampaignOut(Schema):
     interesting: int = Field(description="Of them, interesting.", examples=[412])
     subsumed: int = Field(description="Of them, known through earlier discoveries.", examples=[380])
     seconds: float = Field(examples=[600.0])
-    discoveries: int = Field(examples=[31])
+    discoveries: int = Field(validation_alias="found", examples=[31])
     explained: float | None = Field(
         description="The share of fresh interesting blocks that the discoveries include.", examples=[0.94]
     )
@@ -128,6 +127,19 @@ class LackingOut(Schema):
     schemes: list[str] = Field(description="The first 200.", examples=[["lar GPR[16]:W, GPR[16]:R"]])
 
 
+CAMPAIGNS = NamedRows(
+    router,
+    "/campaigns",
+    "campaign",
+    lambda: campaigns().defer(None).select_related("isa", "run"),
+    CampaignOut,
+    lambda rows: [_campaign(row) for row in rows],
+)
+CAMPAIGNS.add_changes(
+    "Delete a campaign with its discoveries and all that it has sampled, unless it goes on."
+)
+
+
 @router.get("/campaigns", response=PageOf[CampaignOut])
 def list_campaigns(
     request: HttpRequest,
@@ -143,16 +155,13 @@ def list_campaigns(
 
     Generalisations of single blocks and explanations of single predictions are among them.
     """
-    check_cursor(paging)
-    order = Order.of(sort)
-    page = campaigns(order, paging.cursor, paging.limit, text=q.strip(), kind=kind, tool=predictor)
-    return page_json(page, [campaign_json(row) for row in page.rows])
+    return listed(campaigns(q.strip(), kind, predictor), CAMPAIGN_ORDERS, sort, paging, CAMPAIGNS.values)
 
 
 @router.get("/campaigns/{campaign_id}", response=CampaignInFull)
 def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
     """One campaign, with what it was asked, how far it is, and its files."""
-    row = campaign_row(campaign_id)
+    row = CAMPAIGNS.row(campaign_id)
     run: Run | None = row.run if row.origin == Campaign.Origin.RUN else None
     standing = standing_of(row, run)
     names = [seat.predictor.name for seat in row.seats.all()]
@@ -162,7 +171,7 @@ def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
     ]
     files = row.files.defer("content").values("id", "path", "size")
     return {
-        **campaign_json(row),
+        **CAMPAIGNS.answer(row),
         **{name: getattr(row, name) for name in ("note", "format", "config", "facts")},
         "isa": ref(row.isa),
         "standing": {**vars(standing), "ratio": standing.ratio, "failures": failures},
@@ -170,31 +179,10 @@ def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
     }
 
 
-@router.patch("/campaigns/{campaign_id}", response=CampaignOut)
-def rename_campaign(request: HttpRequest, campaign_id: Id, data: NameAndNote) -> Any:
-    """Give a campaign another name or note."""
-    row = campaign_row(campaign_id)
-    renamed(request, row, data)
-    return campaign_json(row)
-
-
-@router.get("/campaigns/{campaign_id}/dependents", response=list[DependentOut])
-def list_dependents_of_campaign(request: HttpRequest, campaign_id: Id) -> Any:
-    """What depends on this campaign, and what becomes of it when the campaign is deleted."""
-    return dependents_json(get_object_or_404(Campaign, pk=campaign_id))
-
-
-@router.delete("/campaigns/{campaign_id}", response={204: None})
-def delete_campaign(request: HttpRequest, campaign_id: Id) -> Any:
-    """Delete a campaign with its discoveries and all that it has sampled, unless it goes on."""
-    deleted(get_object_or_404(Campaign.objects.select_related("run"), pk=campaign_id))
-    return Status(204, None)
-
-
 @router.get("/campaigns/{campaign_id}/unsupported", response=list[LackingOut])
 def list_unsupported(request: HttpRequest, campaign_id: Id) -> Any:
     """The schemes that a campaign had to leave out, by the tool that lacks them."""
-    row = campaign_row(campaign_id)
+    row = CAMPAIGNS.row(campaign_id)
     return [
         {"predictor": each.tool, "reason": each.reason, "count": each.count, "schemes": list(each.schemes)}
         for each in lacking_of(row, [seat.predictor.name for seat in row.seats.all()])
@@ -235,20 +223,11 @@ def get_campaign_file(request: HttpRequest, campaign_id: Id, file_id: Id) -> Htt
     return FileResponse(content, as_attachment=True, filename=name, content_type="application/octet-stream")
 
 
-def campaign_row(campaign_id: int) -> Campaign:
-    """One with its predictors, its run, and all that the list shows. Raises `Http404`."""
-    rows = listed_campaigns().defer(None).select_related("isa", "run")
-    return get_object_or_404(rows.prefetch_related("seats__predictor"), pk=campaign_id)
-
-
-def campaign_json(row: Any) -> dict[str, Any]:
-    """A row of `listed_campaigns`, with its seats at hand, as `CampaignOut`."""
-    copied = ("name", "created", "kind", "origin", "source", "rounds", "sampled", "interesting", "subsumed")
-    return {
-        "id": row.pk,
-        **{name: getattr(row, name) for name in (*copied, "seconds", "explained")},
-        "run": ref(row.run),
-        "state": None if row.run is None else row.run.state,
-        "predictors": [ref(seat.predictor) for seat in row.seats.all()],
-        "discoveries": row.found,
-    }
+def _campaign(row: Any) -> dict[str, Any]:
+    """A row of `campaigns`, with its seats at hand."""
+    return fields_of(
+        row,
+        CampaignOut,
+        state=None if row.run is None else row.run.state,
+        predictors=[seat.predictor for seat in row.seats.all()],
+    )

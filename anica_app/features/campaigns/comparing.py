@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from anica_app.features.campaigns.query import listed_campaigns
+from anica_app.features.campaigns.query import campaigns
 from anica_app.features.coverage.query import CoverageRuns, coverage_runs
 from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
@@ -48,7 +48,7 @@ class ComparedCampaigns:
     """Some campaigns with what the newest run over just these has found out, if there is one."""
 
     def __init__(self, rows: Sequence[Campaign]) -> None:
-        """`rows` are of `listed_campaigns`, each once."""
+        """`rows` are of `campaigns`, each once."""
         self.rows = list(rows)
         self.runs: CoverageRuns = coverage_runs([row.pk for row in rows])
         self.found: Json = self.runs.result
@@ -105,7 +105,7 @@ class ComparedCampaigns:
 
 def compared_campaigns(ids: Sequence[int]) -> ComparedCampaigns:
     """Those of these ids that there are, in the order of their numbers."""
-    return ComparedCampaigns(list(listed_campaigns().defer(None).filter(pk__in=ids).order_by("pk")))
+    return ComparedCampaigns(list(campaigns().defer(None).filter(pk__in=ids).order_by("pk")))
 
 
 def differing(told: Sequence[Mapping[str, str]], unknown: str) -> tuple[list[Line], list[Line]]:

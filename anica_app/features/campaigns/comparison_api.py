@@ -15,7 +15,7 @@ from anica_app.features.discoveries.shapes import FoundOut, discovery_json
 from anica_app.models import Discovery
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Ref, ref
+from inference.web.api.shapes import Ref
 from inference.web.validation import Id
 
 router = Router()
@@ -82,7 +82,7 @@ def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
     shared, one_sided = differing(told, _ABSENT)
     found = compared.found
     return {
-        "sides": [{**vars(side), "campaign": ref(side.campaign)} for side in compared.sides],
+        "sides": compared.sides,
         "differing": [
             {"name": name, "values": [json.loads(text) for text in values]}
             for name, values in (*shared, *one_sided)
@@ -103,7 +103,7 @@ def list_found_alone(request: HttpRequest, chosen: Query[Campaigns], paging: Que
     def told(pks: Any) -> list[dict[str, Any]]:
         rows = shown.defer("campaign__config", "campaign__facts").in_bulk(pks)
         return [
-            {**discovery_json(rows[pk], compared.covered), "campaign": ref(rows[pk].campaign)}
+            {**discovery_json(rows[pk], compared.covered), "campaign": rows[pk].campaign}
             for pk in pks
             if pk in rows
         ]

@@ -9,18 +9,18 @@ from typing import Any
 from django import forms
 
 from anica_app.core.domain.settings import FEATURES
-from anica_app.core.domain.settings import GROUPS as SCHEME_GROUPS
 from anica_app.core.search.judging import METRICS
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.request import DEFAULT_MINUTES, CampaignConfig
 from anica_app.models import Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
-from inference.features.asking.predictors.choosing import on_processor, processor_field
+from inference.features.asking.predictors.choosing import on_processor
 from inference.features.asking.predictors.modes import mode_field
+from inference.features.asking.predictors.processors import processor_field
 from inference.features.asking.predictors.query import Listed, chosen
 from inference.features.machines.measure.form import search_field
-from inference.isa.targets import names_with_blocks
+from inference.isa.targets import names_with_blocks, sampling_groups
 from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import Failure, PredictorError
 from inference.web.request_fields import RequestField, RunForm, describe_fields, name_field
@@ -63,7 +63,7 @@ _HELP = {
 _CHOICES: Mapping[str, Mapping[str, str]] = {"metric": {name: name for name in METRICS}}
 _WORDS: Mapping[str, tuple[Sequence[str], str]] = {
     "failures": ([failure.value for failure in Failure], ", "),
-    "groups": (SCHEME_GROUPS, " "),
+    "groups": (sampling_groups(), " "),
     "features": (FEATURES, " "),
 }
 """Settings that are lists of words, with what stands between these."""
@@ -163,6 +163,7 @@ class CampaignForm(RunForm):
     """One field per thing that can be chosen; what they mean together is checked when the run is made."""
 
     request = CampaignConfig
+    beside = frozenset({"from"})
     first = forms.ChoiceField(label="First predictor")
     second = forms.ChoiceField(
         label="Second predictor",

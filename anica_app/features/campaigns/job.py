@@ -27,6 +27,7 @@ from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
 from inference.core.event import Event
 from inference.core.events import PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Checkpoint, Json
+from inference.features.asking.predictors.common_isa import common_isa
 from inference.features.asking.predictors.panel import opened_panel
 from inference.models import Run
 from inference.predictors.panel import Panel
@@ -50,16 +51,18 @@ class CampaignJob:
 
     def submitted(self, run: Run) -> None:
         """The campaign's row: what is discovered is seen while it runs."""
-        make_campaign(run, Campaign.Kind.CAMPAIGN)
+        make_campaign(run, Campaign.Kind.CAMPAIGN, common_isa(run.config["predictors"]))
 
     def work(self, task: Task) -> Store:
         """Search, storing what is discovered with each checkpoint."""
         stored = task.run.config  # of an earlier release, perhaps, which did not know some settings
         config = CampaignConfig.stored(stored)
         campaign = campaign_of(task.run)
-        domain = chosen_domain(stored["space"], stored["domain"], config.scheme_filter or "", config.uops)
+        isa = code_isa(campaign.isa)
+        schemes = config.scheme_filter or ""
+        domain = chosen_domain(isa, stored["space"], stored["domain"], schemes, config.uops)
         try:
-            with opened_panel(task, config.predictors, code_isa(campaign.isa)) as panel:
+            with opened_panel(task, config.predictors, isa) as panel:
                 domain, support = restricted_domain(task, campaign, panel, domain, LABELS)
                 campaign.facts["schemes"] = len(domain.space)
                 campaign.facts["unsupported"] = len(support["lacking"])

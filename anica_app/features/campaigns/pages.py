@@ -40,8 +40,9 @@ from anica_app.storage.judging import judge_of
 from inference.features.asking.predictors.processors import different_processors
 from inference.models import Predictor, Run
 from inference.web.file_answers import file_answer
-from inference.web.naming import delete_page, edit_page
-from inference.web.paging import PAGE_SIZE, Order
+from inference.web.list_page import list_page
+from inference.web.naming import naming_paths
+from inference.web.paging import PAGE_SIZE, Order, Page
 from inference.web.requests import one_of, whole_number
 
 
@@ -58,25 +59,26 @@ def chart_of(campaign: Campaign) -> RoundsChart | None:
 
 def campaign_list(request: HttpRequest) -> HttpResponse:
     """All campaigns, newest first, filtered by name or note, kind and tool."""
-    q = request.GET.get("q", "").strip()
     kind = one_of(request, "kind", tuple(Campaign.Kind.values))
     tool = whole_number(request, "tool")
-    order = Order.read(request.GET.get("sort", ""), CAMPAIGN_ORDERS, "-newest")
-    page = campaigns(order, request.GET.get("page", ""), text=q, kind=kind, tool=tool)
-    return render(
-        request,
-        "anica/campaigns/list.html",
-        {
-            "page": page,
-            "q": q,
+
+    def context(page: Page[Campaign]) -> dict[str, Any]:
+        tools = Predictor.objects.filter(seats__isnull=False).distinct().order_by("name").only("name")
+        return {
             "kind": kind,
             "kinds": Campaign.Kind.choices,
             "tool": tool,
-            "tools": Predictor.objects.filter(seats__isnull=False).distinct().order_by("name").only("name"),
-            "sort": str(order),
-            "any_campaign": bool(page.rows) or Campaign.objects.exists(),
+            "tools": tools,
             "working": any(row.run and row.run.state not in Run.FINAL for row in page.rows),
-        },
+        }
+
+    return list_page(
+        request,
+        "anica/campaigns/list.html",
+        lambda text: campaigns(text, kind, tool),
+        CAMPAIGN_ORDERS,
+        "-newest",
+        context,
     )
 
 
@@ -231,16 +233,6 @@ def campaign_file(request: HttpRequest, pk: int, file: int) -> HttpResponseBase:
     return FileResponse(content, as_attachment=True, filename=name, content_type="application/octet-stream")
 
 
-def campaign_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Name and note of a campaign."""
-    return edit_page(request, get_object_or_404(Campaign, pk=pk), "campaign", "campaigns")
-
-
-def campaign_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete a campaign, after saying what goes with it."""
-    return delete_page(request, get_object_or_404(Campaign, pk=pk), "campaign", "campaigns")
-
-
 urlpatterns = [
     path("campaigns/", campaign_list, name="campaigns"),
     path("campaigns/<int:pk>/rounds/<int:number>/", campaign_round, name="campaign-round"),
@@ -248,6 +240,5 @@ urlpatterns = [
     path("campaigns/<int:pk>/export/", campaign_export, name="campaign-export"),
     path("campaigns/<int:pk>/discoveries.csv", campaign_csv, name="campaign-csv"),
     path("campaigns/<int:pk>/files/<int:file>/", campaign_file, name="campaign-file"),
-    path("campaigns/<int:pk>/edit/", campaign_edit, name="campaign-edit"),
-    path("campaigns/<int:pk>/delete/", campaign_delete, name="campaign-delete"),
+    *naming_paths(Campaign, "campaign", "campaigns"),
 ]

@@ -137,20 +137,15 @@ def get_best_selection(
         "foreign", "remarks", "campaign__config", "campaign__facts"
     )
     rows = found.in_bulk(best["chosen"])
+    chosen = [discovery_json(rows[pk], measure.by_discovery) for pk in best["chosen"] if pk in rows]
     return {
+        **best,
         "coverage": runs.shown.pk,
         "over": measure.over,
         "blocks": measure.blocks,
         "k": k,
-        "covered": best["covered"],
-        "proven": best["proven"],
-        "discoveries": [
-            discovery_json(rows[pk], measure.by_discovery) for pk in best["chosen"] if pk in rows
-        ],
-        "sizes": [
-            {"k": at, "covered": one["covered"], "proven": one["proven"]}
-            for at, one in enumerate(sizes, start=1)
-        ],
+        "discoveries": chosen,
+        "sizes": [{**size, "k": number} for number, size in enumerate(sizes, start=1)],
     }
 
 
@@ -170,8 +165,7 @@ def list_batches(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) -
     """What a campaign has sampled outside of generalisations, in order."""
     check_cursor(paging)
     page = rounds(get_object_or_404(Campaign, pk=campaign_id), paging.cursor, paging.limit)
-    names = ("number", "purpose", "discovery_id", "n", "interesting", "failed", "facts")
-    return page_json(page, [{name: getattr(row, name) for name in names} for row in page.rows])
+    return page_json(page, page.rows)
 
 
 @router.get("/campaigns/{campaign_id}/batches/{number}/blocks", response=PageOf[JudgedBlockOut])

@@ -12,6 +12,7 @@ from django.db.models import (
     FloatField,
     IntegerField,
     OuterRef,
+    Prefetch,
     QuerySet,
     Subquery,
     Value,
@@ -22,11 +23,12 @@ from django.db.models.functions import Coalesce, Least
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
 from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
+from inference.features.asking.predictors.common_isa import common_isa
 from inference.features.library.search.query import group, with_words
-from inference.isa.targets import X86
-from inference.models import ISA, Run
+from inference.models import Run
 from inference.models.scheme_search import search_schemes
 from inference.predictors.samples import Sample, unpack
+from inference.storage.instruction_sets import code_isa_row
 from inference.web.deleting import GONE, counted
 from inference.web.dependents import Dependent
 from inference.web.finders import Hit, SearchHits
@@ -51,22 +53,17 @@ INFINITE = 1e18
 """Stands for infinite interestingness where rows are sorted: a cursor in an address must be a number."""
 
 
-def campaigns(
-    order: Order,
-    cursor: str = "",
-    size: int = PAGE_SIZE,
-    *,
-    text: str = "",
-    kind: str = "",
-    tool: int | None = None,
-) -> Page[Campaign]:
-    """A page of all campaigns (three queries), without their configurations.
+def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QuerySet[Campaign]:
+    """All campaigns with what lists show of them, without their configurations.
 
     `text`: of those with it in name or note; `kind`: of this kind; `tool`: with this predictor, by its id.
     Each has `found`, the discoveries not covered by another one, `explained`, the share of fresh interesting
     blocks that they subsume (None where nobody asked), its run, and its predictors in order, as `seats`.
     """
-    rows = listed_campaigns()
+    rows = Campaign.objects.select_related("run").defer(
+        "config", "facts", "note", "run__config", "run__result", "run__note", "run__error"
+    )
+    rows = rows.annotate(found=_count_of_discoveries(), explained=F("facts__explained__share"))
     if text:
         rows = rows.filter(having_words(text))
     if kind:
@@ -74,21 +71,7 @@ def campaigns(
     if tool is not None:
         rows = rows.filter(seats__predictor=tool)
     seats = CampaignPredictor.objects.select_related("predictor").order_by("position")
-    page = page_of(rows, order, CAMPAIGN_ORDERS, cursor, size)
-    of: dict[int, list[CampaignPredictor]] = {row.pk: [] for row in page.rows}
-    for seat in seats.filter(campaign__in=of):
-        of[seat.campaign_id].append(seat)
-    for row in page.rows:
-        row._prefetched_objects_cache = {"seats": of[row.pk]}  # type: ignore[attr-defined]
-    return page
-
-
-def listed_campaigns() -> QuerySet[Campaign]:
-    """All campaigns with what lists show of them, see `campaigns`."""
-    rows = Campaign.objects.select_related("run").defer(
-        "config", "facts", "note", "run__config", "run__result", "run__note", "run__error"
-    )
-    return rows.annotate(found=_count_of_discoveries(), explained=F("facts__explained__share"))
+    return rows.prefetch_related(Prefetch("seats", seats))
 
 
 def _count_of_discoveries() -> Coalesce:
@@ -165,7 +148,7 @@ def newest() -> Newest:
         "foreign", "facts", "remarks", "note", "campaign__config", "campaign__facts", "campaign__note"
     )
     return Newest(
-        list(listed_campaigns().order_by(later, "-id")[:SHOWN]),
+        list(campaigns().order_by(later, "-id")[:SHOWN]),
         list(found.order_by("-created", "-id")[:SHOWN]),
     )
 
@@ -226,7 +209,7 @@ class CampaignPlan:
 
 def plan_of(config: Json) -> CampaignPlan:
     """Of a description that has been checked (four queries)."""
-    isa = ISA.objects.filter(name=X86).first()
+    isa = code_isa_row(common_isa(config["predictors"]))
     schemes = 0 if isa is None else search_schemes(isa.schemes.all(), config["scheme_filter"]).count()
     return CampaignPlan(config, schemes, pace_of(config["predictors"]))
 

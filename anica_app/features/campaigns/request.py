@@ -17,6 +17,7 @@ from anica_app.models import Discovery
 from anica_app.storage.descriptions import DEFAULT_FRESH, FreshBlocks, SearchRequest, read_against
 from inference.core.errors import as_written
 from inference.core.protocols import Json
+from inference.features.asking.predictors.common_isa import common_isa
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.isa.search import SearchError, parse_search
 from inference.models import PortMapping, Predictor
@@ -91,6 +92,7 @@ def read_config(given: Json) -> CampaignConfig:
     config = CampaignConfig.read(given)
     judges = [] if config.judge is None else [read_row(Predictor, "judge", config.judge)]
     predictors = read_predictors(config.predictors, config.mode, judges)
+    common_isa([row.pk for row in predictors])
     preset = PRESETS[config.preset]
     domain = config.domain
     stated = given.get("settings", {}).keys() | given.get("domain", {}).keys()

@@ -19,11 +19,11 @@ from anica_app.models import (
     SampleBatch,
 )
 from inference.core.protocols import Checkpoint, Json
-from inference.isa.targets import X86
-from inference.models import ISA, Run
+from inference.models import Run
 from inference.predictors.samples import Sample, pack
 from inference.runs.errors import JobError
 from inference.runs.reporter import JournalReporter
+from inference.storage.instruction_sets import code_isa_row
 from inference.storage.names import free_name
 
 
@@ -167,11 +167,11 @@ class RowKeeper:
             )
 
 
-def make_campaign(run: Run, kind: Campaign.Kind) -> Campaign:
-    """The campaign of a run, with its predictors in their order."""
+def make_campaign(run: Run, kind: Campaign.Kind, isa: str) -> Campaign:
+    """The campaign of a run over blocks of an instruction set, with its predictors in their order."""
     campaign = Campaign.objects.create(
         name=free_name(Campaign, run.name),
-        isa=ISA.objects.filter(name=X86).first(),
+        isa=code_isa_row(isa),
         run=run,
         kind=kind,
         origin=Campaign.Origin.RUN,

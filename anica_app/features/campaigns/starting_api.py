@@ -23,7 +23,7 @@ from inference.runs.request import OneOf, Seed
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api.errors import ProblemError
 from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import Input, Ref, ref
+from inference.web.api.shapes import Input, Ref, fields_of, ref
 from inference.web.validation import Id
 
 router = Router()
@@ -153,14 +153,8 @@ def list_campaign_settings(request: HttpRequest) -> Any:
         for entry in cls.__dataclass_fields__.values()
     ]
     presets = [
-        {
-            "preset": key,
-            "title": one.title,
-            "help": one.help,
-            "settings": one.settings,
-            "scheme_filter": one.filter,
-        }
-        for key, one in PRESETS.items()
+        fields_of(preset, PresetOut, preset=key, scheme_filter=preset.filter)
+        for key, preset in PRESETS.items()
     ]
     return {"settings": settings, "presets": presets}
 
@@ -187,13 +181,7 @@ def check_campaign(request: HttpRequest, data: WantedCampaign) -> Any:
     with transaction.atomic():
         plan = plan_of(read_config(_described(data)).as_json())
     rate = None if plan.pace is None else plan.pace.rate
-    return {
-        "config": plan.config,
-        "schemes": plan.schemes,
-        "left": plan.left,
-        "rate": rate,
-        "blocks": plan.blocks,
-    }
+    return fields_of(plan, PlanOut, rate=rate)
 
 
 def _described(data: WantedCampaign) -> Json:

@@ -12,9 +12,9 @@ from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.coverage.job import MOST_BLOCKS
 from anica_app.features.coverage.query import KIND
 from anica_app.models import Campaign
+from inference.core.event import Event
 from inference.core.events import Progress
 from inference.core.protocols import Json
-from inference.formats.errors import ExchangeError
 from inference.isa.blocks import isa_beside
 from inference.isa.blocks.listing import intel_of_bytes
 from inference.models import BasicBlockSet, Run
@@ -71,17 +71,14 @@ class Command(RunCommand):
         if left > 0:
             self.stdout.write(f"  and {left:,} more; --json lists them")
 
-    def line(self, kind: str, payload: Json) -> str:
+    def line(self, event: Event) -> str:
         """An event for the shell."""
-        return "" if kind == Progress.kind else super().line(kind, payload)
+        return "" if isinstance(event, Progress) else super().line(event)
 
 
 def _submitted(options: dict[str, Any]) -> Run:
-    try:
-        campaigns = [by_name(Campaign, name) for name in options["campaigns"]]
-        row = by_name(BasicBlockSet, options["block_set"]) if options["block_set"] else None
-    except ExchangeError as error:
-        raise CommandError(str(error)) from error
+    campaigns = [by_name(Campaign, name) for name in options["campaigns"]]
+    row = by_name(BasicBlockSet, options["block_set"]) if options["block_set"] else None
     config: Json = {
         "campaigns": [one.pk for one in campaigns],
         "block_set": None if row is None else row.pk,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from django.db.models import QuerySet
@@ -12,7 +13,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from anica_app.core.errors import AnicaError
-from anica_app.core.every_scheme import represented_schemes
+from anica_app.core.every_scheme import RepresentedSchemes, represented_schemes
 from anica_app.features.discoveries import compiler_explorer
 from anica_app.features.discoveries.mentions import Mentions, mentions_of
 from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
@@ -45,7 +46,7 @@ from inference.web.api.answers import NamedBlock, assembly
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory
-from inference.web.api.shapes import Input, Note, Ref, Time, parameter, ref
+from inference.web.api.shapes import Input, Note, Ref, Time, fields_of, parameter
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
@@ -188,7 +189,7 @@ def list_mentions(request: HttpRequest, scheme_id: Id) -> Any:
     scheme = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=scheme_id)
     mentions = mentions_of(scheme) or Mentions((), 0, 0, 0)
     told = [{**_found(row), "how": how.value} for row, how in mentions.found]
-    return {**{name: getattr(mentions, name) for name in ("named", "among", "looked")}, "discoveries": told}
+    return fields_of(mentions, MentionsOut, discoveries=told)
 
 
 @router.get("/discoveries/{discovery_id}", response=DiscoveryInFull)
@@ -228,7 +229,7 @@ def get_reproduction(request: HttpRequest, discovery_id: Id, block: str = Block)
     return {
         **chosen.name.as_json(),
         "assembly": assembly(chosen.name),
-        "commands": [vars(one) for one in commands_of(found, chosen)],
+        "commands": commands_of(found, chosen),
         "compiler_explorer": session,
         "compiler_explorer_link": compiler_explorer.link(session),
         "report": report_of(found, chosen, _address(request, found)),
@@ -250,7 +251,7 @@ def _listed_discoveries() -> QuerySet[Discovery]:
 
 
 def _found(row: Discovery) -> dict[str, Any]:
-    return {**discovery_json(row), "campaign": ref(row.campaign)}
+    return {**discovery_json(row), "campaign": row.campaign}
 
 
 def _chosen(found: DiscoveryParts, block: str) -> ReproducedBlock:
@@ -275,38 +276,32 @@ def _address(request: HttpRequest, found: DiscoveryParts) -> str:
 def _in_full(found: DiscoveryParts) -> dict[str, Any]:
     row = found.discovery
     includes = found.campaign.discoveries.filter(subsumed_by=row).order_by("number")
-    copied = ("note", "created", "abstract", "foreign", "remarks")
-    numbers = ("number", "order", "became", "steps_count", "taken_count", "samples_count", "seconds")
-    return {
+    return fields_of(
+        row,
+        DiscoveryInFull,
         **discovery_json(row),
-        **{name: getattr(row, name) for name in copied},
-        "campaign": ref(found.campaign),
-        "predictors": [ref(one) for one in found.predictors],
-        "assembly": assembly(BlockName(found.isa, bytes(row.code))),
-        "start_hex": bytes(row.start_code).hex(),
-        "constraints": _constraints(row),
-        "includes": list(includes.values_list("pk", flat=True)),
-        "operand_values": [finding.model_dump() for finding in repeated_findings(row)],
-        "represented": _represented(row),
-        "generalisations": [{name: getattr(one, name) for name in numbers} for one in found.generalisations],
-    }
+        campaign=found.campaign,
+        predictors=found.predictors,
+        assembly=assembly(BlockName(found.isa, bytes(row.code))),
+        start_hex=bytes(row.start_code).hex(),
+        constraints=_constraints(row),
+        includes=includes.values_list("pk", flat=True),
+        operand_values=[finding.model_dump() for finding in repeated_findings(row)],
+        represented=_represented(row),
+        generalisations=found.generalisations,
+    )
 
 
-def _represented(row: Discovery) -> list[dict[str, Any]]:
+def _represented(row: Discovery) -> Sequence[RepresentedSchemes]:
     try:
-        found = represented_schemes(row.abstract, MOST_SCHEMES)
+        return represented_schemes(row.abstract, MOST_SCHEMES)
     except AnicaError:
-        return []
-    return [{"count": one.count, "schemes": list(one.schemes)} for one in found]
+        return ()
 
 
 def _constraints(row: Discovery) -> dict[str, Any] | None:
     if row.abstract is None:
         return None
     table = table_of(row.abstract)
-    features = [{"feature": name, "values": list(values)} for name, values in table.rows]
-    return {
-        "features": features,
-        "aliasing": list(table.aliasing),
-        "dependencies": list(table.dependencies),
-    }
+    features = [{"feature": name, "values": values} for name, values in table.rows]
+    return fields_of(table, ConstraintsOut, features=features)

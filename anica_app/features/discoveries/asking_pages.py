@@ -13,11 +13,14 @@ from django.views.decorators.http import require_POST
 
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import represented_schemes
-from anica_app.features.discoveries.asking_again import tools_here
 from anica_app.features.discoveries.pages import PART, tree_or_404
 from anica_app.features.discoveries.query import discovery_or_404
-from anica_app.features.discoveries.step_table import chosen_node
-from anica_app.features.discoveries.steps import name_of_question, question_about_step
+from anica_app.features.discoveries.steps import (
+    chosen_node,
+    name_of_question,
+    question_about_step,
+    tools_here,
+)
 from inference.features.asking.predictors.modes import common_mode, mode_field
 from inference.features.asking.questions.form import ChoosingForm
 from inference.features.asking.questions.query import KIND

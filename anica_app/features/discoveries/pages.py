@@ -7,19 +7,18 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
-from anica_app.features.discoveries.counter_examples import counter_examples_of
 from anica_app.features.discoveries.generalisations import Tree
 from anica_app.features.discoveries.mentions import mentions_of
 from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
 from anica_app.features.discoveries.saying import decision, label, reason, table_of, words_of
-from anica_app.features.discoveries.step_table import chosen_node, step_context
-from anica_app.features.discoveries.steps import blocks_csv
+from anica_app.features.discoveries.steps import blocks_csv, chosen_node, counter_examples_of, step_context
 from anica_app.features.discoveries.tree_document import tree_document
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from inference.core.protocols import Json
@@ -28,6 +27,7 @@ from inference.models import InstructionScheme
 from inference.storage.names import NOTE_LIMIT
 from inference.web.file_answers import file_answer
 from inference.web.requests import whole_number
+from inference.web.strict_form import StrictForm
 
 PART = "X-Part"
 """A request with this header wants only the part about a decision: a click on a node of the tree."""
@@ -131,7 +131,7 @@ def picture(found: DiscoveryParts, tree: Tree) -> Json:
     return {"nodes": nodes}
 
 
-class JudgementForm(forms.Form):
+class JudgementForm(StrictForm):
     """How far a discovery has come, and free notes."""
 
     mark = forms.ChoiceField(choices=Discovery.Mark.choices, required=False)
@@ -149,7 +149,8 @@ def discovery_edit(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, "Saved.")
     else:
         (field, problems), *_ = form.errors.items()
-        messages.error(request, f"Nothing was saved: {field}: {problems[0]}")
+        place = "" if field == NON_FIELD_ERRORS else f"{field}: "
+        messages.error(request, f"Nothing was saved: {place}{problems[0]}")
     return redirect("discovery", pk=pk)
 
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from anica_app.core.domain.wording import Words
 from anica_app.features.discoveries.query import JudgedBlock
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.tree_document import finite
@@ -17,11 +16,12 @@ from anica_app.storage.operand_values import condition_of
 from inference.isa.blocks import BlockName
 from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import NamedAnswerOut, NamedBlock, assembly
-from inference.web.api.shapes import Ref
+from inference.web.api.shapes import Ref, fields_of
 from inference.web.validation import Id
 
 Interestingness = Annotated[
     float | Literal["infinite"] | None,
+    BeforeValidator(lambda value: finite(value) if isinstance(value, float) else value),
     Field(description="How far the tools are apart; infinite where a crash counts.", examples=[0.73]),
 ]
 
@@ -99,11 +99,6 @@ class RepeatedFindingOut(Schema):
     readings: list[RepeatedReadingOut]
 
 
-def interestingness(value: float | None) -> float | str | None:
-    """A number as `Interestingness`."""
-    return None if value is None else finite(value)
-
-
 def judged_json(example: JudgedBlock, isa: str, columns: Sequence[str]) -> dict[str, Any]:
     """A block as `JudgedBlockOut`; `columns` are the names behind its answers."""
     name, verdict = BlockName(isa, example.sample.code), example.verdict
@@ -111,38 +106,25 @@ def judged_json(example: JudgedBlock, isa: str, columns: Sequence[str]) -> dict[
         **name.as_json(),
         "assembly": assembly(name),
         "interesting": example.interesting,
-        "interestingness": None if verdict is None else interestingness(verdict.value),
+        "interestingness": None if verdict is None else verdict.value,
         "answers": [
-            {"predictor": column, "cycles": one.cycles, "failure": one.failure, "detail": one.detail}
-            for column, one in zip(columns, example.sample.answers, strict=True)
+            fields_of(answer, NamedAnswerOut, predictor=column)
+            for column, answer in zip(columns, example.sample.answers, strict=True)
         ],
     }
 
 
 def discovery_json(row: Discovery, covered: Mapping[int, int] | None = None) -> dict[str, Any]:
     """A discovery as `DiscoveryOut`; `covered`: blocks by id, where somebody has looked."""
-    copied = ("number", "label", "kind", "length", "generality", "concrete", "mark")
-    return {
-        "id": row.pk,
-        **{name: getattr(row, name) for name in copied},
-        "words": words_json(words_of(row.abstract)),
-        "interestingness": interestingness(row.interestingness),
-        "subsumed_by": row.subsumed_by_id,
-        "covered": None if covered is None else covered.get(row.pk, 0),
+    return fields_of(
+        row,
+        DiscoveryOut,
+        words=words_of(row.abstract),
+        subsumed_by=row.subsumed_by_id,
+        covered=None if covered is None else covered.get(row.pk, 0),
         **BlockName(code_isa(row.campaign.isa), bytes(row.code)).as_json(),
-        "condition": condition_of(row),
-    }
-
-
-def words_json(words: Words | None) -> dict[str, Any] | None:
-    """An abstract block in words, as `WordsOut`."""
-    if words is None:
-        return None
-    return {
-        "instructions": [list(one) for one in words.instructions],
-        "aliasing": list(words.aliasing),
-        "dependencies": list(words.dependencies),
-    }
+        condition=condition_of(row),
+    )
 
 
 class FoundOut(DiscoveryOut):

@@ -1,32 +1,103 @@
-"""The blocks of one decision of a generalisation, with what predictors said of them later as well."""
+"""One decision of a generalisation: its blocks, who can be asked again about them, what its page shows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from django.http import HttpRequest
 from django.urls import reverse
 
-from anica_app.features.discoveries.asking_again import asked_again
+from anica_app.core.search.judging import InterestJudge
 from anica_app.features.discoveries.generalisations import (
     BY_BLOCK,
     BY_INTEREST,
     BY_LENGTH,
+    Node,
+    Tree,
     sample_page,
     samples_of_step,
 )
-from anica_app.features.discoveries.query import DiscoveryParts
-from anica_app.models import Discovery, Generalisation
+from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock
+from anica_app.features.discoveries.saying import compared, decision, reason
+from anica_app.features.discoveries.tool_commands import options_here, tool_and_core
+from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from inference.core.protocols import Json
-from inference.features.asking.questions.query import QuestionAnswers, asked_about
+from inference.features.asking.predictors.query import row_for
+from inference.features.asking.questions.query import PredictorSaid, QuestionAnswers, asked_about
 from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
+from inference.isa.blocks import BlockError
+from inference.isa.blocks.listing import intel_of_bytes, intel_or_digits
 from inference.models import Predictor, Run
-from inference.predictors.protocol import Answer, Failure
-from inference.predictors.samples import Sample
+from inference.predictors.protocol import Answer, Failure, PredictorError
+from inference.predictors.samples import Sample, unpack
 from inference.storage.instruction_sets import code_isa
 from inference.web.origins import RunOrigin, number_about
 from inference.web.paging import Page
+from inference.web.requests import one_of, whole_number
+
+MOST = 500
+"""Of a tree with more rejected steps, so many have theirs."""
+
+
+@dataclass(frozen=True)
+class StepCounterExample:
+    """A block that speaks against an expansion, and what the campaign's tools say of it."""
+
+    code: bytes
+    answers: tuple[Answer, ...]
+
+    @property
+    def block(self) -> str:
+        """Its instructions in one line; the digits where the bytes are no instructions."""
+        try:
+            return "; ".join(intel_of_bytes(self.code))
+        except BlockError:
+            return self.code.hex()
+
+    @property
+    def said(self) -> str:
+        """`3.00 = 3.00`, `3.00 ≈ 3.10`, or with what failed `crash | 3.00`."""
+        texts = [str(one.failure) if one.cycles is None else f"{one.cycles:.2f}" for one in self.answers]
+        if any(one.cycles is None for one in self.answers):
+            return " | ".join(texts)
+        return (" = " if len(set(texts)) == 1 else " ≈ ").join(texts)
+
+    def __str__(self) -> str:
+        return f"{self.block}: {self.said}"
+
+
+def counter_example_among(
+    samples: Sequence[Sample], judge: InterestJudge | None, tools: int, kind: str
+) -> StepCounterExample | None:
+    """The shortest block that is not interesting, else one that is in another way than `kind`.
+
+    None where nobody can tell what was interesting.
+    """
+    if judge is None:
+        return None
+    verdicts = [(one, judge.verdict(one.answers[:tools])) for one in samples]
+    judged = [(one, verdict) for one, verdict in verdicts if not verdict.silent]
+    against = [one for one, verdict in judged if not verdict.interesting]
+    against = against or [one for one, verdict in judged if kind and verdict.kind != kind]
+    best = min(against, key=lambda one: (len(one.code), one.code), default=None)
+    return None if best is None else StepCounterExample(best.code, best.answers[:tools])
+
+
+def counter_examples_of(found: DiscoveryParts, row: Generalisation) -> Mapping[int, StepCounterExample]:
+    """Those of the rejected steps of a generalisation by their numbers (one query)."""
+    steps = GeneralisationStep.objects.filter(generalisation=row, taken=False, n__gt=0).order_by("number")
+    told = {}
+    for number, packed in steps.values_list("number", "samples")[:MOST]:
+        example = counter_example_among(
+            unpack(bytes(packed)), found.judge, len(found.predictors), found.discovery.kind
+        )
+        if example is not None:
+            told[number] = example
+    return told
+
 
 NOT_ASKED = "not predicted for this block"
 BEFORE, AFTER = ", before", ", after"
@@ -162,3 +233,99 @@ def questions_about_steps(runs: Sequence[Run]) -> dict[int, RunOrigin]:
 def _step_of(row: Generalisation, step: int) -> RunOrigin:
     url = f"{reverse('discovery', args=[row.discovery_id])}?g={row.number}&step={step}#step"
     return RunOrigin(f"{row.discovery}, step {step}", url)
+
+
+def may_ask_again(found: DiscoveryParts) -> bool:
+    """Whether one of the campaign's tools may be here, as far as that is known without looking."""
+    return any(row.askable or options_here(row) for row in found.predictors)
+
+
+def tools_here(found: DiscoveryParts) -> list[Predictor]:
+    """The campaign's tools that can be asked here; for those of a file, the same tool and processor."""
+    rows = [row if row.askable else _of_file(row) for row in found.predictors]
+    return list(dict.fromkeys(row for row in rows if row is not None))
+
+
+def _of_file(row: Predictor) -> Predictor | None:
+    known = options_here(row)
+    if known is None:
+        return None
+    try:
+        return row_for(*known)
+    except PredictorError:
+        return None
+
+
+def asked_again(found: DiscoveryParts, said: Sequence[PredictorSaid]) -> Mapping[int, int]:
+    """{id of a predictor that was asked later: the place of the campaign's tool that it is}."""
+    own = {row.pk: place for place, row in enumerate(found.predictors)}
+    places = {one.predictor: own[one.predictor] for one in said if one.predictor in own}
+    foreign = {tool_and_core(row): place for place, row in enumerate(found.predictors) if not row.askable}
+    foreign.pop(None, None)
+    others = [one.predictor for one in said if one.predictor not in own]
+    if foreign and others:
+        for pk, row in Predictor.objects.in_bulk(others).items():
+            place = foreign.get(tool_and_core(row))
+            if place is not None:
+                places[pk] = place
+    return places
+
+
+PAGE_SIZE = 25
+
+
+@dataclass(frozen=True)
+class BlockTableRow:
+    """A block of the table; `lines` are its instructions, `answers` come with who gave them."""
+
+    example: JudgedBlock
+    hex: str
+    lines: tuple[str, ...]
+    answers: Sequence[tuple[str, Answer]]
+
+
+def chosen_node(request: HttpRequest, tree: Tree) -> Node | None:
+    """The decision in the address, else that which shows examples of the result; None where there is none."""
+    number = whole_number(request, "step")
+    found = tree.telling if number is None else tree.node(number)
+    return None if found is None else tree.head(found)
+
+
+def step_context(request: HttpRequest, found: DiscoveryParts, tree: Tree, node: Node) -> dict[str, Any]:
+    """What the part of the page about a decision needs (three or four queries)."""
+    row = tree.generalisation
+    seen = blocks_of_step(row, node.number)
+    columns = seen.columns(found)
+    places = [str(place) for place in range(1, len(columns) + 1)]
+    sort = one_of(request, "sort", orders_of(len(columns)), BY_BLOCK)
+    page = page_of_blocks(found, seen, sort, whole_number(request, "page", 0) or 0, PAGE_SIZE)
+    before, now = tree.around(node.number)
+    against = None
+    if not node.taken:
+        kind = found.discovery.kind
+        against = counter_example_among(seen.samples, found.judge, len(found.predictors), kind)
+    return {
+        "node": node,
+        "implied": [decision(one) for one in tree.implied[node.number]],
+        "against": against,
+        "changed": seen.changed(found),
+        "again": may_ask_again(found),
+        "pruned": bool(node.n) and not seen.samples,
+        "tried": decision(node),
+        "why": reason(node),
+        "said": compared(before, now),
+        "rests": tree.resting(node.number),
+        "columns": list(zip(places, columns, strict=True)),
+        "tools": len(found.predictors),
+        "sort": sort,
+        "page": page,
+        "rows": [_row(one, columns) for one in found.examined(page.rows)],
+        "asked": seen.asked,
+        "judged": found.judge is not None,
+    }
+
+
+def _row(example: JudgedBlock, columns: Sequence[str]) -> BlockTableRow:
+    code = example.sample.code
+    answers = list(zip(columns, example.sample.answers, strict=True))
+    return BlockTableRow(example, code.hex(), intel_or_digits(code), answers)

@@ -11,8 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.discoveries.asking_again import tools_here
-from anica_app.features.discoveries.counter_examples import counter_example_among
 from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
 from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
 from anica_app.features.discoveries.saying import decision, reason, words_of
@@ -20,17 +18,17 @@ from anica_app.features.discoveries.shapes import (
     Interestingness,
     JudgedBlockOut,
     WordsOut,
-    interestingness,
     judged_json,
-    words_json,
 )
 from anica_app.features.discoveries.steps import (
     blocks_csv,
     blocks_of_step,
+    counter_example_among,
     name_of_question,
     orders_of,
     page_of_blocks,
     question_about_step,
+    tools_here,
 )
 from anica_app.features.discoveries.tree_document import tree_document
 from inference.features.asking.predictors.named import predictors_named
@@ -46,7 +44,7 @@ from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, number_of_page, page_json
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Input, Ref, parameter, ref
+from inference.web.api.shapes import Input, Ref, fields_of, parameter
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
@@ -155,13 +153,13 @@ def get_step(request: HttpRequest, discovery_id: Id, step: Id, generalisation: i
     rests = tree.resting(node.number)
     return {
         **_step(tree, node),
-        "before": words_json(words_of(before)),
-        "tried": words_json(words_of(tried)),
+        "before": words_of(before),
+        "tried": words_of(tried),
         "before_document": before,
         "tried_document": tried,
         "columns": seen.columns(found),
         "rests_on": None if rests is None else rests.number,
-        "working": [ref(run) for run in seen.asked.working],
+        "working": seen.asked.working,
         "against": _against(found, node, seen.samples),
         "changed": [{"predictor": name, "blocks": blocks} for name, blocks in seen.changed(found)],
     }
@@ -263,11 +261,5 @@ def _against(found: DiscoveryParts, node: Node, samples: Sequence[Sample]) -> di
 
 
 def _step(tree: Tree, node: Node) -> dict[str, Any]:
-    copied = ("number", "kind", "taken", "n", "interesting", "failed", "expansion")
-    return {
-        **{name: getattr(node, name) for name in copied},
-        "words": decision(node),
-        "reason": reason(node),
-        "implied": node.number not in tree.implied,
-        "mean": interestingness(node.mean),
-    }
+    implied = node.number not in tree.implied
+    return fields_of(node, DecisionStepOut, words=decision(node), reason=reason(node), implied=implied)

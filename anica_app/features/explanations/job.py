@@ -83,15 +83,17 @@ class GeneraliseJob:
     def submitted(self, run: Run) -> None:
         """The campaign's row, which this one block's discoveries belong to."""
         alone = len(run.config["predictors"]) == 1
-        make_campaign(run, Campaign.Kind.EXPLANATION if alone else Campaign.Kind.GENERALISATION)
+        kind = Campaign.Kind.EXPLANATION if alone else Campaign.Kind.GENERALISATION
+        make_campaign(run, kind, run.config["isa"])
 
     def work(self, task: Task) -> Store:
         """Judge the block, make it short, generalise it."""
         config = GeneraliseConfig.stored(task.run.config)
         campaign = campaign_of(task.run)
-        domain = chosen_domain(task.run.config["space"], task.run.config["domain"])
+        isa = code_isa(campaign.isa)
+        domain = chosen_domain(isa, task.run.config["space"], task.run.config["domain"])
         try:
-            with opened_panel(task, config.predictors, code_isa(campaign.isa)) as panel:
+            with opened_panel(task, config.predictors, isa) as panel:
                 domain, _ = restricted_domain(task, campaign, panel, domain, LABELS)
                 task.reporter.emit(PhaseStarted(_STAGE, 2, LABELS))
                 meter = Meter(panel, task.lease.busy_seconds)

@@ -20,7 +20,6 @@ from inference.core.protocols import Json
 from inference.features.running.runs.runs_of_kind import started
 from inference.isa.blocks import BlockName
 from inference.isa.targets import DEFAULT
-from inference.predictors.protocol import Answer
 from inference.storage.instruction_sets import code_isa
 from inference.web.api import access
 from inference.web.api.access import Deed
@@ -29,7 +28,7 @@ from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, listed_in_memory
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Note, Ref, ref
+from inference.web.api.shapes import Note, Ref, fields_of
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
@@ -136,8 +135,8 @@ class FamiliesOut(PageOf[FamilyOut]):
 class MemberOut(NamedBlock):
     """A discovery of a family with its witness. `right`: which tool is, from 1, 0: none; by the judge."""
 
-    id: Id
-    number: int = Field(examples=[3])
+    id: Id = Field(validation_alias="discovery.pk")
+    number: int = Field(validation_alias="discovery.number", examples=[3])
     assembly: list[str] = Field(examples=[["bsf eax, ebx"]])
     cycles: list[float | None] = Field(examples=[[7.0, 1.0]])
     right: int | None = Field(examples=[2])
@@ -236,7 +235,7 @@ def get_family_report(request: HttpRequest, family_id: Id) -> Any:
         "body": found.markdown(_address(request, found)),
         "test": found.test,
         "snippet": found.snippet,
-        "searches": [vars(one) for one in found.searches],
+        "searches": found.searches,
     }
 
 
@@ -267,47 +266,41 @@ def _address(request: HttpRequest, found: FamilyParts) -> str:
 
 def family_out(row: Family) -> dict[str, Any]:
     """A family, its discoveries at hand, as `FamilyOut`."""
-    copied = ("number", "name", "bound", "slower", "share", "low", "high", "predictions", "status", "mark")
     judge = row.facts.get("judge", {})
     name = BlockName(code_isa(row.campaign.isa), bytes(row.code))
-    return {
-        "id": row.pk,
-        **{name: getattr(row, name) for name in copied},
-        "isa": name.isa,
-        "witness": name.hex,
-        "assembly": assembly(name),
-        "condition": condition_of_family(row),
-        "members": sorted(one.number for one in row.discoveries.all()),
-        "judge": {name: judge[name] for name in ("blocks", "right", "neither")}
-        if "blocks" in judge
-        else None,
-    }
+    return fields_of(
+        row,
+        FamilyOut,
+        isa=name.isa,
+        witness=name.hex,
+        assembly=assembly(name),
+        condition=condition_of_family(row),
+        members=sorted(one.number for one in row.discoveries.all()),
+        judge={key: judge[key] for key in ("blocks", "right", "neither")} if "blocks" in judge else None,
+    )
 
 
 def _in_full(found: FamilyParts) -> dict[str, Any]:
     row = found.family
+    members = [(member, BlockName(found.name.isa, member.code)) for member in found.members]
     return {
         **family_out(row),
-        "campaign": ref(found.campaign),
+        "campaign": found.campaign,
         "note": row.note,
         "before": row.before_id,
         "discoveries": [
-            {
-                "id": one.discovery.pk,
-                "number": one.discovery.number,
-                **BlockName(found.name.isa, one.code).as_json(),
-                "assembly": assembly(BlockName(found.name.isa, one.code)),
-                "cycles": [answer.cycles for answer in one.answers],
-                "right": one.right,
-            }
-            for one in found.members
+            fields_of(
+                member,
+                MemberOut,
+                **name.as_json(),
+                assembly=assembly(name),
+                cycles=[answer.cycles for answer in member.answers],
+            )
+            for member, name in members
         ],
-        "answers": [{"predictor": predictor.name, **_answer(answer)} for predictor, answer in found.answers],
+        "answers": [
+            fields_of(answer, NamedAnswerOut, predictor=predictor.name) for predictor, answer in found.answers
+        ],
         "measured": any(measures(predictor) for predictor, _ in found.answers),
         "causes": found.causes,
     }
-
-
-def _answer(answer: Answer) -> dict[str, Any]:
-    """An answer as `AnswerOut`."""
-    return {"cycles": answer.cycles, "failure": answer.failure, "detail": answer.detail}

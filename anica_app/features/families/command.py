@@ -6,19 +6,17 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from anica_app.features.families.query import KIND
 from anica_app.features.families.reporting import FamilyParts
 from anica_app.features.families.shell import family_lines, mark_family, numbered_family, stored_lines
 from anica_app.features.families.storing import told_of
 from anica_app.models import Campaign
 from anica_app.storage.descriptions import DEFAULT_FRESH
+from inference.core.event import Event
 from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import chosen
 from inference.models import Run
-from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
@@ -84,17 +82,14 @@ class Command(RunCommand):
         for line in stored_lines(campaign):
             self.stdout.write(line.removeprefix("  "))
 
-    def line(self, kind: str, payload: Json) -> str:
+    def line(self, event: Event) -> str:
         """An event for the shell."""
-        return "" if kind == Progress.kind else super().line(kind, payload)
+        return "" if isinstance(event, Progress) else super().line(event)
 
 
 def _submitted(options: dict[str, Any]) -> Run:
     campaign = by_name(Campaign, options["campaign"])
-    try:
-        judge = chosen(options["judge"], may_choose=True).pk if options["judge"] else None
-    except PredictorError as error:
-        raise CommandError(str(error)) from error
+    judge = chosen(options["judge"], may_choose=True).pk if options["judge"] else None
     config: Json = {
         "campaign": campaign.pk,
         "evaluate": options["evaluate"],

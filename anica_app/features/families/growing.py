@@ -15,7 +15,6 @@ from anica_app.core.families.grouping import FamilyMember, grouped
 from anica_app.core.search.findings import News
 from anica_app.core.search.judging import DIFFERENCE
 from anica_app.features.families.events import FamiliesGrown, GrowingFamily
-from inference.isa.targets import X86
 
 MOST_TOLD = 12
 """Of the families so far, the largest."""
@@ -66,9 +65,10 @@ class GrowingFamilies:
         nothing = np.zeros((len(members), 0), dtype=np.bool_)
         families = explained_by(grouped(members), nothing, rows, self._tools).families
         largest = sorted(families, key=lambda one: (-len(one.members), one.name))
+        isa = self._domain.space.isa
         return FamiliesGrown(
             [
-                GrowingFamily(one.name, one.witness.code.hex(), len(one.members), one.predictions, isa=X86)
+                GrowingFamily(one.name, one.witness.code.hex(), len(one.members), one.predictions, isa=isa)
                 for one in largest[:MOST_TOLD]
             ]
         )

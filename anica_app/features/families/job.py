@@ -104,6 +104,7 @@ def domain_of(campaign: Campaign) -> BlockDomain:
         return everything_domain()
     config = campaign.config
     domain = chosen_domain(
+        code_isa(campaign.isa),
         config.get("space", {}),
         config.get("domain", {}),
         config.get("scheme_filter") or "",

@@ -5,7 +5,10 @@ They come in through `inference.features.asking.block_files`, whose runs and pag
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+
+from inference.formats.other_formats import ImporterEntry
 
 if TYPE_CHECKING:
     from inference.formats.other_formats import Importer
@@ -17,4 +20,4 @@ def _files() -> Importer:
     return CampaignImporter()
 
 
-IMPORTERS = (_files,)
+IMPORTERS = (ImporterEntry(re.compile(rb"\APK\x03\x04"), _files),)

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import io
-from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from django.db import transaction
 
 from anica_app.features.campaigns.asked import campaigns_of
 from anica_app.formats.anica_documents import CONFIG, DISCOVERIES, WITNESSES
+from anica_app.formats.campaign_values import SpooledCampaign
 from anica_app.formats.campaign_zip import GENERALISATIONS, MAIN
-from anica_app.formats.file_trees import ZipTree
 from anica_app.formats.incoming import (
     Sort,
     check_part,
     parts_of,
     read_all,
     sort_of_content,
+    sort_of_file,
     sort_of_path,
     tree_of_path,
 )
-from anica_app.formats.spooled_campaigns import SpooledCampaign
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign
 from inference.core.event import Event
@@ -33,17 +32,18 @@ from inference.core.events import Log, ResultStored
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.asking.block_files.progress import telling
-from inference.features.asking.block_files.upload_importers import PREVIEW
+from inference.features.asking.block_files.upload_importers import PREVIEW, UploadImporter
 from inference.features.library.uploads.query import discard_upload
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import ZipTree
 from inference.models import Run, Upload
 from inference.runs.kinds import Store, Task
 from inference.storage.names import NAME_LIMIT, free_name
 
 
-class CampaignImporter:
-    """See `inference.features.asking.block_files.upload_importers.UploadImporter`."""
+class CampaignImporter(UploadImporter):
+    """Campaigns and generalisations in archives and directories."""
 
     sorts = tuple(Sort)
     titles = ", ".join(Sort)
@@ -52,16 +52,13 @@ class CampaignImporter:
     list_page = "campaigns"
     list_title = "Campaigns"
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Nothing for these files alone."""
+    def reads(self, file: BinaryIO) -> bool:
+        """Whether an archive has campaigns."""
+        return sort_of_file(file) is not None
 
-    def reads_path(self, path: Path) -> bool:
+    def reads_directory(self, path: Path) -> bool:
         """Whether it is a campaign or has some."""
         return sort_of_path(path) is not None
-
-    def reads_content(self, content: bytes) -> bool:
-        """Whether an uploaded archive has campaigns."""
-        return sort_of_content(content) is not None
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
         """Its format, and how much of what is in it. Raises `ExchangeError`."""

@@ -11,12 +11,10 @@ from django.core.management.base import CommandError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.accuracy import column_named
+from inference.features.asking.block_sets.columns import column_named
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
-from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run
-from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
@@ -71,14 +69,11 @@ class Command(RunCommand):
 
 
 def _submitted(options: dict[str, Any]) -> Run:
-    try:
-        row = by_name(BasicBlockSet, options["block_set"]) if options["block_set"] else None
-        if row is None and options["columns"]:
-            raise CommandError("--column needs --set")
-        columns = [] if row is None else [column_named(row, name).pk for name in options["columns"]]
-        predictors = [chosen(name, may_choose=True).pk for name in options["predictors"]]
-    except (ExchangeError, PredictorError) as error:
-        raise CommandError(str(error)) from error
+    row = by_name(BasicBlockSet, options["block_set"]) if options["block_set"] else None
+    if row is None and options["columns"]:
+        raise CommandError("--column needs --set")
+    columns = [] if row is None else [column_named(row, name).pk for name in options["columns"]]
+    predictors = [chosen(name, may_choose=True).pk for name in options["predictors"]]
     config: Json = {
         "predictors": predictors,
         "block_set": None if row is None else row.pk,

@@ -6,32 +6,33 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
-import numpy as np
 from pydantic import AfterValidator, Field
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
 from anica_app.core.explained_blocks import fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
-from anica_app.core.tool_agreement import Cycles, agreement
 from anica_app.storage.descriptions import Interest, Space
 from anica_app.storage.domains import chosen_domain
+from inference.core.arrays import Floats
 from inference.core.event import Event
 from inference.core.events import ResultStored
+from inference.core.judging.disagreement import disagreements
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import add_columns, answers_of, codes_of, read_set
+from inference.features.asking.predictors.common_isa import common_isa
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.asking.predictors.panel import opened_panel
 from inference.isa.blocks import mnemonics_of
-from inference.isa.targets import X86
-from inference.models import ISA, BasicBlockSet, BlockColumn, Predictor, Run
+from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
+from inference.predictors.answer_arrays import cycles_in
 from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.block_rows import BlockToStore, cycles_of, insert_blocks
-from inference.storage.instruction_sets import code_isa
+from inference.storage.instruction_sets import code_isa, code_isa_row
 from inference.storage.names import free_name
 
 KIND = "matrix"
@@ -80,6 +81,8 @@ def read_config(given: Json) -> MatrixConfig:
         held = dict(there.values_list("predictor", "pk"))
         predictors = [pk for pk in predictors if pk not in held]
         columns = list(dict.fromkeys([*columns, *held.values()]))
+    else:
+        common_isa(predictors)
     if any(row.block_set_id != config.block_set for row in held_columns):
         raise ConfigError("columns: they must be of the basic-block set")
     if not 2 <= len(predictors) + len(columns) <= MOST_TOOLS:
@@ -105,36 +108,39 @@ class MatrixJob:
             row = BasicBlockSet.objects.filter(pk=config.block_set).first()
             if row is None:
                 raise JobError("the basic-block set has been deleted")
-        codes = _fresh(config) if row is None else codes_of(row)
+        isa = common_isa(config.predictors) if row is None else code_isa(row.isa)
+        codes = _fresh(config, isa) if row is None else codes_of(row)
         answers: list[list[Answer]] = [[] for _ in config.predictors]
         if config.predictors:
-            isa = X86 if row is None else code_isa(row.isa)
             with opened_panel(task, config.predictors, isa) as panel:
                 answers = answers_of(task, panel, codes, KIND)
         columns = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
         held = [cycles_of(column, len(codes)) for column in columns]
-        new = [[np.nan if one.cycles is None else one.cycles for one in own] for own in answers]
-        cycles = np.array([*held, *new], dtype=np.float64)
-        return partial(_store, task.run, config, codes, answers, cycles)
+        return partial(_store, task.run, config, isa, codes, answers, [*held, *map(cycles_in, answers)])
 
 
-def _fresh(config: MatrixConfig) -> list[bytes]:
+def _fresh(config: MatrixConfig, isa: str) -> list[bytes]:
     try:
-        domain = chosen_domain(vars(config.space), vars(DomainSettings()))
+        domain = chosen_domain(isa, vars(config.space), vars(DomainSettings()))
         return [domain.code(block) for block in fresh_blocks(domain, config.blocks, config.length)]
     except AnicaError as error:
         raise JobError(str(error)) from error
 
 
 def _store(
-    run: Run, config: MatrixConfig, codes: Sequence[bytes], answers: list[list[Answer]], cycles: Cycles
+    run: Run,
+    config: MatrixConfig,
+    isa: str,
+    codes: Sequence[bytes],
+    answers: list[list[Answer]],
+    cycles: list[Floats],
 ) -> tuple[Json, Sequence[Event]]:
     """The new columns, in a new set where there was none, and the counts."""
     known = None if config.block_set is None else BasicBlockSet.objects.filter(pk=config.block_set).first()
-    row = known or _new_set(run, config, codes)
+    row = known or _new_set(run, config, isa, codes)
     old = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
     columns = [*old, *add_columns(row, config.predictors, answers)]
-    counted = agreement(cycles, config.interest.metric, config.interest.threshold)
+    counted = disagreements(cycles, config.interest.metric, config.interest.threshold)
     result: Json = {
         "block_set": row.pk,
         "name": f"{len(columns)} tools on {row.name}",
@@ -147,14 +153,14 @@ def _store(
     return result, [ResultStored({"name": result["name"], "url": result["url"]})]
 
 
-def _new_set(run: Run, config: MatrixConfig, codes: Sequence[bytes]) -> BasicBlockSet:
+def _new_set(run: Run, config: MatrixConfig, isa: str, codes: Sequence[bytes]) -> BasicBlockSet:
     row = BasicBlockSet.objects.create(
         name=free_name(BasicBlockSet, f"{len(codes):,} random blocks of {config.length} instructions"),
-        isa=ISA.objects.filter(name=X86).first(),
+        isa=code_isa_row(isa),
         run=run,
         origin=BasicBlockSet.Origin.RUN,
         source=f"sampled by {run.name}"[:300],
         size=len(codes),
     )
-    insert_blocks(row, (BlockToStore(code, mnemonics_of(code)) for code in codes))
+    insert_blocks(row, (BlockToStore(code, mnemonics_of(code, isa)) for code in codes))
     return row

@@ -14,10 +14,11 @@ from functools import cached_property
 from math import hypot, inf
 from typing import Protocol
 
-from inference.core.core_model.bounds import BoundKind, CodeShape, predict_core
+from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.code_bound import code_bounds
 from inference.core.core_model.dependences import dependence_bounds
 from inference.core.core_model.model import CoreModel, CoreScheduler
+from inference.core.core_model.prediction import BoundKind, CodeShape
 from inference.core.core_model.scheduler_experiments import (
     OperationKind,
     operation_kinds,

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from inference.core.core_model.blocks import shape_of
-from inference.core.core_model.bounds import CodeShape, predict_core
+from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.model import CoreModel, CoreScheduler
+from inference.core.core_model.prediction import CodeShape
 from inference.core.core_model.scheduler_experiments import OperationKind
 from inference.core.core_model.simulated_program import program_of
 from inference.core.experiment import Experiment

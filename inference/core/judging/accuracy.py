@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
 from inference.core.arrays import Bools, Floats
-from inference.core.judging.repeating import RepeatSpread
-from inference.core.metrics import score
+from inference.core.judging.agreement import Agreement, agreement
+from inference.core.judging.repeating import RepeatSpread, repeat_spread
+from inference.core.judging.sheet import AnswerSheet
 
 
 class Grade(StrEnum):
@@ -42,25 +44,6 @@ _COMPARABLE = 0.5
 
 
 @dataclass(frozen=True)
-class ItemErrors:
-    """Errors on `n` items: `mape` and `median` in per cent, and τ; None where undefined."""
-
-    n: int
-    mape: float | None
-    median: float | None
-    kendall: float | None
-
-    @classmethod
-    def of(cls, measured: Floats, predicted: Floats) -> Self:
-        """Of two equally long arrays, measurements > 0."""
-        if not len(measured):
-            return cls(0, None, None, None)
-        scores = score(measured, predicted)
-        sizes = 100 * np.abs(predicted - measured) / measured
-        return cls(scores.n, scores.mape, float(np.median(sizes)), scores.kendall)
-
-
-@dataclass(frozen=True)
 class ToolErrors:
     """A published tool and the predictor that is judged, on the `n` items that both predict, in per cent."""
 
@@ -79,7 +62,7 @@ class AccuracyFigures:
     best published one on the same items; None where none was asked.
     """
 
-    errors: ItemErrors
+    errors: Agreement
     coverage: float
     repeats: RepeatSpread | None = None
     repeated_kendall: float | None = None
@@ -110,10 +93,10 @@ class AccuracyJudgement:
 
 def judged_accuracy(figures: AccuracyFigures, noun: str = "items") -> AccuracyJudgement:
     """The grade of these figures: the worst that any of them allows. `noun`: what the items are."""
-    errors = figures.errors
-    if errors.mape is None:
+    mape = figures.errors.scores.mape
+    if mape is None:
         return AccuracyJudgement(Grade.WRONG, (f"it predicts none of the {noun} that were measured",))
-    limits = list(_limits(figures, errors.mape, noun))
+    limits = list(_limits(figures, mape, noun))
     return AccuracyJudgement(
         max((grade for grade, _ in limits), key=_ORDER.index),
         tuple(reason for _, reason in limits if reason),
@@ -122,26 +105,26 @@ def judged_accuracy(figures: AccuracyFigures, noun: str = "items") -> AccuracyJu
 
 def _limits(figures: AccuracyFigures, mape: float, noun: str) -> Iterator[tuple[Grade, str]]:
     """(the best grade possible, why), one for each thing that counts."""
-    errors, repeats = figures.errors, figures.repeats
+    errors, scores, repeats = figures.errors, figures.errors.scores, figures.repeats
     floor = 0.0 if repeats is None or repeats.mape is None else repeats.mape
     grade = next(
         (grade for grade, (most, times) in _MAPE.items() if mape <= max(most, times * floor)), Grade.WRONG
     )
     median = "" if errors.median is None else f", median {errors.median:.1f} %"
-    yield grade, f"off by {mape:.1f} % on average{median}, on {errors.n:,} {noun}"
+    yield grade, f"off by {mape:.1f} % on average{median}, on {scores.n:,} {noun}"
     yield Grade.GOOD, _repeating(repeats)
-    if errors.n < LEAST_ITEMS:
+    if scores.n < LEAST_ITEMS:
         yield Grade.DOUBTFUL, f"too few {noun} to judge by: {LEAST_ITEMS} are the least"
     if figures.coverage < _COVERAGE[Grade.GOOD]:
         grade = next(grade for grade, least in _COVERAGE.items() if figures.coverage >= least)
         yield grade, f"{100 * figures.coverage:.0f} % of the {noun} are predicted"
-    if errors.kendall is not None:
+    if scores.kendall is not None:
         best = 1.0 if figures.repeated_kendall is None else max(figures.repeated_kendall, 0.0)
         grade = next(
-            (grade for grade, share in _KENDALL.items() if errors.kendall >= share * best), Grade.WRONG
+            (grade for grade, share in _KENDALL.items() if scores.kendall >= share * best), Grade.WRONG
         )
         if grade is not Grade.GOOD:
-            yield grade, f"it ranks them badly: τ {errors.kendall:.2f}, repeating gives {best:.2f}"
+            yield grade, f"it ranks them badly: τ {scores.kendall:.2f}, repeating gives {best:.2f}"
     yield from _beside_tool(figures.tool, floor, noun)
 
 
@@ -161,6 +144,47 @@ def _beside_tool(tool: ToolErrors | None, floor: float, noun: str) -> Iterator[t
     is_better = tool.mape + floor < tool.own
     said = f"on the {tool.n:,} {noun} that {tool.name} predicts, it is off by {tool.mape:.1f} %, this by"
     yield Grade.DOUBTFUL if is_better else Grade.GOOD, f"{said} {tool.own:.1f} %"
+
+
+@dataclass(frozen=True, eq=False)
+class SheetFloor:
+    """What no source of a sheet can be expected to do better than: measuring the items once more.
+
+    `spread`: how far that is off, and `kendall` its τ; None where nothing was repeated. `items` bool[n]:
+    those to judge by, without disturbed ones.
+    """
+
+    items: Bools
+    spread: RepeatSpread | None = None
+    kendall: float | None = None
+
+
+def floor_of(sheet: AnswerSheet, again: int | None) -> SheetFloor:
+    """The floor of a sheet whose column `again` is its reference measured once more; None: there is none."""
+    if again is None:
+        return SheetFloor(sheet.reference > 0)
+    spread, steady = repeat_spread(sheet.reference, sheet.columns[again].cycles)
+    return SheetFloor(
+        steady, spread, agreement(sheet.compare(again, among=np.flatnonzero(steady))).scores.kendall
+    )
+
+
+def verdict(
+    sheet: AnswerSheet, column: int, floor: SheetFloor, tools: Mapping[str, int] = MappingProxyType({})
+) -> AccuracyJudgement:
+    """How good a column is on the items that the floor leaves; `tools`: the columns of published tools."""
+    points = sheet.compare(column, among=np.flatnonzero(floor.items))
+    items = int(floor.items.sum())
+    published = {name: sheet.columns[at].cycles for name, at in tools.items() if at != column}
+    own = sheet.columns[column].cycles
+    figures = AccuracyFigures(
+        agreement(points),
+        len(points) / items if items else 0.0,
+        floor.spread,
+        floor.kendall,
+        best_tool(sheet.reference, own, floor.items, published),
+    )
+    return judged_accuracy(figures, sheet.items.kind)
 
 
 def best_tool(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from inference.core.arrays import Floats, Int64s
-from inference.core.judging.compared_points import ComparedPoints
+from inference.core.judging.sheet import ComparedPoints
 from inference.core.tables import ExperimentTable
 
 STEPS = (1.1, 1.5, 2.0, 4.0)
@@ -50,7 +51,7 @@ def biases(table: ExperimentTable, cycles: ComparedPoints) -> list[SchemeBias]:
     """One entry per scheme that occurs among the compared experiments, by number; `cycles` are in cycles."""
     terms = np.diff(table.offsets)[cycles.at]
     positive = cycles.predicted > 0
-    logs = np.log(np.where(positive, cycles.predicted, cycles.measured)) - np.log(cycles.measured)
+    logs = np.log(np.where(positive, cycles.predicted, cycles.reference)) - np.log(cycles.reference)
     entries = _entries(table, cycles.at)
     schemes = table.scheme[entries].astype(np.int64)
     sums = _Sums(schemes, np.repeat(logs, terms), np.repeat(positive, terms), table.n_schemes)
@@ -62,6 +63,23 @@ def biases(table: ExperimentTable, cycles: ComparedPoints) -> list[SchemeBias]:
         SchemeBias(number, sums.n(number), sums.free(number), sums.factor(number), lone.factor(number))
         for number in np.flatnonzero(sums.all).tolist()
     ]
+
+
+def regrouped(table: ExperimentTable, groups: Sequence[str]) -> ExperimentTable:
+    """The same experiments over groups of schemes in place of schemes; `groups` has one for each scheme."""
+    names, number = np.unique(np.array(groups, dtype=object).astype(str), return_inverse=True)
+    experiment = np.repeat(np.arange(len(table)), np.diff(table.offsets))
+    keys = experiment * max(len(names), 1) + number[table.scheme]
+    merged, place = np.unique(keys, return_inverse=True)
+    counts = np.bincount(place, weights=table.count, minlength=len(merged)).astype(np.int32)
+    sizes = np.bincount(merged // max(len(names), 1), minlength=len(table))
+    return ExperimentTable(
+        tuple(names.tolist()),
+        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        (merged % max(len(names), 1)).astype(np.int32),
+        counts,
+        table.lengths,
+    )
 
 
 def _entries(table: ExperimentTable, at: Int64s) -> Int64s:

@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from inference.core.arrays import Bools, Floats
+from inference.core.arrays import Bools, Floats, Int64s
+from inference.core.judging.sheet import Items
 from inference.core.protocols import Json
 
 LEAST_BLOCKS = 5
@@ -69,6 +70,44 @@ class TraitFindings:
     def from_json(cls, data: Json) -> TraitFindings:
         """What `as_json` gave."""
         return cls(data["tried"], tuple(TraitExcess(**one) for one in data["found"]))
+
+
+LENGTHS = ((1, 3), (4, 6), (7, 12), (13, None))
+"""Instructions of an item: from, to."""
+
+
+def traits_of_table(items: Items, at: Int64s) -> dict[Trait, Bools]:
+    """{trait: bool[m]} of the items `at`: schemes, ranges of lengths, largest bounds."""
+    traits: dict[Trait, Bools] = {}
+    table = items.table
+    if table is not None:
+        experiment = np.repeat(np.arange(len(table)), np.diff(table.offsets))
+        place = np.full(len(table), -1)
+        place[at] = np.arange(len(at))
+        chosen = place[experiment] >= 0
+        order = np.argsort(table.scheme[chosen], kind="stable")
+        schemes, places = table.scheme[chosen][order], place[experiment][chosen][order]
+        present, starts = np.unique(schemes, return_index=True)
+        for scheme, holders in zip(present.tolist(), np.split(places, starts[1:]), strict=False):
+            traits[Trait("scheme", table.schemes[scheme])] = _holding(holders, len(at))
+    for low, high in LENGTHS:
+        own = items.lengths[at]
+        name = length_range(low, high)
+        traits[Trait("length", name)] = (own >= low) & (True if high is None else own <= high)
+    for name in () if items.bounds is None else items.bounds.names:
+        traits[Trait("bound", name)] = items.of_bound(name)[at]
+    return traits
+
+
+def length_range(low: int, high: int | None) -> str:
+    """A range of lengths in words."""
+    return f"{low} or more instructions" if high is None else f"{low} to {high} instructions"
+
+
+def _holding(places: Int64s, size: int) -> Bools:
+    holders = np.zeros(size, dtype=bool)
+    holders[places] = True
+    return holders
 
 
 def telling_traits(errors: Floats, traits: Mapping[Trait, Bools]) -> TraitFindings:

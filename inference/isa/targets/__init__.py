@@ -52,6 +52,16 @@ def names_with_blocks() -> list[str]:
     return [target.name for target in targets() if target.blocks is not None]
 
 
+def names_with_operands() -> list[str]:
+    """The instruction sets of which random blocks can be made."""
+    return [target.name for target in targets() if target.operands is not None]
+
+
+def sampling_groups() -> tuple[str, ...]:
+    """The groups that the targets have, each once, in alphabetical order."""
+    return tuple(sorted({group for target in targets() for group in target.sampling_groups}))
+
+
 def preferred_schemes() -> tuple[str, ...]:
     """The schemes of all instruction sets that stand best for others with the same ports, the best first."""
     return tuple(text for target in targets() for text in target.schemes.preferred)

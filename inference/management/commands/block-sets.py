@@ -1,5 +1,5 @@
 """`manage.py block-sets`."""
 
-from inference.features.asking.block_sets.command import Command
+from inference.features.judging.column_accuracy.command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py compare-predictors`."""
 
-from inference.features.judging.comparisons.command import Command
+from inference.features.judging.engine.predictors_command import Command
 
 __all__ = ["Command"]

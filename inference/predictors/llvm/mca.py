@@ -11,8 +11,7 @@ from inference.core.protocols import Json
 from inference.predictors.batches import cores, in_batches
 from inference.predictors.llvm.mca_dialogue import McaBatch, missing, read_reply
 from inference.predictors.llvm.mca_settings import RATE, McaSettings
-from inference.predictors.llvm.processors import check_processor
-from inference.predictors.llvm.releases import INSTALL, Release, installed, release_at
+from inference.predictors.llvm.releases import INSTALL, Release, check_processor, installed, release_at
 from inference.predictors.llvm.text import Text, texts_of
 from inference.predictors.protocol import Answer, Failure, PredictorError
 
@@ -64,7 +63,6 @@ class LlvmMca:
 
     @property
     def identity(self) -> Json:
-        """What changes its answers."""
         chosen = self._settings
         return {
             "kind": KIND,
@@ -77,7 +75,6 @@ class LlvmMca:
         }
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
-        """See `inference.predictors.protocol.Predictor`."""
         try:
             self._check()
             texts = self._texts(blocks)

@@ -17,8 +17,7 @@ from typing import Any
 
 from inference.containment import CannotStartError, Limits, run
 from inference.predictors.batches import cores, in_batches
-from inference.predictors.llvm.processors import check_processor
-from inference.predictors.llvm.releases import INSTALL, Release
+from inference.predictors.llvm.releases import INSTALL, Release, check_processor
 from inference.predictors.llvm.text import Text, texts_of
 from inference.predictors.protocol import Answer, PredictorError
 
@@ -60,7 +59,6 @@ class LlvmModel:
 
     @property
     def name(self) -> str:
-        """E.g. `llvm-mca 19.1.7, -mcpu=haswell`."""
         return f"llvm-mca {self.release.version}, -mcpu={self.cpu}"
 
     def command(self, text: Text) -> str:

@@ -1,4 +1,4 @@
-"""Which releases of llvm-mca are on this computer, with the assembler and disassembler of each."""
+"""Which releases of llvm-mca are on this computer, the assembler of each, and what processors they know."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from inference.containment import CannotStartError, Limits, run
+from inference.predictors.processor_names import not_known
 from inference.predictors.protocol import PredictorError
 from inference.predictors.tool_paths import check_program
 
@@ -20,6 +21,9 @@ _DEPTH = 1
 """How far above such a directory the one lies in which a new release shows."""
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*\S*)")
 _LIMITS = Limits(seconds=10.0, output=1)
+_LISTED = re.compile(r"^  (\S+)\s+- Select the \S+ processor", re.MULTILINE)
+_NO_SUCH = "is not a recognized processor"
+_NO_MODEL = "unable to find instruction-level scheduling information"
 
 
 @dataclass(frozen=True)
@@ -80,9 +84,9 @@ def _path() -> list[Path]:
     return [Path(place) for place in os.environ.get("PATH", "").split(os.pathsep) if place]
 
 
-def _changed(place: Path) -> int:
+def _changed(place: Path | str) -> int:
     try:
-        return place.stat().st_mtime_ns
+        return Path(place).stat().st_mtime_ns
     except OSError:
         return 0
 
@@ -113,3 +117,31 @@ def _asked(mca: str, _changed: int) -> Release | None:
     path = Path(mca)
     mc = path.with_name(path.name.replace(PROGRAM, "llvm-mc"))
     return Release(version.group(1), " · ".join(lines), mca, str(mc) if os.access(mc, os.X_OK) else "")
+
+
+def processors(mca: str) -> tuple[str, ...]:
+    """The names that an llvm-mca takes for `-mcpu`, in its own order; () where it does not say."""
+    return tuple(dict.fromkeys(_LISTED.findall(_told(mca, "help", _changed(mca)))))
+
+
+def check_processor(release: Release, cpu: str) -> None:
+    """Raise `PredictorError` for a processor that the release does not know, or knows without a model."""
+    told = _told(release.mca, cpu, _changed(release.mca))
+    tool = f"llvm-mca {release.version}"
+    if _NO_SUCH in told:
+        raise PredictorError(not_known("cpu", tool, cpu, processors(release.mca)))
+    if _NO_MODEL in told:
+        raise PredictorError(
+            f"cpu: {tool} has no scheduling model of {cpu}, so that it cannot simulate it; "
+            "it has one of haswell, skylake and znver2, for example"
+        )
+
+
+@lru_cache(maxsize=256)
+def _told(mca: str, cpu: str, _changed: int) -> str:
+    """What it says of one no-op for this processor, or of `help`; remembered until the file changes."""
+    try:
+        told = run([mca, "-mtriple=x86_64", f"-mcpu={cpu}", "-iterations=1"], b"nop\n", limits=_LIMITS)
+    except CannotStartError:
+        return ""
+    return (told.complaints + told.output).decode(errors="replace")

@@ -28,7 +28,7 @@ from inference.runs.kinds import Task
 from inference.runs.machines.board import DatabaseBoard
 from inference.runs.machines.drift import DriftJournal
 from inference.runs.machines.simulated import simulated_machine
-from inference.storage.front_ends import newest_front_end, settled_readings
+from inference.storage.core_models import newest_front_end, settled_readings
 from inference.storage.recorded import selected_schemes
 
 LEAST_SETTLED = 0.5

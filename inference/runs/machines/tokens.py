@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from inference.isa.targets import X86
+from inference.isa.targets import DEFAULT
 from inference.models import ISA, AgentToken, Machine
 from inference.runs.machines.sessions import end_all
 from inference.storage.instruction_sets import load_supplied
@@ -36,11 +36,11 @@ def agent_line(site: str, token: str) -> str:
 
 
 def add_machine(name: str, isa: ISA | None = None, *, local: bool = False) -> Machine:
-    """A new machine, to be measured by an agent; of x86-64 unless said otherwise.
+    """A new machine, to be measured by an agent; of the default instruction set unless another is named.
 
     `local`: it is the computer that the site runs on. Raises `ExchangeError` where the name is taken or none.
     """
-    isa = isa or load_supplied(X86)[0]
+    isa = isa or load_supplied(DEFAULT)[0]
     with transaction.atomic():
         free_or_refuse(Machine, name)
         return Machine.objects.create(name=name, kind=Machine.Kind.AGENT, isa=isa, local=local)

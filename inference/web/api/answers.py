@@ -13,7 +13,7 @@ from inference.isa.blocks.listing import intel_of_bytes
 from inference.isa.targets import DEFAULT
 from inference.models import BasicBlock, BlockColumn
 from inference.predictors.protocol import Answer
-from inference.web.api.shapes import Input
+from inference.web.api.shapes import Input, RowOut
 
 PredictorNames = Annotated[
     list[str], Field(max_length=50, description="Names of those to ask.", examples=[["osaca 0.7.1"]])
@@ -43,7 +43,7 @@ class SetAnswerOut(Schema):
     )
 
 
-class NamedBlock(Schema):
+class NamedBlock(RowOut):
     """A block by its name: digits alone name none where there are several instruction sets."""
 
     isa: str = Field(description="Instruction set of the machine code.", examples=[DEFAULT])
@@ -77,21 +77,11 @@ def block_json(
     """A block as `SetBlockOut`; `isa` is that of its set."""
     name = BlockName(isa, bytes(block.code))
     return {
-        "position": block.position,
+        **{field: getattr(block, field) for field in ("position", "length", "weight", "origin")},
         **name.as_json(),
         "assembly": assembly(name),
-        "length": block.length,
-        "weight": block.weight,
-        "origin": block.origin,
-        "answers": {column.name: answer_json(one) for column, one in zip(columns, answers, strict=True)},
+        "answers": {column.name: answer for column, answer in zip(columns, answers, strict=True)},
     }
-
-
-def answer_json(answer: Answer | None) -> dict[str, Any] | None:
-    """An answer as `SetAnswerOut`."""
-    if answer is None:
-        return None
-    return {"cycles": answer.cycles, "failure": answer.failure}
 
 
 MOST_BLOCKS = 100

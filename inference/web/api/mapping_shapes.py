@@ -10,33 +10,18 @@ from pydantic import Field
 
 from inference.models import InstructionScheme, PortMapping, ResourceMapping
 from inference.models.scheme_search import search_schemes
-from inference.web.api.shapes import Name, Note, Ref, SchemeText, Time, ref
+from inference.web.api.named_rows import NamedOut
+from inference.web.api.shapes import Ref, SchemeText
 from inference.web.validation import Id
 
 
-class AnyMappingOut(Schema):
+class AnyMappingOut(NamedOut):
     """A mapping of schemes of one instruction set to what they occupy."""
 
-    id: Id
-    name: Name
-    note: Note
-    created: Time
     isa: Ref
     machine: Ref | None
-    schemes: int = Field(description="That it describes.", examples=[577])
+    schemes: int = Field(validation_alias="scheme_count", description="That it describes.", examples=[577])
     evaluation_id: Id | None = Field(description="The one that says most about it.", examples=[3])
-
-
-def any_mapping_json(row: Any) -> dict[str, Any]:
-    """A row of `port_mappings` or `resource_mappings` as far as they are alike."""
-    copied = ("name", "note", "created", "origin", "source", "evaluation_id")
-    return {
-        "id": row.pk,
-        **{name: getattr(row, name) for name in copied},
-        "isa": ref(row.isa),
-        "machine": ref(row.machine),
-        "schemes": row.scheme_count,
-    }
 
 
 def described_schemes(

@@ -10,7 +10,7 @@ from pydantic import Field
 from inference.models import Run
 from inference.runs.leases import busy_seconds
 from inference.storage.judging import allowed_result
-from inference.web.api.shapes import Name, Note, Time
+from inference.web.api.shapes import Name, Note, Time, fields_of
 from inference.web.validation import Id
 
 
@@ -48,21 +48,4 @@ class RunOut(Schema):
 
 def run_json(row: Run) -> dict[str, Any]:
     """A run as `RunOut`."""
-    copied = (
-        "name",
-        "note",
-        "kind",
-        "state",
-        "wanted",
-        "created",
-        "started",
-        "finished",
-        "progress",
-        "error",
-    )
-    return {
-        "id": row.pk,
-        **{name: getattr(row, name) for name in copied},
-        "result": allowed_result(row),
-        "busy_seconds": busy_seconds(row),
-    }
+    return fields_of(row, RunOut, result=allowed_result(row), busy_seconds=busy_seconds(row))

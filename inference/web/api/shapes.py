@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Annotated, Any, Self
 
 from django.db.models import Model
@@ -47,6 +48,12 @@ class Input(Schema):
         return few_flaws(cls, given, validate)
 
 
+class RowOut(Schema):
+    """An answer that is read from attributes; a field that has another name there says so by its alias."""
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
+
+
 class Ref(Schema):
     """Something else with a page and a number of its own."""
 
@@ -88,6 +95,12 @@ class Scores(Schema):
     mape: float | None = Field(None, description="Mean absolute percentage error.", examples=[6.3])
     pearson: float | None = Field(None, description="Pearson's r.", examples=[0.98])
     kendall: float | None = Field(None, description="Kendall's τ.", examples=[0.92])
+
+
+def fields_of(row: Any, shape: type[Schema], **computed: Any) -> dict[str, Any]:
+    """What `shape` is read from: `computed` fields, and for all others the attributes of a row or value."""
+    paths = {name: str(field.validation_alias or name) for name, field in shape.model_fields.items()}
+    return {name: attrgetter(path)(row) for name, path in paths.items() if name not in computed} | computed
 
 
 def ref(row: Any) -> dict[str, Any] | None:

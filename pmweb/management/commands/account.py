@@ -5,19 +5,16 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 from inference.web.data_command import DataCommand
 from pmweb.accounts import people, sessions
-from pmweb.accounts import sessions as ending
 from pmweb.accounts.forms import InviteForm
 from pmweb.accounts.links import path_of
-from pmweb.accounts.people import AccountError
 from pmweb.accounts.presentation import browser_name
 from pmweb.accounts.roles import role_of
-from pmweb.launcher.instance import running_site
+from pmweb.launcher.instance import site_address
 from pmweb.models import Role
 
 
@@ -57,20 +54,17 @@ class Command(DataCommand):
         user = User.objects.filter(username=name).first()
         if user is None:
             raise CommandError(f"there is no account {name!r}: `manage.py account list`")
-        try:
-            match way:
-                case "role":
-                    people.change_role(user, Role(options["role"]))
-                case "deactivate":
-                    people.deactivate(user)
-                case "reactivate":
-                    people.reactivate(user)
-                case "sessions":
-                    self._sessions(user)
-                case "log-out":
-                    self._log_out(user, links=options["links"], tokens=options["tokens"])
-        except AccountError as error:
-            raise CommandError(f"{error}.") from error
+        match way:
+            case "role":
+                people.change_role(user, Role(options["role"]))
+            case "deactivate":
+                people.deactivate(user)
+            case "reactivate":
+                people.reactivate(user)
+            case "sessions":
+                self._sessions(user)
+            case "log-out":
+                self._log_out(user, links=options["links"], tokens=options["tokens"])
 
     def _list(self) -> None:
         for user in User.objects.select_related("account").order_by("username"):
@@ -88,9 +82,9 @@ class Command(DataCommand):
             )
 
     def _log_out(self, user: User, *, links: bool, tokens: bool) -> None:
-        ended = [f"sessions: {ending.log_out(user)}"]
-        ended += [f"links: {ending.end_links(user)}"] if links else []
-        ended += [f"tokens: {ending.end_tokens(user)}"] if tokens else []
+        ended = [f"sessions: {sessions.log_out(user)}"]
+        ended += [f"links: {sessions.end_links(user)}"] if links else []
+        ended += [f"tokens: {sessions.end_tokens(user)}"] if tokens else []
         self.stdout.write(f"{user.get_username()}: ended {', '.join(ended)}")
 
     def _invite(self, name: str, role: Role) -> None:
@@ -98,5 +92,4 @@ class Command(DataCommand):
         if not form.is_valid():
             raise CommandError(" ".join(map(str, form.errors["username"])))
         _, token = people.invite(form.cleaned_data["username"], role)
-        site = (settings.URL or running_site(settings.HOME) or "http://localhost:8000").rstrip("/")
-        self.stdout.write(site + path_of(token))
+        self.stdout.write(site_address() + path_of(token))

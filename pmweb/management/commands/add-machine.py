@@ -7,15 +7,13 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 
-from inference.formats.errors import ExchangeError
 from inference.models import Machine
 from inference.runs.machines.tokens import add_machine, agent_line, issue
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
-from pmweb.launcher.instance import running_site
+from pmweb.launcher.instance import is_site_known, site_address
 
 
 class Command(DataCommand):
@@ -42,23 +40,19 @@ class Command(DataCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Add it and print what its agent needs."""
         machine = self._machine(options["name"], new_token=options["new_token"])
-        site = settings.URL or running_site(settings.HOME)
-        server = (options["server"] or site or "http://localhost:8000").rstrip("/")
+        server = options["server"].rstrip("/") if options["server"] else site_address()
         token = issue(machine, timedelta(days=options["days"]) if options["days"] else None)
         if options["json"]:
             self.stdout.write(json.dumps({"machine": machine.name, "server": server, "token": token}))
             return
         self.stdout.write(agent_line(server, token))
-        if site is None and not options["server"]:
+        if not (options["server"] or is_site_known()):
             self.stderr.write("pmweb is not running with this data, so its address is a guess.")
 
     def _machine(self, name: str, *, new_token: bool) -> Machine:
-        try:
-            if not new_token:
-                return add_machine(name)
-            machine = by_name(Machine, name)
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        if not new_token:
+            return add_machine(name)
+        machine = by_name(Machine, name)
         if machine.kind != Machine.Kind.AGENT:
             raise CommandError(f"{name!r} is a {machine.get_kind_display()}: no agent measures there")
         return machine

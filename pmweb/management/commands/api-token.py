@@ -7,12 +7,11 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 from inference.web.data_command import DataCommand
 from pmweb.accounts import api_tokens
-from pmweb.accounts.people import ADMINISTRATOR
+from pmweb.accounts.people import ADMINISTRATOR, active_user
 from pmweb.models import ApiToken, Scope
 
 
@@ -41,9 +40,7 @@ class Command(DataCommand):
         {"make": self._make, "list": self._list, "revoke": self._revoke}[options["way"]](options)
 
     def _make(self, options: dict[str, Any]) -> None:
-        user = User.objects.filter(username=options["user"], is_active=True).first()
-        if user is None:
-            raise CommandError(f"there is no active account {options['user']!r}: `manage.py account list`")
+        user = active_user(options["user"])
         if options["days"] < 0:
             raise CommandError(f"--days is {options['days']}; it is to be at least 0")
         lifetime = timedelta(days=options["days"]) if options["days"] else None

@@ -6,13 +6,15 @@ import os
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
 from inference.runs.child import PARENT_VARIABLE, bind_to_parent
 from inference.web.data_command import DataCommand
 from pmweb.models import Pruning
-from pmweb.retention.pruning import BY_KEY, FOR_EVER, claim, policy, prune
+from pmweb.retention.pruning import FOR_EVER, claim, prune
+from pmweb.retention.traces import BY_KEY
 
 
 class Command(DataCommand):
@@ -45,8 +47,9 @@ class Command(DataCommand):
                 self._tell(prune(row))
             return
         row = Pruning.objects.create(dry=options["dry_run"], started=timezone.now())
-        self._tell(prune(row, dict(options["keep"])))
-        for key, days in {**policy(), **dict(options["keep"])}.items():
+        keep = dict(options["keep"])
+        self._tell(prune(row, keep))
+        for key, days in {**settings.KEEP, **keep}.items():
             if days == FOR_EVER:
                 self.stdout.write(f"{BY_KEY[key].title}: kept for ever")
         if options["vacuum"] and not row.dry and connection.vendor == "sqlite":

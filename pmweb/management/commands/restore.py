@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from argparse import ArgumentParser
 from pathlib import Path
@@ -72,8 +71,5 @@ def _put_secret(place: Path, secret: bytes, *, replace: bool) -> None:
     """The key that signed the sessions in the back-up; one that is there stays, unless all is replaced."""
     if place.exists() and not replace:
         return
-    draft = place.with_name(f"{place.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as handle:
-        handle.write(secret)
-    archive.put_in_place(draft, place)
+    with archive.new_file(place) as file:
+        file.write(secret)

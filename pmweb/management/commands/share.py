@@ -6,8 +6,6 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.conf import settings
-from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 from django.urls import reverse
 from pydantic import ValidationError
@@ -17,8 +15,8 @@ from inference.formats.errors import ExchangeError
 from inference.web.data_command import DataCommand
 from inference.web.published_page import PublishedKind
 from inference.web.validation import what_is_right, what_is_wrong
-from pmweb.accounts.people import ADMINISTRATOR
-from pmweb.launcher.instance import running_site
+from pmweb.accounts.people import ADMINISTRATOR, active_user
+from pmweb.launcher.instance import site_address
 from pmweb.models import SharedLink
 from pmweb.sharing import links
 from pmweb.sharing.links import MOST_DAYS, USUAL_DAYS, ShareRequest
@@ -51,9 +49,7 @@ class Command(DataCommand):
         {"make": self._make, "list": self._list, "revoke": self._revoke}[options["way"]](options)
 
     def _make(self, options: dict[str, Any]) -> None:
-        user = User.objects.filter(username=options["user"], is_active=True).first()
-        if user is None:
-            raise CommandError(f"there is no active account {options['user']!r}: `manage.py account list`")
+        user = active_user(options["user"])
         try:
             item = item_named(PublishedKind(options["kind"]), options["name"])
             asked = {name: options[name] for name in ("days", "title", "text")}
@@ -64,8 +60,7 @@ class Command(DataCommand):
             raise CommandError(said) from error
         except (ExchangeError, ValueError) as error:
             raise CommandError(str(error)) from error
-        site = settings.URL or running_site(settings.HOME) or "http://localhost:8000/"
-        self.stdout.write(site.rstrip("/") + reverse("shared", "pmweb.sharing.urls", [token]))
+        self.stdout.write(site_address() + reverse("shared", "pmweb.sharing.urls", [token]))
 
     def _list(self, options: dict[str, Any]) -> None:
         for link in links.shown(SharedLink.objects.all()):

@@ -7,8 +7,7 @@ from random import Random
 from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
-from anica_app.core.domain.aliasing import Aliasing
+from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction, Aliasing
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.domain.settings import DomainSettings
 from anica_app.core.domain.space import SchemeSpace

@@ -22,7 +22,7 @@ from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
 from inference.features.asking.block_files.request import BlockImportConfig, LoopsConfig
 from inference.features.judging.accuracy_checks.request import AccuracyCheckConfig
-from inference.features.judging.comparisons.request import ComparisonConfig
+from inference.features.judging.engine.request import ComparisonConfig, JudgeConfig
 from inference.features.judging.llvm_difference.job import DifferenceConfig
 from inference.models import BasicBlockSet, BlockColumn, ExperimentSet, PortMapping, Predictor, Run, Upload
 from inference.runs import lifecycle
@@ -70,6 +70,10 @@ def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple
         "llvm-difference": ({"mapping": mapping.pk, "cpu": "haswell"}, DifferenceConfig),
         "families": ({"campaign": campaign.pk}, FamiliesConfig),
         "accuracy-check": ({**measured_there, "block_set": one_block.pk}, AccuracyCheckConfig),
+        "judge": (
+            {"experiment_set": experiment_set.pk, "sources": [f"mapping:{mapping.pk}"]},
+            JudgeConfig,
+        ),
         "comparison": ({"experiment_set": experiment_set.pk, "mappings": [mapping.pk]}, ComparisonConfig),
     }
     return {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from django.conf import settings
 
 from benchmarks.scheduler import inferred, recorded_core, scores
 
@@ -13,7 +12,7 @@ pytestmark = pytest.mark.shared
 
 
 def test_mixes_that_it_was_not_inferred_from_are_predicted_better_than_by_ports() -> None:
-    core, cycles = recorded_core(settings.SHARED / "data" / "zen5")
+    core, cycles = recorded_core()
     finding, chosen = inferred(core, cycles, seconds=240)
     assert finding.scheduler is not None, finding.reason
     assert (finding.scheduler.width, finding.finished) == (8, True)

@@ -8,19 +8,20 @@ import pytest
 from inference.core.judging.accuracy import (
     AccuracyFigures,
     Grade,
-    ItemErrors,
     ToolErrors,
     best_tool,
     judged_accuracy,
 )
+from inference.core.judging.agreement import Agreement
 from inference.core.judging.repeating import RepeatSpread, repeat_spread
+from inference.core.metrics import Scores
 
 MEASURED = np.linspace(1.0, 9.0, 80)
 STEADY = RepeatSpread(80, 0, 0.8, 0.5)
 
 
-def errors(mape: float, *, n: int = 80, kendall: float | None = 0.95) -> ItemErrors:
-    return ItemErrors(n, mape, mape / 2, kendall)
+def errors(mape: float, *, n: int = 80, kendall: float | None = 0.95) -> Agreement:
+    return Agreement(Scores(n, mape, None, kendall), median=mape / 2)
 
 
 def test_one_disturbed_reading_does_not_move_the_floor() -> None:
@@ -89,7 +90,7 @@ def test_what_a_published_tool_does_better_is_doubtful() -> None:
         (AccuracyFigures(errors(1.0), 0.1, STEADY), Grade.DOUBTFUL, "10 % of the blocks"),
         (AccuracyFigures(errors(1.0, n=5), 1.0, STEADY), Grade.DOUBTFUL, "too few blocks"),
         (AccuracyFigures(errors(1.0, kendall=0.1), 1.0, STEADY, 0.9), Grade.WRONG, "ranks them badly"),
-        (AccuracyFigures(ItemErrors(0, None, None, None), 0.0, STEADY), Grade.WRONG, "predicts none"),
+        (AccuracyFigures(Agreement(Scores(0, None, None, None)), 0.0, STEADY), Grade.WRONG, "predicts none"),
         (AccuracyFigures(errors(1.0), 1.0, None), Grade.GOOD, "is not known"),
     ],
 )

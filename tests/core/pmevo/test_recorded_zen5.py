@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.conf import settings
 
 from benchmarks.starter_ports import DOCUMENTED, recorded
 from inference.core.experiment import Measured
@@ -27,7 +26,7 @@ SCHEMES = (
 
 @pytest.fixture(scope="module")
 def found() -> PMEvoResult:
-    times, source = recorded(settings.SHARED / "data" / "zen5")
+    times, source = recorded()
     measured = [
         Measured(experiment, cycles)
         for experiment, cycles in times.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from inference.features.judging.accuracy_checks.request import AccuracyCheckConfig
 from inference.features.judging.accuracy_checks.result import AccuracyCheck, AskedColumn, MeasuredBlockList
 from inference.features.judging.accuracy_checks.traits import traits_of
 from inference.models import BasicBlockSet, Machine, Run
@@ -41,14 +42,7 @@ def checked_run(machine: Machine, block_set: BasicBlockSet) -> Run:
         name="an accuracy check",
         kind="accuracy-check",
         state="done",
-        config={
-            "machine": machine.pk,
-            "block_set": block_set.pk,
-            "blocks": 500,
-            "seed": 1,
-            "mode": "unrolled",
-            "predictors": [],
-        },
+        config=AccuracyCheckConfig(machine=machine.pk, block_set=block_set.pk).as_json(),
         result={
             "name": "accuracy on lab",
             "block_set": block_set.pk,

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from inference.core.judging.residual_traits import Trait
-from inference.features.asking.block_sets.accuracy import accuracy_of
 from inference.features.asking.predictors.query import chosen
 from inference.features.judging.accuracy_checks.job import drawn
 from inference.features.judging.accuracy_checks.predicting import largest_bounds, usual_predictors
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.result import AccuracyCheck, MeasuredBlockList, medians
 from inference.features.judging.accuracy_checks.traits import traits_of
+from inference.features.judging.column_accuracy.accuracy import accuracy_of
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import BasicBlockSet, Machine, PortMapping, Predictor, Run, StoredCoreModel
 from inference.predictors.protocol import Answer, Failure

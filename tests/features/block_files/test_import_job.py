@@ -116,7 +116,7 @@ def test_an_upload_is_previewed_and_imported(client: Client, administrator: Any)
     page = client.get(address).content.decode()
     assert "1 row" in page
     assert "&#x27;zz&#x27;" in page
-    answer = client.post(address, {"name": "mine", "broken": "skip", "numbers": ""})
+    answer = client.post(address, {"name": "mine", "broken": "skip"})
     assert answer.status_code == 302
     run = Run.objects.get(kind="import-anica")
     assert run.config["broken"] == "skip"

@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from inference.features.asking.block_sets.accuracy import Accuracy, accuracy_of
 from inference.features.asking.predictors import panel
+from inference.features.judging.column_accuracy.accuracy import Accuracy, accuracy_of
 from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, Predictor
 from inference.predictors.protocol import Answer, Failure

@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.models import Campaign, Discovery
-from inference.features.asking.block_sets import accuracy
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers
 from inference.features.asking.questions import form
+from inference.features.judging.column_accuracy import accuracy
 from inference.formats.block_sets import BlockSetOptions
 from inference.formats.blocks_csv import Broken
 from inference.models import BasicBlockSet, BlockColumn, Prediction, Predictor, Run, Upload

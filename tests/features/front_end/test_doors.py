@@ -79,7 +79,7 @@ def test_pages_show_numbers_with_their_codes_and_pairs(visitor: Client, measured
     fused = [pair for _, row in page.context["comparisons"] for pair in row if pair and pair.is_fused]
     assert {pair.name.split()[0] for pair in fused} == SimulatedFrontEnd.drawn(SEED).fused
     assert measured.name in visitor.get(reverse("front-ends")).text
-    assert "Nothing has" in visitor.get(reverse("front-ends"), {"q": "no such name"}).text
+    assert "No front end has" in visitor.get(reverse("front-ends"), {"q": "no such name"}).text
 
 
 def test_an_instruction_set_without_machine_code_is_refused(db: None) -> None:

@@ -20,10 +20,8 @@ from inference.models import (
     Run,
     StoredCoreModel,
 )
-from inference.storage.core_models import filled_in
+from inference.storage.core_models import LOOP_CODE, filled_in, loop_code_in, loop_code_rows
 from inference.storage.judging import grounds_of
-from inference.storage.loop_code import KEY as LOOP_CODE
-from inference.storage.loop_code import loop_code_in, loop_code_rows
 from inference.storage.rows import load_mapping, store_mapping, store_measurements
 
 ADD, IMUL, LOAD = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R", "mov GPR[64]:W, MEM[64]:R"

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.asking.predictors.query import listed, row_for
+from inference.features.asking.predictors.query import all_kinds, listed, row_for
 from inference.isa.targets import X86
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors import permission
@@ -113,7 +113,9 @@ def test_a_command_is_added_tried_and_removed(admin, tmp_path):
 def test_an_option_that_is_wrong_is_told_on_the_form(admin, kind, fields, words):
     usual = {"form": "hex", "around": "nothing", "protocol": "once", "scale": "1", "init": "diff"}
     usual |= {"processes": "0", "seconds": "9", "memory": "512"}
-    response = admin.post(reverse("predictor-add", args=[kind]), {**usual, **fields})
+    options = {option.name for option in all_kinds()[kind].options}
+    asked = {name: value for name, value in usual.items() if name in options} | fields
+    response = admin.post(reverse("predictor-add", args=[kind]), asked)
     assert response.status_code == 400
     assert words in said(response)
     assert not Predictor.objects.exists()

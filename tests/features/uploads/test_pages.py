@@ -415,7 +415,7 @@ def test_a_file_is_parsed_once_however_often_it_is_looked_up(
     def parsed_again(*_: object) -> None:
         raise AssertionError("the file is parsed again")
 
-    monkeypatch.setattr("inference.formats.parsing.read_source", parsed_again)
+    monkeypatch.setattr("inference.formats.import_formats.read_source", parsed_again)
     shown(visitor, upload, broken="leave out")
     shown(visitor, upload, isa="new")
     shown(visitor, upload, take="nearest", broken="leave out")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 from benchmarks._fuzz_server import Server
 from inference.runs.machines import tokens
 from inference.storage.instruction_sets import new_isa
@@ -14,7 +12,7 @@ def test_a_server_survives_an_agent_that_talks_nonsense(home, machine, web):
     run, _ = claim(home)
     run.refresh_from_db()
     other = tokens.add_machine("another", new_isa("second toy", ["add R, R"], "by hand"))
-    survey = Server(web.socket_address, tokens.issue(machine), machine, other, run).fuzz(40, random.Random(3))
+    survey = Server(web.socket_address, tokens.issue(machine), machine, other, run).fuzz(40, 3)
     assert not survey.failures
     assert web.process.poll() is None
     assert "Traceback" not in (home.home / "web-log").read_text()

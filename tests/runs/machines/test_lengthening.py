@@ -20,7 +20,7 @@ from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import ExperimentSet, Machine, MeasuredFrontEnd, Run
 from inference.runs.machines import measurer
-from inference.storage.front_ends import store_front_end
+from inference.storage.core_models import store_front_end
 from tests.runs.machines.fixtures import claim
 
 ADD = "add GPR[64]:RW, GPR[64]:R"

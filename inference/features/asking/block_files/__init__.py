@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.formats.other_formats import ImporterEntry
 from inference.runs.kinds import Job, Lane, RunKind
 
 if TYPE_CHECKING:
@@ -63,4 +65,7 @@ def _files() -> Importer:
     return BlockFileImporter()
 
 
-IMPORTERS = (_files,)
+_NO_BLOCKS = rb'(?:\xef\xbb\xbf)?(?:\s*+#.*+)*+\s*+(?:"?experiment|\{\s*+["}]|\[\s*+[\[{"])'
+"""How tables of experiments begin, and JSON."""
+
+IMPORTERS = (ImporterEntry(re.compile(rb"\A(?!%s)" % _NO_BLOCKS, re.IGNORECASE), _files),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from inference.core.protocols import Json
 from inference.features.asking.block_files.importing_blocks import (
@@ -21,17 +21,18 @@ from inference.features.asking.block_files.importing_loops import (
 )
 from inference.features.asking.block_files.reading import beginning_of
 from inference.features.asking.block_files.request import BlockImportConfig
-from inference.features.asking.block_files.upload_importers import PREVIEW
+from inference.features.asking.block_files.upload_importers import PREVIEW, UploadImporter
 from inference.features.asking.block_sets.asked import sets_of
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.formats.block_files import BlockFileSort, block_file_at, block_file_of
+from inference.formats.block_files import BlockFileSort, block_file_of
 from inference.formats.errors import ExchangeError
+from inference.formats.other_formats import BEGINNING
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs.kinds import Store, Task
 
 
-class BlockFileImporter:
-    """See `UploadImporter`."""
+class BlockFileImporter(UploadImporter):
+    """Tables of blocks, programs, and what tools print of these."""
 
     sorts = tuple(BlockFileSort)
     titles = ", ".join(BlockFileSort)
@@ -45,13 +46,9 @@ class BlockFileImporter:
         add_block_arguments(parser)
         add_loop_arguments(parser)
 
-    def reads_path(self, path: Path) -> bool:
-        """Whether it is a file that brings blocks."""
-        return block_file_at(path) is not None
-
-    def reads_content(self, content: bytes) -> bool:
-        """Whether an uploaded file brings blocks."""
-        return block_file_of(content) is not None
+    def reads(self, file: BinaryIO) -> bool:
+        """Whether it brings blocks."""
+        return block_file_of(file.read(BEGINNING)) is not None
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
         """Its format, and of blocks what the first rows tell. Raises `ExchangeError` or `ConfigError`."""
@@ -65,7 +62,8 @@ class BlockFileImporter:
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
         """The set that a file becomes. Raises `ExchangeError`."""
-        sort = block_file_at(path)
+        with path.open("rb") as file:
+            sort = block_file_of(file.read(BEGINNING))
         if sort in SORTS:
             return import_loops_of(path, sort, options)
         return import_blocks_of(path, options)

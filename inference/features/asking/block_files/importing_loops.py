@@ -16,13 +16,13 @@ from inference.features.asking.block_files.request import samples_of, wanted_of
 from inference.features.library.uploads.query import discard_upload
 from inference.formats.block_files import BlockFileSort
 from inference.formats.errors import ExchangeError
+from inference.formats.import_formats import taken_in
 from inference.formats.listed_loops import find_listed_loops
 from inference.formats.program_loops import ProgramLoops, Weighing, find_loops
-from inference.formats.uops_info_xml import taken_in
-from inference.isa.targets import X86
-from inference.models import ISA, BasicBlockSet, Upload
+from inference.models import BasicBlockSet, Upload
 from inference.runs.kinds import Store, Task
 from inference.storage.block_sets import store_loops
+from inference.storage.instruction_sets import code_isa_row
 from inference.storage.names import NAME_LIMIT, free_name
 
 SORTS = (BlockFileSort.PROGRAM, BlockFileSort.LISTING, BlockFileSort.SAMPLES)
@@ -75,7 +75,7 @@ def import_loops_of(path: Path, sort: BlockFileSort, options: Mapping[str, Any])
     found = _found(content, path.name, sort, options, samples, lambda done, of: None)
     if options.get("list_loops"):
         return [*listed(found), *found.lines()]
-    isa = ISA.objects.filter(name=X86).first()
+    isa = code_isa_row()
     name = options["name"] or PurePath(path.name).stem[:NAME_LIMIT] or "loops"
     made = store_loops(found, path.name, name, note=options["note"], isa=isa)
     return _told(made, found)
@@ -133,7 +133,7 @@ def _store(task: Task, upload: Upload, found: ProgramLoops) -> tuple[Json, Seque
     config = task.run.config
     usual = PurePath(upload.file_name).stem.strip()[:NAME_LIMIT] or "loops"
     name = config["name"] or free_name(BasicBlockSet, usual)
-    isa = ISA.objects.filter(name=X86).first()
+    isa = code_isa_row()
     made = store_loops(found, upload.file_name, name, note=config["note"], isa=isa, run=task.run)
     result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
     told: list[Event] = [Log("info", line) for line in _told(made, found)]

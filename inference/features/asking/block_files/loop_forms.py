@@ -100,6 +100,7 @@ class ListingForm(BlockImportForm):
 class ChooseForm(BlockImportForm):
     """Which of the loops that were found become a set."""
 
+    beside = frozenset({"loop"})
     which = forms.ChoiceField(choices=[(ALL, ""), (SHARE, ""), (TICKED, "")], initial=ALL)
     least = RequestField(
         of=LoopsConfig,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol, runtime_checkable
 
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.formats.other_formats import Importer, importers
+from inference.formats.other_formats import Importer, importer_of_content, importers
 from inference.models import Run, Upload
 from inference.models.named import Named
 from inference.runs.kinds import Store, Task
@@ -43,7 +43,8 @@ def upload_importers() -> list[UploadImporter]:
 
 def upload_importer_of_content(content: bytes) -> UploadImporter | None:
     """Who takes in an uploaded file; None for nobody."""
-    return next((one for one in upload_importers() if one.reads_content(content)), None)
+    importer = importer_of_content(content)
+    return importer if isinstance(importer, UploadImporter) else None
 
 
 def upload_importer_of_sort(sort: str) -> UploadImporter:

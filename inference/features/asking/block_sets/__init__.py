@@ -1,11 +1,11 @@
-"""Basic-block sets: predictors are asked about them, and compared column by column."""
+"""Basic-block sets: blocks with a column of answers per predictor."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Job, Lane, RunKind
+from inference.runs.kinds import Job, RunKind
 
 if TYPE_CHECKING:
     from inference.web.dependents import Dependent
@@ -23,18 +23,6 @@ def _columns_presentation() -> KindPresentation:
     return KindPresentation(words=columns_words, outcomes=sets_of)
 
 
-def _accuracy_job() -> Job:
-    from inference.features.asking.block_sets.accuracy_job import AccuracyJob  # noqa: PLC0415  runs load it
-
-    return AccuracyJob()
-
-
-def _accuracy_presentation() -> KindPresentation:
-    from inference.features.asking.block_sets.asked import accuracy_words, sets_of  # noqa: PLC0415  pages load it
-
-    return KindPresentation(words=accuracy_words, outcomes=sets_of)
-
-
 KINDS = (
     RunKind(
         "columns",
@@ -43,17 +31,9 @@ KINDS = (
         summary="Predictions for all blocks of a set",
         example={"block_set": 6, "predictors": [2, 5]},
     ),
-    RunKind(
-        "accuracy",
-        label="Accuracy",
-        job=_accuracy_job,
-        summary="How well the columns of a basic-block set agree with one of them",
-        example={"block_set": 6, "reference": 8},
-        lane=Lane.SHORT,
-    ),
 )
 
-PRESENTATIONS = {"columns": _columns_presentation, "accuracy": _accuracy_presentation}
+PRESENTATIONS = {"columns": _columns_presentation}
 
 
 def _dependents(row: Any) -> list[Dependent]:

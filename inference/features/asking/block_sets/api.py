@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from django.db import transaction
 from django.http import HttpRequest, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.text import slugify
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Status
 from pydantic import Field
 
-from inference.features.asking.block_sets.accuracy_api import router as accuracy_router
-from inference.features.asking.block_sets.columns_job import KIND as NEW_COLUMNS
+from inference.features.asking.block_sets.columns import KIND as NEW_COLUMNS
 from inference.features.asking.block_sets.columns_job import MOST
-from inference.features.asking.block_sets.gate_api import router as gate_router
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,
@@ -38,34 +36,28 @@ from inference.web.api.access import Deed
 from inference.web.api.answers import SetBlockOut, block_json
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
-from inference.web.api.paging import PageOf, Paging, check_cursor, listed, page_json, sorts
+from inference.web.api.named_rows import NamedOut, NamedRows
+from inference.web.api.paging import PageOf, Paging, check_cursor, page_json
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Input, Name, Note, Ref, Text, Time, parameter, ref
+from inference.web.api.shapes import Input, Name, Ref, RowOut, Text, fields_of, parameter
 from inference.web.paging import Order
 from inference.web.validation import Id
 
 router = Router()
-router.add_router("", accuracy_router)
-router.add_router("", gate_router)
-SetSort = Annotated[str, sorts(SET_ORDERS)]
 
 
-class BlockSetOut(Schema):
+class BlockSetOut(NamedOut):
     """A named list of basic blocks with a column of answers per tool."""
 
-    id: Id
     name: Name = Field(examples=["BHive, Haswell"])
-    note: Note
-    created: Time
     run_id: Id | None = Field(description="The run that made or imported it.", examples=[12])
     origin: str = Field(description="upload or run.", examples=["upload"])
     source: str = Field(examples=["hsw.csv, basic blocks (CSV)"])
-    blocks: int = Field(examples=[100_000])
-    columns: int = Field(examples=[3])
+    blocks: int = Field(validation_alias="size", examples=[100_000])
+    columns: int = Field(validation_alias="column_count", examples=[3])
 
 
-class BlockColumnOut(Schema):
+class BlockColumnOut(RowOut):
     """What one tool says: of how many blocks, and the range of its numbers in cycles."""
 
     id: Id
@@ -73,7 +65,7 @@ class BlockColumnOut(Schema):
     predictor: Ref | None = Field(description="Null for a column that came with a file.")
     numbers: int = Field(examples=[99_000])
     failures: int = Field(examples=[900])
-    not_asked: int = Field(examples=[100])
+    not_asked: int = Field(validation_alias="nothing", examples=[100])
     least: float | None = Field(examples=[0.25])
     most: float | None = Field(examples=[104.5])
 
@@ -99,49 +91,24 @@ class NewColumns(Input):
     name: NameOfRun = ""
 
 
-@router.get("/block-sets", response=PageOf[BlockSetOut])
-def list_block_sets(
-    request: HttpRequest, paging: Query[Paging], q: Text = "", sort: SetSort = "-newest"
-) -> Any:
+BLOCK_SETS = NamedRows(router, "/block-sets", "block_set", block_sets, BlockSetOut)
+BLOCK_SETS.add_list(
+    SET_ORDERS,
+    "-newest",
     """All basic-block sets, those with a text in name or note where `q` gives one.
 
     To bring one in, upload a CSV file and start a run of the kind `import-anica`.
-    """
-    rows = block_sets(q.strip())
-    return listed(rows, SET_ORDERS, sort, paging, lambda found: [_set(row) for row in found])
+    """,
+)
+BLOCK_SETS.add_changes("Delete a set with its blocks and columns, unless an unfinished run needs it.")
 
 
 @router.get("/block-sets/{block_set_id}", response=BlockSetInFull)
 def get_block_set(request: HttpRequest, block_set_id: Id) -> Any:
     """One set with its columns."""
-    row = get_object_or_404(block_sets().defer(None).select_related("isa"), pk=block_set_id)
-    return {
-        **_set(row),
-        "isa": ref(row.isa),
-        "column_list": [_column(column, told) for column, told in numbers_of(row, columns_of(row))],
-        "report": row.report,
-    }
-
-
-@router.patch("/block-sets/{block_set_id}", response=BlockSetOut)
-def rename_block_set(request: HttpRequest, block_set_id: Id, data: NameAndNote) -> Any:
-    """Give a set another name or note."""
-    row = get_object_or_404(block_sets(), pk=block_set_id)
-    renamed(request, row, data)
-    return _set(row)
-
-
-@router.get("/block-sets/{block_set_id}/dependents", response=list[DependentOut])
-def list_dependents_of_block_set(request: HttpRequest, block_set_id: Id) -> Any:
-    """What depends on this block set, and what becomes of it when the block set is deleted."""
-    return dependents_json(get_object_or_404(BasicBlockSet, pk=block_set_id))
-
-
-@router.delete("/block-sets/{block_set_id}", response={204: None})
-def delete_block_set(request: HttpRequest, block_set_id: Id) -> Any:
-    """Delete a set with its blocks and columns, unless an unfinished run needs it."""
-    deleted(get_object_or_404(BasicBlockSet, pk=block_set_id))
-    return Status(204, None)
+    row = BLOCK_SETS.row(block_set_id)
+    columns = [_column(column, told) for column, told in numbers_of(row, columns_of(row))]
+    return {**BLOCK_SETS.answer(row), "isa": row.isa, "column_list": columns, "report": row.report}
 
 
 @router.get("/block-sets/{block_set_id}/blocks", response=PageOf[SetBlockOut])
@@ -233,21 +200,6 @@ def _order(columns: list[BlockColumn], sort: str) -> Order:
     return Order(key, sort.startswith("-"))
 
 
-def _set(row: Any) -> dict[str, Any]:
-    """A row of `block_sets`."""
-    copied = ("name", "note", "created", "run_id", "origin", "source")
-    own = {name: getattr(row, name) for name in copied}
-    return {"id": row.pk, **own, "blocks": row.size, "columns": row.column_count}
-
-
 def _column(column: BlockColumn, told: ColumnNumbers) -> dict[str, Any]:
-    return {
-        "id": column.pk,
-        "name": column.name,
-        "predictor": ref(column.predictor),
-        "numbers": told.numbers,
-        "failures": told.failures,
-        "not_asked": told.nothing,
-        "least": told.least,
-        "most": told.most,
-    }
+    of_column = {name: getattr(column, name) for name in ("id", "name", "predictor")}
+    return fields_of(told, BlockColumnOut, **of_column)

@@ -37,12 +37,6 @@ def columns_words(run: Run) -> Iterator[DescriptionItem]:
     yield predictors_item(run.config)
 
 
-def accuracy_words(run: Run) -> Iterator[DescriptionItem]:
-    """Which columns, compared with which."""
-    yield set_item(run.config)
-    yield DescriptionItem("Reference", names_of_columns([run.config["reference"]]))
-
-
 def set_item(config: Json) -> DescriptionItem:
     """The set that a run is about."""
     return DescriptionItem("Basic-block set", links=links(BasicBlockSet, "block-set", [config["block_set"]]))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 
 from inference.core.events import Progress
 from inference.core.protocols import Checkpoint
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn, Predictor
+from inference.predictors import machine, nanobench
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_row
@@ -20,7 +23,28 @@ def read_set(given: object) -> BasicBlockSet:
     return read_row(BasicBlockSet, "block_set", given, "basic-block set")
 
 
+KIND = "columns"
+"""Of runs that add some."""
 _PIECE = 500
+_MEASURING = (machine.KIND, nanobench.KIND)
+_MEASURED = re.compile(r"\bmeasure|\bbhive", re.IGNORECASE)
+"""Names of columns that came with a file."""
+
+
+def usual_reference(columns: Sequence[BlockColumn]) -> BlockColumn:
+    """The first column that was measured, by its predictor or else by its name; the first of all without."""
+    by_machine = (one for one in columns if one.predictor is not None and one.predictor.kind in _MEASURING)
+    by_name = (one for one in columns if one.predictor is None and _MEASURED.search(one.name))
+    return next(by_machine, None) or next(by_name, None) or columns[0]
+
+
+def column_named(block_set: BasicBlockSet, name: str) -> BlockColumn:
+    """The column of this name. Raises `ExchangeError` naming those there are."""
+    row = block_set.columns.filter(name=name).first()
+    if row is None:
+        known = ", ".join(block_set.columns.order_by("position").values_list("name", flat=True))
+        raise ExchangeError(f"{block_set.name!r} has no column {name!r}, only {known or 'none'}")
+    return row
 
 
 def answers_of(task: Task, panel: Panel, codes: Sequence[bytes], phase: str) -> list[list[Answer]]:

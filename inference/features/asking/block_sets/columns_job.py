@@ -11,7 +11,7 @@ from pydantic import Field
 from inference.core.event import Event
 from inference.core.events import ResultStored
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.columns import add_columns, answers_of, codes_of, read_set
+from inference.features.asking.block_sets.columns import KIND, add_columns, answers_of, codes_of, read_set
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.asking.predictors.panel import opened_panel
 from inference.models import BasicBlockSet, Predictor, Run
@@ -22,7 +22,6 @@ from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.instruction_sets import code_isa
 
-KIND = "columns"
 MOST = 20
 """Predictors of one run."""
 

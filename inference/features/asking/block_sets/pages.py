@@ -14,9 +14,8 @@ from django.urls import path, reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
-from inference.features.asking.block_sets.accuracy_pages import accuracy_tab
-from inference.features.asking.block_sets.columns_job import KIND, ColumnsConfig
-from inference.features.asking.block_sets.columns_job import KIND as NEW_COLUMNS
+from inference.features.asking.block_sets.columns import KIND
+from inference.features.asking.block_sets.columns_job import ColumnsConfig
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,
@@ -38,8 +37,9 @@ from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.predictors.odd_answers import odd_answers
 from inference.predictors.protocol import Answer
 from inference.storage.block_sets import export
-from inference.web.naming import delete_page, edit_page
-from inference.web.paging import Order, Page, page_of
+from inference.web.list_page import list_page
+from inference.web.naming import naming_paths
+from inference.web.paging import Order, Page
 from inference.web.panels import PanelPlace, panels_of
 from inference.web.request_fields import RunForm
 from inference.web.requests import one_of, whole_number
@@ -48,22 +48,19 @@ from inference.web.run_forms import start_run
 
 def block_set_list(request: HttpRequest) -> HttpResponse:
     """All of them, newest first, filtered by name or note."""
-    q = request.GET.get("q", "").strip()
-    order = Order.read(request.GET.get("sort", ""), SET_ORDERS, "-newest")
-    page = page_of(block_sets(q), order, SET_ORDERS, request.GET.get("page", ""))
-    context = {
-        "page": page,
-        "q": q,
-        "sort": str(order),
-        "any": bool(page.rows) or BasicBlockSet.objects.exists(),
-    }
-    return render(request, "inference/block_sets/list.html", context)
+    return list_page(
+        request,
+        "inference/block_sets/list.html",
+        block_sets,
+        SET_ORDERS,
+        "-newest",
+        noun="basic-block set",
+    )
 
 
 TABS = {
     "blocks": "Blocks",
     "columns": "Columns and import",
-    "accuracy": "Accuracy",
 }
 TOLD = (
     (ColumnKind.NUMBER.value, "gave a number"),
@@ -88,7 +85,7 @@ def block_set(request: HttpRequest, pk: int) -> HttpResponse:
     others = {panel.name: panel for panel in panels_of(PanelPlace.BLOCK_SET, subject)}
     tabs = TABS | {name: panel.title for name, panel in others.items()}
     tab = one_of(request, "tab", tuple(tabs), "blocks")
-    asking = Run.objects.filter(kind=NEW_COLUMNS, config__block_set=pk).exclude(state__in=Run.FINAL)
+    asking = Run.objects.filter(kind=KIND, config__block_set=pk).exclude(state__in=Run.FINAL)
     context: dict[str, Any] = {
         "block_set": found,
         "columns": columns,
@@ -100,7 +97,7 @@ def block_set(request: HttpRequest, pk: int) -> HttpResponse:
     if tab in others:
         context |= others[tab].context(request, subject) or {}
     else:
-        parts = {"blocks": _blocks, "columns": _columns, "accuracy": accuracy_tab}
+        parts = {"blocks": _blocks, "columns": _columns}
         context |= parts[tab](request, found, columns)
     return render(
         request, "inference/block_sets/set.html", context, status=400 if context.get("error") else 200
@@ -208,16 +205,6 @@ def block_set_csv(request: HttpRequest, pk: int) -> HttpResponseBase:
     )
 
 
-def block_set_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Name and note of a set."""
-    return edit_page(request, get_object_or_404(BasicBlockSet, pk=pk), "block-set", "block-sets")
-
-
-def block_set_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete a set, after saying what goes with it."""
-    return delete_page(request, get_object_or_404(BasicBlockSet, pk=pk), "block-set", "block-sets")
-
-
 @require_POST
 def block_column_delete(request: HttpRequest, pk: int, column: int) -> HttpResponse:
     """Take a column with its answers out of the set."""
@@ -232,7 +219,6 @@ urlpatterns = [
     path("block-sets/<int:pk>/", block_set, name="block-set"),
     path("block-sets/<int:pk>/ask/", block_set_ask, name="block-set-ask"),
     path("block-sets/<int:pk>/blocks.csv", block_set_csv, name="block-set-csv"),
-    path("block-sets/<int:pk>/edit/", block_set_edit, name="block-set-edit"),
-    path("block-sets/<int:pk>/delete/", block_set_delete, name="block-set-delete"),
+    *naming_paths(BasicBlockSet, "block-set", "block-sets"),
     path("block-sets/<int:pk>/columns/<int:column>/delete/", block_column_delete, name="block-column-delete"),
 ]

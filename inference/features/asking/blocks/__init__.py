@@ -24,7 +24,7 @@ def _job() -> Job:
 
 def _presentation() -> KindPresentation:
     from inference.features.asking.blocks.job import archived  # noqa: PLC0415  pages load it
-    from inference.features.asking.blocks.shown import block_words, measured_blocks  # noqa: PLC0415  pages load it
+    from inference.features.asking.blocks.query import block_words, measured_blocks  # noqa: PLC0415  pages load it
 
     return KindPresentation(words=block_words, page=measured_blocks, archived=archived)
 

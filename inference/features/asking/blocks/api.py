@@ -15,13 +15,13 @@ from inference.features.asking.blocks.query import BlockPrediction, predictions_
 from inference.formats.decoded_json import decoded_json
 from inference.isa.blocks import Block, DroppedLine, Piece, read, read_blocks
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.targets import X86
+from inference.isa.targets import names_with_blocks
 from inference.models import ISA, PortMapping
 from inference.storage.instruction_sets import code_isa
 from inference.web.api.access import READS, reading
 from inference.web.api.answers import MOST_BLOCKS, Code, NamedBlock
 from inference.web.api.errors import ProblemError
-from inference.web.api.shapes import Cycles, Ref, Uop, ref, uops_json
+from inference.web.api.shapes import Cycles, Ref, Uop, fields_of, ref, uops_json
 from inference.web.validation import Id
 
 router = Router()
@@ -136,7 +136,8 @@ def load_ports(request: HttpRequest, mapping_id: Id, data: Code) -> Any:
     """The load of each port, instruction by instruction, of up to 100 basic blocks."""
     row = get_object_or_404(PortMapping.objects.defer("report").select_related("isa"), pk=mapping_id)
     if obstacle := obstacle_to_blocks(row.name, row.isa.name):
-        raise ProblemError(422, obstacle, where="path mapping_id", right=f"a port mapping for {X86}")
+        right = f"a port mapping for {' or '.join(names_with_blocks())}"
+        raise ProblemError(422, obstacle, where="path mapping_id", right=right)
     loads = [(block, load_of(block, row)) for block in read_blocks(data.code, MOST_BLOCKS, code_isa(row.isa))]
     return {
         "mapping": ref(row),
@@ -173,15 +174,9 @@ def _block(
         **block.name.as_json(),
         "notes": [*piece.notes, *map(str, dropped)],
         "instructions": [
-            {
-                "hex": one.code.hex(),
-                "text": one.text,
-                "scheme": one.scheme,
-                "scheme_id": rows.get(one.scheme or ""),
-                "obstacle": one.obstacle,
-            }
+            fields_of(one, InstructionOut, hex=one.code.hex(), scheme_id=rows.get(one.scheme or ""))
             for one in block.instructions
         ],
         "obstacle": block.obstacle(),
-        "predictions": [{"mapping": ref(each.mapping), "cycles": each.cycles} for each in predicted],
+        "predictions": predicted,
     }

@@ -7,18 +7,19 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from inference.formats.decoded_json import decoded_json
 from inference.isa.blocks import BlockError, BlocksOfText, Piece, read
 from inference.isa.targets import DEFAULT, names_with_blocks
 from inference.web.code_files import text_of_file
+from inference.web.data_command import DataCommand
 
 MOST_BLOCKS = 100_000
 _TEXT_WIDTH = 44
 
 
-class Command(BaseCommand):
+class Command(DataCommand):
     """Reading of code; see the module."""
 
     help = (
@@ -26,7 +27,6 @@ class Command(BaseCommand):
         "machine code in hexadecimal digits: its loops and straight pieces, and the scheme of each "
         "instruction. With --json, one object; an error is one, too, with exit status 1."
     )
-    requires_system_checks: tuple[str, ...] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from django.db.models import Count
 
 from inference.core.core_model.loop_branch import (
-    LoopBranch,
     iteration_terms,
     jump_schemes,
     loop_branch,
@@ -80,7 +79,8 @@ def load_of(block: Block, row: PortMapping) -> BlockLoad | None:
     """The fair optimal distribution of what the mapping describes, None for nothing (two queries)."""
     texts = {*(text for text, _ in block.terms), *jump_schemes(block)}
     value = load_part(row, {pk: text for text, pk in ids_of_schemes(row.isa_id, texts).items()})
-    branch = FusedPairs().branch(block, row, value.usage)
+    fused = None if block.closing is None else fused_pairs(row.machine_id)
+    branch = loop_branch(block, value.usage, fused)
     usage = with_branch_slot(value).usage
     counts = {text: count for text, count in iteration_terms(block, branch).items() if text in usage}
     if not counts.keys() & value.usage.keys():
@@ -106,18 +106,3 @@ def _ports(spread: Schedule, scheme: str, count: int) -> tuple[float, ...]:
     for (_, port), amount in spread.scheme_shares.get(scheme, {}).items():
         loads[port] += amount / count
     return tuple(loads)
-
-
-class FusedPairs:
-    """What `fused_pairs` says of the machine of a mapping, read once for each machine and for loops alone."""
-
-    def __init__(self) -> None:
-        self._known: dict[int | None, frozenset[str] | None] = {}
-
-    def branch(self, block: Block, row: PortMapping, described: Collection[str]) -> LoopBranch | None:
-        """How the branch of a loop counts in a mapping, None of a straight block."""
-        if block.closing is None:
-            return None
-        if row.machine_id not in self._known:
-            self._known[row.machine_id] = fused_pairs(row.machine_id)
-        return loop_branch(block, described, self._known[row.machine_id])

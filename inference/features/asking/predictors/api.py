@@ -20,7 +20,7 @@ from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, free_or_refuse
 from inference.web.api import access
 from inference.web.api.access import ADMINISTERS, Deed, administering, confirmed_in_person
 from inference.web.api.errors import ProblemError
-from inference.web.api.shapes import Input, Name, Note
+from inference.web.api.shapes import Input, Name, Note, RowOut, fields_of
 from inference.web.validation import Id
 
 router = Router()
@@ -41,10 +41,10 @@ class OptionOut(Schema):
     help: str = Field(examples=["processor, as -mcpu takes it"])
 
 
-class PredictorKindOut(Schema):
+class PredictorKindOut(RowOut):
     """A kind of predictor. `missing`: why nothing of it can be used here as it is; empty where it can."""
 
-    kind: str = Field(examples=["llvm-mca"])
+    kind: str = Field(validation_alias="name", examples=["llvm-mca"])
     title: str = Field(examples=["llvm-mca"])
     summary: str = Field(examples=["LLVM's machine code analyser: simulates a back end …"])
     install: str = Field(description="What to do to have it.", examples=["apt-get install llvm"])
@@ -152,11 +152,11 @@ def _kind(kind: PredictorKind) -> dict[str, Any]:
         kind.found()
     except PredictorError as error:
         missing = str(error)
-    return {
-        "kind": kind.name,
-        **{name: getattr(kind, name) for name in ("title", "summary", "install")},
-        "missing": missing,
-        "options": [
+    return fields_of(
+        kind,
+        PredictorKindOut,
+        missing=missing,
+        options=[
             {
                 "name": entry.name,
                 "type": str(entry.type),
@@ -167,32 +167,15 @@ def _kind(kind: PredictorKind) -> dict[str, Any]:
             }
             for entry in kind.options
         ],
-    }
+    )
 
 
 def _listed(one: Listed) -> dict[str, Any]:
-    stored = {"id": None, "origin": None, "note": ""} if one.row is None else _stored(one.row)
-    return {
-        **stored,
-        "name": one.name,
-        "kind": one.kind.name,
-        "version": one.version,
-        "options": dict(one.options),
-        "reason": one.reason,
-    }
+    stored: dict[str, Any] = {"id": None, "origin": None, "note": ""}
+    if one.row is not None:
+        stored = {name: getattr(one.row, name) for name in stored}
+    return fields_of(one, ConfigurationOut, **stored, kind=one.kind.name)
 
 
 def _row(row: Predictor) -> dict[str, Any]:
-    version = str(row.identity.get("version", ""))
-    return {
-        **_stored(row),
-        "name": row.name,
-        "kind": row.kind,
-        "version": version,
-        "options": row.options,
-        "reason": "",
-    }
-
-
-def _stored(row: Predictor) -> dict[str, Any]:
-    return {"id": row.pk, "origin": row.origin, "note": row.note}
+    return fields_of(row, ConfigurationOut, version=str(row.identity.get("version", "")), reason="")

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
-from django import forms
-
-from inference.features.asking.predictors.processors import options_for, processor_here
+from inference.features.asking.predictors.processors import options_for
 from inference.features.asking.predictors.query import chosen, row_for
 from inference.models import Predictor
 from inference.predictors.processor_names import PROCESSORS, processor_option
@@ -16,22 +14,6 @@ from inference.storage.errors import UnknownNameError
 
 _NEAR = 3
 """Names that are offered for one that there is not."""
-
-
-def processor_field() -> forms.ChoiceField:
-    """The choice of a form: that of the machine at hand, unless somebody says otherwise."""
-
-    def choices() -> list[tuple[str, str]]:
-        here = processor_here()
-        usual = f"this machine’s: {here}" if here else "as each tool is set up"
-        return [("", usual), *((name, name) for name in PROCESSORS)]
-
-    return forms.ChoiceField(
-        label="Processor",
-        choices=choices,
-        required=False,
-        help_text="For which all tools predict that know several; one that was added with its own keeps it.",
-    )
 
 
 def check_processor(name: str) -> str:

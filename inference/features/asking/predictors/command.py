@@ -6,16 +6,14 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from inference.features.asking.predictors.query import Listed, listed
+from inference.web.data_command import DataCommand
 
 
-class Command(BaseCommand):
+class Command(DataCommand):
     """The list in the shell; see the module."""
 
     help = "List the predictors that can be used here, and what to install or to configure for the others."
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

@@ -1,15 +1,17 @@
 """The mode in which a question is asked: whether blocks without a jump are straight code or copies in a loop.
 
 The mode belongs to the question: whoever measures or predicts for it is asked in that mode, by the options of
-its kind (`PredictorKind.modes`), whatever it was stored with.
+its kind (`PredictorKind.modes`), whatever it was stored with. Templates say in which
+mode predictors answer by a word beside a number (`in_mode_words`) and a line below a table (`modes`).
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
+from django import template
 from pydantic import Field
 
 from inference.core.protocols import Json
@@ -146,3 +148,28 @@ def different_modes(rows: Iterable[Predictor]) -> dict[str, list[str]]:
         if mode := mode_of(row):
             found.setdefault(WORDS[mode], []).append(row.name)
     return found if len(found) > 1 else {}
+
+
+register = template.Library()
+
+
+@register.filter
+def in_mode_words(row: Predictor | None) -> str:
+    """`in a loop`, `unrolled`, `either mode`; "" where nothing is known of the predictor."""
+    return "" if row is None or not row.sort else WORDS[mode_of(row)]
+
+
+@register.inclusion_tag("inference/predictors/modes.html")
+def modes(rows: Iterable[Any]) -> dict[str, Any]:
+    """What `inference/predictors/modes.html` needs.
+
+    Args:
+        rows: Predictors, or rows with a `name` and a `predictor`, None where it is not known.
+    """
+    groups: dict[str, list[str]] = {}
+    for row in rows:
+        predictor = row if isinstance(row, Predictor) else row.predictor
+        name = getattr(row, "name", "") or ("" if predictor is None else predictor.name)
+        groups.setdefault(in_mode_words(predictor) or "not known", []).append(name)
+    differ = len(groups.keys() - {WORDS[""], "not known"}) > 1
+    return {"mode_groups": groups, "modes_differ": differ}

@@ -27,6 +27,7 @@ from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.panels import PanelPlace, shown_panels
 from inference.web.request_fields import describe_fields
+from inference.web.strict_form import StrictForm
 
 _LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
 """Options of programs that change no number."""
@@ -60,7 +61,7 @@ class CommandField(forms.CharField):
             raise forms.ValidationError(f"Not understood: {error}.") from None
 
 
-class AddForm(forms.Form):
+class AddForm(StrictForm):
     """A field for each option of a kind."""
 
     name = forms.CharField(

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from django import forms
+
 from inference.core.protocols import Json
 from inference.isa.targets import names_with_blocks
 from inference.models import Machine, PortMapping, Predictor, ResourceMapping, StoredCoreModel
 from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS
-from inference.predictors.processor_names import names_of_processor, processor_option, processors_named
+from inference.predictors.processor_names import (
+    PROCESSORS,
+    names_of_processor,
+    processor_option,
+    processors_named,
+)
 from inference.storage.instruction_sets import core_of
 
 
@@ -27,6 +34,22 @@ def processor_here() -> str:
     )
     listed = sorted(rows, key=lambda row: (row.local, row.last_seen is not None, row.last_seen), reverse=True)
     return next(filter(None, map(processor_of_machine, listed)), "")
+
+
+def processor_field() -> forms.ChoiceField:
+    """The choice of a form: that of the machine at hand, unless somebody says otherwise."""
+
+    def choices() -> list[tuple[str, str]]:
+        here = processor_here()
+        usual = f"this machine’s: {here}" if here else "as each tool is set up"
+        return [("", usual), *((name, name) for name in PROCESSORS)]
+
+    return forms.ChoiceField(
+        label="Processor",
+        choices=choices,
+        required=False,
+        help_text="For which all tools predict that know several; one that was added with its own keeps it.",
+    )
 
 
 def options_for(kind: str, options: Mapping[str, Any], processor: str) -> list[Json]:

@@ -20,7 +20,7 @@ from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.blocks import Block
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.start_values import StartValues
-from inference.isa.targets import X86, names_with_blocks
+from inference.isa.targets import names_with_blocks
 from inference.measuring.blocks import MODES
 from inference.models import Machine, PortMapping, ResourceMapping
 from inference.models import Predictor as PredictorRow
@@ -180,7 +180,8 @@ def _mappings_found() -> list[FoundKind]:
         .order_by("-id")[:LISTED],
     ]
     if not rows:
-        raise PredictorError(f"there is no mapping for {X86} yet: infer or import one")
+        right = " or ".join(names_with_blocks())
+        raise PredictorError(f"there is no mapping for {right} yet: infer or import one")
     return [
         FoundKind(
             {"mapping": row.name},

@@ -15,8 +15,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.asking.blocks.load_table import load_context
 from inference.features.asking.blocks.port_load import describing, load_of
-from inference.features.asking.blocks.query import scheme_rows
-from inference.features.asking.blocks.shown import rows_of
+from inference.features.asking.blocks.query import rows_of, scheme_rows
 from inference.features.asking.predictors.modes import mode_asked
 from inference.features.asking.predictors.processors import different_processors
 from inference.features.asking.questions.memory import MemoryTable, memory_question, memory_table

@@ -13,7 +13,6 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.core.core_model import Assumptions
-from inference.core.errors import InvalidInputError
 from inference.features.asking.blocks.port_load import BlockLoad, load_of
 from inference.features.asking.predictors.choosing import check_processor, chosen_on, in_words
 from inference.features.asking.predictors.modes import (
@@ -25,11 +24,9 @@ from inference.features.asking.predictors.modes import (
 from inference.features.asking.predictors.processors import different_processors
 from inference.features.asking.questions.asking import ask
 from inference.features.asking.questions.memory import with_switch
-from inference.features.learning.core_model.query import usable_core_models
-from inference.features.learning.core_model.reasons import reasons_of
+from inference.features.learning.core_model.query import reasons_of, usable_core_models
 from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.csv_cells import written
-from inference.formats.errors import ExchangeError
 from inference.isa.blocks import Block, block_of_bytes, isa_beside
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import LOOP
@@ -37,8 +34,7 @@ from inference.models import PortMapping, Predictor, StoredCoreModel
 from inference.predictors import core_model
 from inference.predictors.loops import asked_as
 from inference.predictors.memory_variants import Memory, variants
-from inference.predictors.protocol import Answer, PredictorError
-from inference.runs.errors import ConfigError
+from inference.predictors.protocol import Answer
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name
 from inference.web.code_files import add_piece_option, blocks_of_file
@@ -232,31 +228,22 @@ def _core_model(named: Sequence[str], mode: str) -> tuple[StoredCoreModel, Assum
 
 def _mapping(name: str) -> PortMapping:
     """The port mapping of this name, if blocks can be read for it."""
-    try:
-        row = by_name(PortMapping, name)
-    except ExchangeError as error:
-        raise CommandError(str(error)) from error
+    row = by_name(PortMapping, name)
     if obstacle := obstacle_to_blocks(row.name, row.isa.name):
         raise CommandError(obstacle)
     return row
 
 
 def _chosen(texts: Sequence[str], processor: str = "", mode: str = AS_NAMED) -> list[Predictor]:
-    try:
-        check_processor(processor)
-        rows = [chosen_on(text, processor, may_choose=True) for text in dict.fromkeys(texts)]
-        return rows_in_mode(rows, mode)
-    except (PredictorError, ExchangeError, ConfigError) as error:
-        raise CommandError(str(error)) from error
+    check_processor(processor)
+    rows = [chosen_on(text, processor, may_choose=True) for text in dict.fromkeys(texts)]
+    return rows_in_mode(rows, mode)
 
 
 def _variants(blocks: Sequence[Block]) -> list[Block]:
     if len(blocks) != 1:
         raise CommandError(f"--memory compares variants of one block, not of {len(blocks):,}")
-    try:
-        found = variants(blocks[0].code, blocks[0].isa)
-    except InvalidInputError as error:
-        raise CommandError(str(error)) from error
+    found = variants(blocks[0].code, blocks[0].isa)
     return [block_of_bytes(code, blocks[0].isa) for code in found.code.values()]
 
 

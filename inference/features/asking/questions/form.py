@@ -8,9 +8,10 @@ from django import forms
 
 from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
-from inference.features.asking.predictors.choosing import known_on, processor_field
+from inference.features.asking.predictors.choosing import known_on
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers, offers
+from inference.features.asking.predictors.processors import processor_field
 from inference.features.asking.predictors.query import chosen
 from inference.features.asking.predictors.stored_kinds import reason_against
 from inference.features.asking.questions.request import AskConfig
@@ -35,8 +36,8 @@ class OffersField(forms.MultipleChoiceField):
 
     def validate(self, value: Any) -> None:
         """Refuse strangers."""
-        strangers = (text[:_LONGEST] for text in value if not self.valid_value(text))
-        if reason := reason_against(next(strangers, "")):
+        stranger = next((text for text in value if not self.valid_value(text)), "")
+        if stranger and (reason := reason_against(stranger[:_LONGEST])):
             raise forms.ValidationError(f"{reason}.")
         super().validate(value)
 
@@ -86,6 +87,24 @@ class ChoosingForm(RequestForm):
             self.add_error("predictors", f"{offer.label}: {error}")
 
 
+class ProcessorForm(ChoosingForm):
+    """Whoever can be asked, tools for one processor; `left_out` gets why one cannot be asked about it."""
+
+    processor = processor_field()
+
+    def __init__(self, data: Any = None, initial: Any = None, known: Offers | None = None) -> None:
+        super().__init__(data, initial, known)
+        self.left_out: list[str] = []
+
+    def _take(self, offer: OfferedPredictor) -> None:
+        before = len(self.rows)
+        super()._take(offer)
+        if not offer.fixed:
+            processor = self.cleaned_data.get("processor", "")
+            self.rows[before:], left_out = known_on(self.rows[before:], processor)
+            self.left_out += left_out
+
+
 TEXT_LIMIT = 100_000
 SURROUNDINGS = tuple(BlockOptions.__dataclass_fields__)
 
@@ -105,7 +124,7 @@ class AddressField(forms.CharField):
         return number
 
 
-class BlockForm(RunForm, ChoosingForm):
+class BlockForm(RunForm, ProcessorForm):
     """The page's form; `reading` is what the text has, once it is valid."""
 
     isa = forms.ChoiceField(
@@ -147,7 +166,6 @@ class BlockForm(RunForm, ChoosingForm):
         help_text="That a block may touch. All are one page of physical memory, as in BHive's harness.",
         required=True,
     )
-    processor = processor_field()
 
     def __init__(
         self,
@@ -161,7 +179,6 @@ class BlockForm(RunForm, ChoosingForm):
         """`asking`: the predictors are wanted, too. `piece`: the number, from 1, of the one that is asked."""
         super().__init__(data, initial, known)
         self.reading = BlocksOfText(())
-        self.left_out: list[str] = []
         self._asking = asking
         self._piece = piece
         if "predictors" not in self.initial:
@@ -199,15 +216,6 @@ class BlockForm(RunForm, ChoosingForm):
             super().take(data)
             if not self.rows and not self.errors:
                 self.add_error("predictors", "; ".join(self.left_out) or "Choose at least one.")
-
-    def _take(self, offer: OfferedPredictor) -> None:
-        """Tools for the processor that was chosen; `left_out` gets why one cannot be asked about it."""
-        before = len(self.rows)
-        super()._take(offer)
-        if not offer.fixed:
-            processor = self.cleaned_data.get("processor", "")
-            self.rows[before:], left_out = known_on(self.rows[before:], processor)
-            self.left_out += left_out
 
     def options(self) -> BlockOptions:
         """How machines surround the blocks."""

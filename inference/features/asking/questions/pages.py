@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from inference.features.asking.blocks.shown import shown
+from inference.features.asking.blocks.query import shown
 from inference.features.asking.predictors.modes import mode_asked
 from inference.features.asking.predictors.query import all_kinds, written
 from inference.features.asking.questions.form import SURROUNDINGS, BlockForm

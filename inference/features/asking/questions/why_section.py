@@ -13,8 +13,7 @@ from inference.core.core_model.dependences import ChainStep
 from inference.core.experiment import Experiment
 from inference.core.schedule import schedule
 from inference.features.asking.questions.query import PredictorAnswer
-from inference.features.learning.core_model.query import usable_core_models
-from inference.features.learning.core_model.reasons import BlockReason, reasons_of
+from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
 from inference.isa.blocks import Block
 from inference.isa.blocks.accesses import name_of_location
 from inference.measuring.blocks import LOOP, MODES

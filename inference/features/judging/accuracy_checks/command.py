@@ -7,18 +7,14 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import chosen
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
 from inference.features.judging.accuracy_checks.result import AccuracyCheck, CheckedPredictor, WorstBlock
-from inference.formats.errors import ExchangeError
 from inference.isa.blocks.listing import intel_or_digits
 from inference.measuring.blocks import MODES
 from inference.models import BasicBlockSet, Machine, Run
-from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
@@ -128,12 +124,9 @@ def _assembly(block: WorstBlock) -> str:
 
 
 def _submitted(options: dict[str, Any]) -> Run:
-    try:
-        row = by_name(BasicBlockSet, options["block_set"])
-        machine = by_name(Machine, options["machine"])
-        predictors = [chosen(name, may_choose=True).pk for name in options["predictors"]]
-    except (ExchangeError, PredictorError) as error:
-        raise CommandError(str(error)) from error
+    row = by_name(BasicBlockSet, options["block_set"])
+    machine = by_name(Machine, options["machine"])
+    predictors = [chosen(name, may_choose=True).pk for name in options["predictors"]]
     config: Json = {
         "machine": machine.pk,
         "block_set": row.pk,

@@ -19,12 +19,12 @@ from inference.features.judging.accuracy_checks.result import (
     AccuracyCheck,
     AskedColumn,
     MeasuredBlockList,
-    cycles_in,
     medians,
 )
 from inference.features.judging.accuracy_checks.traits import traits_of
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Machine, Predictor, Run
 from inference.predictors import machine as measuring
+from inference.predictors.answer_arrays import cycles_in
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task

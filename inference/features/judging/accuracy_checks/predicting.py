@@ -9,8 +9,8 @@ from inference.features.asking.predictors.modes import in_mode
 from inference.features.asking.predictors.processors import options_for, processor_of_machine
 from inference.features.asking.predictors.query import kind_of, programs, row_for
 from inference.features.judging.accuracy_checks.request import MOST_PREDICTORS
+from inference.features.judging.engine.largest_bounds import bounds_by, first_core_model
 from inference.features.learning.core_model.query import usable_core_models
-from inference.isa.blocks import BlockError, block_of_bytes
 from inference.models import Machine, Predictor
 from inference.predictors import core_model, mapping, nanobench
 from inference.predictors.kinds import KINDS, FoundKind, PredictorKind
@@ -54,27 +54,11 @@ def largest_bounds(
 
     "" where there is none, or it does not know the block.
     """
-    options = next((row.options for row in asked if row.kind == core_model.KIND), None)
+    options = first_core_model(asked)
     if options is None:
         newest = usable_core_models().filter(machine=machine).first()
         options = None if newest is None else {"model": newest.name}
-    if options is None:
-        return [""] * len(codes)
-    try:
-        kind = kind_of(core_model.KIND)
-        model = kind.predictor(kind.in_mode(options, mode))
-    except PredictorError:
-        return [""] * len(codes)
-    assert isinstance(model, core_model.ModelledBlocks)
-    return [_largest(model, code) for code in codes]
-
-
-def _largest(model: core_model.ModelledBlocks, code: bytes) -> str:
-    try:
-        found = model.explain(block_of_bytes(code))
-    except BlockError:
-        return ""
-    return str(found.bounds[0].kind) if found.bounds and not found.unknown else ""
+    return [""] * len(codes) if options is None else bounds_by(options, codes, mode)
 
 
 def _wanted(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]]:

@@ -10,29 +10,20 @@ from typing import Self
 import numpy as np
 
 from inference.core.arrays import Bools, Floats
-from inference.core.judging.accuracy import (
-    AccuracyFigures,
-    AccuracyJudgement,
-    ItemErrors,
-    best_tool,
-    judged_accuracy,
-)
-from inference.core.judging.repeating import RepeatSpread, repeat_spread
+from inference.core.judging.accuracy import AccuracyJudgement, floor_of, verdict
+from inference.core.judging.agreement import agreement, errors_by_group
+from inference.core.judging.repeating import RepeatSpread
 from inference.core.judging.residual_traits import Trait, TraitFindings, telling_traits
-from inference.core.metrics import Scores, score
+from inference.core.judging.sheet import AnswerSheet, ComparedPoints, Grouping, ItemKind, Items
+from inference.core.metrics import Scores
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.targets import DEFAULT
+from inference.predictors.answer_arrays import column_of
 from inference.predictors.protocol import Answer
 
 WORST = 50
 """Blocks listed for each predictor."""
-NEAR = 0.10
-"""Share of the measurement within which a prediction is near."""
-ABOVE = 0.03
-"""Share of the measurement by which a lower bound may be above it: what measurements vary by."""
-
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -198,72 +189,54 @@ class MeasuredBlockList:
     traits: Mapping[Trait, Bools]
 
     def beside(self, name: str, answers: Sequence[Answer]) -> CheckedPredictor:
-        """What a predictor said of them."""
-        said = cycles_in(answers)
-        at = np.flatnonzero((self.cycles > 0) & ~np.isnan(said))
-        errors = np.full(len(said), np.nan)
-        errors[at] = (said[at] - self.cycles[at]) / self.cycles[at]
-        sizes = np.abs(errors[at])
-        return CheckedPredictor(
-            name,
-            answered=int((~np.isnan(said)).sum()),
-            failed=sum(one.failure is not None for one in answers),
-            scores=score(self.cycles[at], said[at]),
-            median=100 * float(np.median(sizes)) if len(at) else None,
-            near=float((sizes <= NEAR + _ROUNDING).mean()) if len(at) else None,
-            above=float((errors[at] > ABOVE).mean()) if len(at) else None,
-            heat_map=heat_map(self.cycles[at], said[at]),
-            bounds=self._by_bound(errors),
-            traits=telling_traits(errors, self.traits),
-            worst=self._worst(said, errors),
-        )
+        """One predictor beside the measurement, without a judgement."""
+        return self._checked(name, self._sheet([answers]), 0)
 
     def judged(
         self, again: AskedColumn, columns: Sequence[AskedColumn]
     ) -> tuple[RepeatSpread, tuple[CheckedPredictor, ...]]:
-        """The floor, by the measurement `again`, and what the predictor of each column is worth."""
-        repeated = cycles_in(again.answers)
-        floor, steady = repeat_spread(self.cycles, repeated)
-        kendall = ItemErrors.of(self.cycles[steady], repeated[steady]).kendall
-        cycles = [cycles_in(column.answers) for column in columns]
-        judged = []
-        for column, own in zip(columns, cycles, strict=True):
-            items = steady & ~np.isnan(own)
-            tools = {
-                other.name: said
-                for other, said in zip(columns, cycles, strict=True)
-                if other.is_published and other is not column
-            }
-            figures = AccuracyFigures(
-                ItemErrors.of(self.cycles[items], own[items]),
-                float(items.sum() / steady.sum()) if steady.any() else 0.0,
-                floor,
-                kendall,
-                best_tool(self.cycles, own, steady, tools),
-            )
-            beside = self.beside(column.name, column.answers)
-            judged.append(replace(beside, judgement=judged_accuracy(figures, "blocks")))
-        return floor, tuple(judged)
+        """The spread of the measurement `again`, and each predictor with its judgement."""
+        sheet = self._sheet([again.answers, *(column.answers for column in columns)])
+        floor = floor_of(sheet, 0)
+        assert floor.spread is not None, "the blocks were measured again"
+        tools = {column.name: at for at, column in enumerate(columns, start=1) if column.is_published}
+        predictors = (
+            replace(self._checked(column.name, sheet, at), judgement=verdict(sheet, at, floor, tools))
+            for at, column in enumerate(columns, start=1)
+        )
+        return floor.spread, tuple(predictors)
 
-    def _by_bound(self, errors: Floats) -> tuple[BoundError, ...]:
-        found = []
-        for bound in sorted({name for name in self.bounds if name}):
-            own = np.array([name == bound for name in self.bounds]) & ~np.isnan(errors)
-            if own.any():
-                sizes = 100 * np.abs(errors[own])
-                means = float(sizes.mean()), float(np.median(sizes))
-                found.append(BoundError(bound, int(own.sum()), *means))
-        return tuple(found)
+    def _sheet(self, columns: Sequence[Sequence[Answer]]) -> AnswerSheet:
+        unknown = np.zeros(len(self.codes), dtype=np.int64)
+        bounds = Grouping.of(self.bounds)
+        items = Items(ItemKind.BLOCKS, np.arange(len(self.codes)), unknown, bounds=bounds)
+        return AnswerSheet(items, self.cycles, [column_of(answers) for answers in columns])
 
-    def _worst(self, said: Floats, errors: Floats) -> tuple[WorstBlock, ...]:
-        known = np.flatnonzero(~np.isnan(errors))
-        ordered = known[np.argsort(-np.abs(errors[known]), kind="stable")[:WORST]]
+    def _checked(self, name: str, sheet: AnswerSheet, column: int) -> CheckedPredictor:
+        points, cycles = sheet.compare(column), sheet.columns[column].cycles
+        agreed = agreement(points)
+        answered = int((~np.isnan(cycles)).sum())
+        bounds = errors_by_group(points, sheet.items.bounds) if sheet.items.bounds else ()
+        return CheckedPredictor(
+            name,
+            answered,
+            len(cycles) - answered,
+            agreed.scores,
+            agreed.median,
+            agreed.near,
+            agreed.above,
+            heat_map(points.reference, points.predicted),
+            tuple(BoundError(group.name, group.n, group.mape, group.median) for group in bounds),
+            telling_traits(points.errors, {trait: has[points.at] for trait, has in self.traits.items()}),
+            self._worst(points.worst(WORST)),
+        )
+
+    def _worst(self, points: ComparedPoints) -> tuple[WorstBlock, ...]:
+        numbers = zip(points.at.tolist(), points.reference.tolist(), points.predicted.tolist(), strict=True)
         return tuple(
-            WorstBlock(
-                self.codes[at].hex(), float(self.cycles[at]), float(said[at]), self.bounds[at], self.isa
-            )
-            for at in ordered.tolist()
-            if errors[at]
+            WorstBlock(self.codes[at].hex(), measured, said, self.bounds[at], self.isa)
+            for at, measured, said in numbers
+            if measured != said
         )
 
 
@@ -274,8 +247,3 @@ def medians(rounds: Sequence[Sequence[Answer]]) -> list[Answer]:
         cycles = [one.cycles for one in answers if one.cycles is not None]
         found.append(Answer(cycles=median(cycles)) if cycles else answers[0])
     return found
-
-
-def cycles_in(answers: Sequence[Answer]) -> Floats:
-    """float64[n]: not a number where there is none."""
-    return np.array([np.nan if one.cycles is None else one.cycles for one in answers], dtype=np.float64)

@@ -8,12 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from inference.core.arrays import Bools
-from inference.core.judging.residual_traits import Trait
+from inference.core.judging.residual_traits import LENGTHS, Trait, length_range
 from inference.isa.blocks import Block, BlockError, block_of_bytes
 from inference.isa.blocks.accesses import accesses_of
-
-LENGTHS = ((1, 3), (4, 6), (7, 12), (13, None))
-"""Instructions of a block: from, to."""
 
 
 def traits_of(codes: Sequence[bytes], bounds: Sequence[str]) -> dict[Trait, Bools]:
@@ -40,8 +37,7 @@ def _traits(code: bytes) -> Iterator[Trait]:
 
 
 def _range(length: int) -> str:
-    low, high = next(ends for ends in LENGTHS if ends[1] is None or length <= ends[1])
-    return f"{low} or more instructions" if high is None else f"{low} to {high} instructions"
+    return length_range(*next(ends for ends in LENGTHS if ends[1] is None or length <= ends[1]))
 
 
 def _memory(block: Block) -> Iterator[str]:

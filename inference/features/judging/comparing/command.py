@@ -9,10 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from inference.core.deviating import Deviation, Sampling
-from inference.core.errors import InvalidInputError
 from inference.core.identity import MappingComparison, SchemeRelation
 from inference.core.mapping import described
 from inference.core.metrics import Scores, Unit
@@ -32,7 +29,6 @@ from inference.features.learning.explained.reference_contradictions import (
     contradictions,
 )
 from inference.features.library.mappings.compared import comparison_of, summary
-from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
@@ -79,19 +75,16 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print what is equal, what tells the mappings apart, and how far apart their predictions are."""
-        try:
-            row, other = (_model(options[name]) for name in ("mapping", "other"))
-            lines: list[str] = []
-            told: Json = {}
-            if isinstance(row, PortMapping) and isinstance(other, PortMapping):
-                lines, told = self._structure(row, other, options)
-            if options["experiments"] is not None or not told:
-                require_same_isa(row, other)
-                found = deviation_of(row, other, _sampling(options))
-                lines += _deviation_lines(row, other, found, options["unit"])
-                told["deviation"] = _deviation_json(found, options)
-        except (ExchangeError, InvalidInputError) as error:
-            raise CommandError(str(error)) from error
+        row, other = (_model(options[name]) for name in ("mapping", "other"))
+        lines: list[str] = []
+        told: Json = {}
+        if isinstance(row, PortMapping) and isinstance(other, PortMapping):
+            lines, told = self._structure(row, other, options)
+        if options["experiments"] is not None or not told:
+            require_same_isa(row, other)
+            found = deviation_of(row, other, _sampling(options))
+            lines += _deviation_lines(row, other, found, options["unit"])
+            told["deviation"] = _deviation_json(found, options)
         if options["json"]:
             self.stdout.write(
                 json.dumps({"first": row.name, "second": other.name, **told}, ensure_ascii=False)

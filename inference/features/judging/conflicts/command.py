@@ -6,15 +6,11 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from inference.core.pair_conflicts import CONFLICT
 from inference.features.judging.conflicts.api import conflicts_json
 from inference.features.judging.conflicts.query import SetConflicts, conflicts_in, write_pairs_csv
 from inference.features.judging.conflicts.request import ConflictsBy, ConflictsRequest
-from inference.formats.errors import ExchangeError
 from inference.formats.provenance import head_of
-from inference.isa.search import SearchError
 from inference.models import ExperimentSet
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
@@ -43,11 +39,8 @@ class Command(DataCommand):
         """Print the classes, and which of them compete."""
         by = ConflictsBy.CLASSES if options["classes"] else ConflictsBy.SCHEMES
         asked = ConflictsRequest(q=options["schemes"], by=by)
-        try:
-            row = by_name(ExperimentSet, options["set"])
-            found = conflicts_in(row, asked)
-        except (ExchangeError, SearchError) as error:
-            raise CommandError(str(error)) from error
+        row = by_name(ExperimentSet, options["set"])
+        found = conflicts_in(row, asked)
         if options["json"]:
             self.stdout.write(json.dumps(conflicts_json(row, found, asked), ensure_ascii=False))
         elif options["csv"]:

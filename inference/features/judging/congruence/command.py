@@ -6,12 +6,9 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from inference.features.judging.congruence.api import congruence_json
 from inference.features.judging.congruence.query import congruence_of
 from inference.features.learning.inferring.classes_section import FEW_COMPARED
-from inference.formats.errors import ExchangeError
 from inference.models import PortMapping
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
@@ -32,10 +29,7 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print them, the least compared first."""
-        try:
-            row = by_name(PortMapping, options["mapping"])
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        row = by_name(PortMapping, options["mapping"])
         found = congruence_of(row)
         if options["json"]:
             self.stdout.write(json.dumps(congruence_json(found), ensure_ascii=False))

@@ -15,13 +15,12 @@ from inference.core.mapping import described
 from inference.features.judging.doubts.evidence import DoubtDecision
 from inference.features.judging.doubts.query import DoubtsOf, ask
 from inference.features.judging.doubts.request import NONE, DoubtsRequest
-from inference.formats.errors import ExchangeError
 from inference.formats.quoting import shell_option
 from inference.models import Evaluation, ExperimentSet, PortMapping
 from inference.storage.evaluations import evaluations_of
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
-from inference.web.validation import RequestError, read
+from inference.web.validation import read
 
 LISTED = 20  # doubts of a kind that the output names
 
@@ -62,10 +61,7 @@ class Command(DataCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the doubts, or everything about those of one scheme."""
         scheme = options["scheme"]
-        try:
-            found = _found(options)
-        except (ExchangeError, RequestError) as error:
-            raise CommandError(str(error)) from error
+        found = _found(options)
         chosen = [each for each in found.listed if scheme in (None, each.scheme)]
         doubts = Doubts(tuple(chosen), found.doubts.ports)
         if options["csv"] is not None:

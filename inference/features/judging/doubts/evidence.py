@@ -12,11 +12,11 @@ from inference.core.experiment import Experiment
 from inference.core.identity import Distinction, MappingComparison, deciding_experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
+from inference.core.measured_slots import padding_of
 from inference.core.predicting import PortMappingModel
 from inference.features.judging.evaluations.query import worst_with
 from inference.features.learning.explained.remeasured import rows_of
 from inference.features.library.mappings.compared import comparison_of
-from inference.measuring.padding import padding_of
 from inference.models import Evaluation, InstructionScheme, Measurement, PortMapping
 from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence

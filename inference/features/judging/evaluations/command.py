@@ -9,11 +9,8 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from inference.core.metrics import Scores, Unit
 from inference.features.judging.evaluations.query import tool_scores
-from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.evaluating import evaluate
 from inference.storage.names import by_name
@@ -38,15 +35,12 @@ class Command(DataCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Compute and store the evaluation, and print its numbers."""
         unit = Unit(options["unit"])
-        try:
-            experiment_set = by_name(ExperimentSet, options["dataset"])
-            if options["tool"]:
-                scores, skipped = tool_scores(experiment_set, options["tool"], unit)
-            else:
-                row = evaluate(_predicting(options), experiment_set, unit)
-                scores, skipped = Scores(row.n, row.mape, row.pearson, row.kendall), row.skipped
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        experiment_set = by_name(ExperimentSet, options["dataset"])
+        if options["tool"]:
+            scores, skipped = tool_scores(experiment_set, options["tool"], unit)
+        else:
+            row = evaluate(_predicting(options), experiment_set, unit)
+            scores, skipped = Scores(row.n, row.mape, row.pearson, row.kendall), row.skipped
         if options["json"]:
             self.stdout.write(json.dumps(scores.as_json()))
             return

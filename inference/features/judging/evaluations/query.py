@@ -14,10 +14,10 @@ from inference.core.in_common import InCommon, in_common
 from inference.core.judging.accuracy import (
     AccuracyFigures,
     AccuracyJudgement,
-    ItemErrors,
     ToolErrors,
     judged_accuracy,
 )
+from inference.core.judging.agreement import Agreement
 from inference.core.metrics import Scores, Unit
 from inference.core.predicting import ThroughputModel
 from inference.core.residuals import SchemeError
@@ -47,7 +47,7 @@ def judgement_of(evaluation: Evaluation, listing: WorstPredictions) -> AccuracyJ
 
     A tool counts where it predicts as many of them: then they are the same ones.
     """
-    own = ItemErrors(evaluation.n, evaluation.mape, None, evaluation.kendall)
+    own = Agreement(Scores(evaluation.n, evaluation.mape, evaluation.pearson, evaluation.kendall))
     total = evaluation.n + evaluation.skipped
     compared = [
         ToolErrors(each.tool, each.scores.n, each.scores.mape, evaluation.mape)

@@ -9,7 +9,6 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.features.judging.excess.query import excess_in
-from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, PortMapping
 from inference.storage.names import by_name
 from inference.storage.rows import load_mapping
@@ -33,11 +32,8 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the groups, those with most experiments first."""
-        try:
-            row = by_name(PortMapping, options["mapping"])
-            dataset = by_name(ExperimentSet, options["dataset"])
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        row = by_name(PortMapping, options["mapping"])
+        dataset = by_name(ExperimentSet, options["dataset"])
         if row.isa_id != dataset.isa_id:
             raise CommandError(
                 f"{dataset.name!r} holds measurements of {dataset.isa.name}, not {row.isa.name}"

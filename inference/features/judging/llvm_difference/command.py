@@ -8,14 +8,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.core.errors import InvalidInputError
 from inference.features.judging.llvm_difference.job import TOLERANCE, DifferenceConfig, difference
 from inference.features.judging.llvm_difference.report import markdown
-from inference.formats.errors import ExchangeError
-from inference.isa.targets import X86, target_of
+from inference.isa.targets import names_with_blocks, target_of
 from inference.models import PortMapping
-from inference.predictors.protocol import PredictorError
-from inference.runs.errors import ConfigError
 from inference.storage.exported import exported
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
@@ -46,19 +42,17 @@ class Command(DataCommand):
         """Ask, and write."""
 
         tolerance = TOLERANCE if options["tolerance"] is None else options["tolerance"]
-        try:
-            row = by_name(PortMapping, options["mapping"])
-            if target_of(row.isa.name).blocks is None:
-                raise CommandError(f"{row.name!r} is for {row.isa.name}, this can be done for {X86}")
-            cpu = options["cpu"] or exported(row).tools.llvm
-            if not cpu:
-                raise CommandError(
-                    "which processor of LLVM the mapping is of is not known: name it with --cpu, e.g. haswell"
-                )
-            config = DifferenceConfig.read(
-                {"mapping": row.pk, "cpu": cpu, "release": options["release"], "tolerance": tolerance}
+        row = by_name(PortMapping, options["mapping"])
+        if target_of(row.isa.name).blocks is None:
+            right = ", ".join(names_with_blocks())
+            raise CommandError(f"{row.name!r} is for {row.isa.name}, this can be done for {right}")
+        cpu = options["cpu"] or exported(row).tools.llvm
+        if not cpu:
+            raise CommandError(
+                "which processor of LLVM the mapping is of is not known: name it with --cpu, e.g. haswell"
             )
-            text = markdown(difference(row, config))
-        except (ConfigError, ExchangeError, InvalidInputError, PredictorError) as error:
-            raise CommandError(str(error)) from error
+        config = DifferenceConfig.read(
+            {"mapping": row.pk, "cpu": cpu, "release": options["release"], "tolerance": tolerance}
+        )
+        text = markdown(difference(row, config))
         self.deliver(text, options["output"])

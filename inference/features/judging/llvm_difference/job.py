@@ -22,7 +22,7 @@ from inference.features.judging.llvm_difference.report import (
 from inference.features.learning.explained.proofs import proof_of
 from inference.formats.exported import ExportedMapping, ExportedScheme
 from inference.isa.llvm_opcodes import tool_side
-from inference.isa.targets import X86, target_of
+from inference.isa.targets import names_with_blocks, target_of
 from inference.models import PortMapping, Run
 from inference.predictors.llvm.model import LlvmModel, Modelled
 from inference.predictors.llvm.releases import INSTALL, installed
@@ -73,7 +73,8 @@ class LlvmDifferenceJob:
         asked = DifferenceConfig.read(config)
         row = read_row(PortMapping.objects.select_related("isa"), "mapping", asked.mapping)
         if target_of(row.isa.name).blocks is None:
-            raise ConfigError(f"mapping: {row.name!r} is for {row.isa.name}, this can be done for {X86}")
+            right = ", ".join(names_with_blocks())
+            raise ConfigError(f"mapping: {row.name!r} is for {row.isa.name}, this can be done for {right}")
         if not asked.cpu:
             raise ConfigError("cpu must be the name of a processor such as haswell or znver3")
         try:

@@ -15,8 +15,7 @@ from inference.features.judging.llvm_difference.report import LlvmDifference, ma
 from inference.isa.targets import names_with_blocks
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run
-from inference.predictors.llvm.processors import processors
-from inference.predictors.llvm.releases import INSTALL, installed
+from inference.predictors.llvm.releases import INSTALL, installed, processors
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import core_of

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from inference.formats.other_formats import ImporterEntry
 from inference.web.panels import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
@@ -33,4 +35,4 @@ def _files() -> Importer:
     return CoreModelFiles()
 
 
-IMPORTERS = (_files,)
+IMPORTERS = (ImporterEntry(re.compile(rb'"format"\s*:\s*"pmweb-core-model"'), _files),)

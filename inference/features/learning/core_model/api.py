@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Router, Schema, Status
 from pydantic import Field
 
 from inference.core.core_model import Assumptions, BoundKind
@@ -15,52 +15,36 @@ from inference.core.errors import CoreError
 from inference.features.learning.core_model.port_names import name_ports
 from inference.features.learning.core_model.query import (
     COLUMNS,
-    CoreModelContents,
     contents_of,
     core_models,
+    reasons_of,
     usable_core_models,
 )
-from inference.features.learning.core_model.reasons import reasons_of
 from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.formats.core_model_json import CoreModelDocument, PortNamesTold
 from inference.formats.errors import ExchangeError
 from inference.isa.blocks import read_blocks
 from inference.measuring.blocks import LOOP
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
-from inference.runs.request import OneOf
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
 from inference.web.api.answers import MOST_BLOCKS, Code
-from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.named_rows import (
-    DependentOut,
-    NameAndNote,
-    deleted,
-    dependents_json,
-    export_answer,
-    renamed,
-)
-from inference.web.api.paging import PageOf, Paging, listed, sorts
-from inference.web.api.shapes import Input, Name, Ref, Text, Time, ref
+from inference.web.api.named_rows import NamedOut, NamedRows
+from inference.web.api.shapes import Input, Name, Note, Ref, fields_of
 from inference.web.validation import Id
 
 router = Router()
-CoreModelSort = Annotated[str, sorts(COLUMNS)]
-CoreModelFormat = Annotated[str, OneOf(CORE_MODEL_EXPORTS)]
 
 
-class CoreModelOut(Schema):
+class CoreModelOut(NamedOut):
     """A core model with what it consists of. `described`: schemes with µops."""
 
-    id: Id
-    name: Name
-    note: str = Field(examples=[""])
-    created: Time
+    note: Note = Field(examples=[""])
     isa: Ref
     machine: Ref | None
-    run: Id | None
+    run: Id | None = Field(validation_alias="run_id")
     mapping: Ref | None
     latencies: Ref | None
     front_end: Ref | None
@@ -160,15 +144,34 @@ class BlockReasonOut(Schema):
     )
 
 
-@router.get("/core-models", response=PageOf[CoreModelOut])
-def list_core_models(
-    request: HttpRequest, paging: Query[Paging], q: Text = "", sort: CoreModelSort = "-created"
-) -> Any:
+def _values(rows: Sequence[StoredCoreModel]) -> list[dict[str, Any]]:
+    return [
+        fields_of(
+            row,
+            CoreModelOut,
+            **{name: getattr(contents, name) for name in ("described", "with_latencies", "sources")},
+            lacking=list(contents.lacking),
+        )
+        for row, contents in zip(rows, contents_of(rows), strict=True)
+    ]
+
+
+CORE_MODELS = NamedRows(router, "/core-models", "core_model", core_models, CoreModelOut, _values)
+CORE_MODELS.add_list(
+    COLUMNS,
+    "-created",
     """All core models; those with a text in name or note where `q` gives one.
 
     A run of the kind `know` makes one.
-    """
-    return listed(core_models(q.strip()), COLUMNS, sort, paging, _rows)
+    """,
+)
+CORE_MODELS.add_get("One core model.")
+CORE_MODELS.add_changes("Delete a core model; its parts stay.")
+CORE_MODELS.add_exports(
+    CORE_MODEL_EXPORTS,
+    "application/json",
+    "The core model as a file (docs/formats.md): `json` imports again, the others are for other tools.",
+)
 
 
 @router.post("/core-models", response={201: CoreModelOut})
@@ -192,27 +195,13 @@ def make_core_model(request: HttpRequest, data: CoreModelIn) -> Any:
         raise ProblemError(
             422, str(error), where="body", right="parts or a document that go together"
         ) from error
-    return Status(201, _row(core_models().get(pk=row.pk)))
-
-
-@router.get("/core-models/{core_model_id}", response=CoreModelOut)
-def get_core_model(request: HttpRequest, core_model_id: Id) -> Any:
-    """One core model."""
-    return _row(get_object_or_404(core_models(), pk=core_model_id))
-
-
-@router.patch("/core-models/{core_model_id}", response=CoreModelOut)
-def rename_core_model(request: HttpRequest, core_model_id: Id, data: NameAndNote) -> Any:
-    """Give a core model another name or note."""
-    row = get_object_or_404(core_models(), pk=core_model_id)
-    renamed(request, row, data)
-    return _row(row)
+    return Status(201, CORE_MODELS.value(CORE_MODELS.row(row.pk)))
 
 
 @router.put("/core-models/{core_model_id}/port-names", response=CoreModelOut)
 def name_ports_of_core_model(request: HttpRequest, core_model_id: Id, data: PortNamesIn) -> Any:
     """Say what the vendor calls the ports, instead of what was said before."""
-    row = get_object_or_404(core_models(), pk=core_model_id)
+    row = CORE_MODELS.row(core_model_id)
     try:
         name_ports(row, data.names)
     except ExchangeError as error:
@@ -220,32 +209,7 @@ def name_ports_of_core_model(request: HttpRequest, core_model_id: Id, data: Port
             422, str(error), where="body names", right="a name of its own for each port that has one"
         ) from error
     access.note(request, Deed.CHANGED, row)
-    return _row(row)
-
-
-@router.get("/core-models/{core_model_id}/dependents", response=list[DependentOut])
-def list_dependents_of_core_model(request: HttpRequest, core_model_id: Id) -> Any:
-    """What depends on this core model, and what becomes of it when the core model is deleted."""
-    return dependents_json(get_object_or_404(StoredCoreModel, pk=core_model_id))
-
-
-@router.delete("/core-models/{core_model_id}", response={204: None})
-def delete_core_model(request: HttpRequest, core_model_id: Id) -> Any:
-    """Delete a core model; its parts stay."""
-    deleted(get_object_or_404(StoredCoreModel, pk=core_model_id))
-    return Status(204, None)
-
-
-@router.get(
-    "/core-models/{core_model_id}/exports/{file_format}",
-    response=str,
-    openapi_extra={FILE: "application/json"},
-)
-def export_core_model(request: HttpRequest, core_model_id: Id, file_format: CoreModelFormat) -> HttpResponse:
-    """The core model as a file (docs/formats.md): `json` imports again, the others are for other tools."""
-    return export_answer(
-        request, get_object_or_404(core_models(), pk=core_model_id), CORE_MODEL_EXPORTS[file_format]
-    )
+    return CORE_MODELS.value(row)
 
 
 @router.post(
@@ -266,31 +230,3 @@ def _part(model: Any, pk: int | None, field: str) -> Any:
     if row is None:
         raise ProblemError(422, f"there is no {field} {pk}", where=f"body {field}", right="the id of one")
     return row
-
-
-def _row(row: StoredCoreModel) -> dict[str, Any]:
-    (told,) = _rows([row])
-    return told
-
-
-def _rows(rows: Sequence[StoredCoreModel]) -> list[dict[str, Any]]:
-    return [_told(row, contents) for row, contents in zip(rows, contents_of(rows), strict=True)]
-
-
-def _told(row: StoredCoreModel, contents: CoreModelContents) -> dict[str, Any]:
-    return {
-        "id": row.pk,
-        **{name: getattr(row, name) for name in ("name", "note", "created")},
-        "isa": ref(row.isa),
-        "run": row.run_id,
-        **{
-            name: None if getattr(row, name) is None else ref(getattr(row, name))
-            for name in ("machine", "mapping", "latencies", "front_end")
-        },
-        "described": contents.described,
-        "with_latencies": contents.with_latencies,
-        "lacking": list(contents.lacking),
-        "sources": contents.sources,
-        "port_names": row.port_names,
-        "selection": row.selection,
-    }

@@ -8,7 +8,6 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.features.learning.core_model.port_names import name_ports, ports_of
-from inference.formats.errors import ExchangeError
 from inference.models import StoredCoreModel
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
@@ -28,12 +27,9 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Keep the names, and list the ports."""
-        try:
-            row = by_name(StoredCoreModel, options["name"])
-            if options["ports"]:
-                name_ports(row, {**row.port_names, **dict(map(_told, options["ports"]))})
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        row = by_name(StoredCoreModel, options["name"])
+        if options["ports"]:
+            name_ports(row, {**row.port_names, **dict(map(_told, options["ports"]))})
         for port in ports_of(row):
             self.stdout.write(f"{port}\t{row.port_names.get(port, '')}")
 

@@ -35,24 +35,22 @@ from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCo
 from inference.storage.core_overviews import unsettled_kinds
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
-from inference.web.naming import delete_page, edit_page
-from inference.web.paging import Order, page_of
+from inference.web.list_page import list_page
+from inference.web.naming import naming_paths
 from inference.web.requests import one_of
+from inference.web.strict_form import StrictForm
 
 
 def core_models_page(request: HttpRequest) -> HttpResponse:
     """All of them, newest first, filtered by name or note."""
-    q = request.GET.get("q", "").strip()
-    order = Order.read(request.GET.get("sort", ""), COLUMNS, "-created")
-    page = page_of(core_models(q), order, COLUMNS, request.GET.get("page", ""))
-    context = {
-        "page": page,
-        "rows": list(zip(page.rows, contents_of(page.rows), strict=True)),
-        "q": q,
-        "sort": str(order),
-        "any": bool(page.rows) or StoredCoreModel.objects.exists(),
-    }
-    return render(request, "inference/core_model/list.html", context)
+    return list_page(
+        request,
+        "inference/core_model/list.html",
+        core_models,
+        COLUMNS,
+        "-created",
+        lambda page: {"rows": list(zip(page.rows, contents_of(page.rows), strict=True))},
+    )
 
 
 @dataclass(frozen=True)
@@ -151,7 +149,7 @@ def core_model(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "inference/core_model/core_model.html", context)
 
 
-class CoreModelForm(forms.Form):
+class CoreModelForm(StrictForm):
     """A name, and the parts; at least one of them."""
 
     name = forms.CharField(max_length=NAME_LIMIT)
@@ -189,7 +187,7 @@ def core_model_new(request: HttpRequest) -> HttpResponse:
     return render(request, "inference/core_model/new.html", {"form": form}, status=status)
 
 
-class PortNamesForm(forms.Form):
+class PortNamesForm(StrictForm):
     """A field per port for what its vendor calls it."""
 
     def __init__(self, row: StoredCoreModel, names: Mapping[str, str], data: object = None) -> None:
@@ -272,23 +270,12 @@ def upload_core_model(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "inference/core_model/upload.html", context, status=400 if error else 200)
 
 
-def core_model_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Name and note."""
-    return edit_page(request, get_object_or_404(StoredCoreModel, pk=pk), "core-model", "core-models")
-
-
-def core_model_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete it; its parts stay."""
-    return delete_page(request, get_object_or_404(StoredCoreModel, pk=pk), "core-model", "core-models")
-
-
 urlpatterns = [
     path("core-models/", core_models_page, name="core-models"),
     path("core-models/new/", core_model_new, name="core-model-new"),
     path("core-models/<int:pk>/", core_model, name="core-model"),
     path("core-models/<int:pk>/export/", core_model_export, name="core-model-export"),
     path("core-models/<int:pk>/ports/", core_model_ports, name="core-model-ports"),
-    path("core-models/<int:pk>/edit/", core_model_edit, name="core-model-edit"),
-    path("core-models/<int:pk>/delete/", core_model_delete, name="core-model-delete"),
+    *naming_paths(StoredCoreModel, "core-model", "core-models"),
     path("uploads/<int:pk>/core-model/", upload_core_model, name="upload-core-model"),
 ]

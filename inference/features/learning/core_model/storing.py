@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,11 @@ from typing import Any
 from django.db import transaction
 
 from inference.core.protocols import Json
-from inference.formats.core_model_json import CoreModelDocument, is_core_model_json, read_core_model
+from inference.formats.core_model_json import CoreModelDocument, read_core_model
 from inference.formats.errors import ExchangeError
+from inference.formats.other_formats import Importer
 from inference.models import ISA, LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.names import by_name, free_name, free_or_refuse
-
-_BEGINNING = 8192
 
 
 @transaction.atomic
@@ -76,28 +74,11 @@ def in_numbers(told: CoreModelDocument) -> Json:
     }
 
 
-class CoreModelFiles:
-    """See `inference.formats.other_formats.Importer`."""
+class CoreModelFiles(Importer):
+    """Documents of core models: whatever names their format is one."""
 
     titles = "core model (own JSON)"
     preview = "upload-core-model"
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Nothing for these files alone."""
-
-    def reads_path(self, path: Path) -> bool:
-        """Whether it is one."""
-        try:
-            if not path.is_file():
-                return False
-            with path.open("rb") as file:
-                return is_core_model_json(file.read(_BEGINNING))
-        except OSError:
-            return False  # the command says why
-
-    def reads_content(self, content: bytes) -> bool:
-        """Whether an uploaded file is one."""
-        return is_core_model_json(content)
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
         """What it has, and the document as it will be stored. Raises `ExchangeError`."""

@@ -17,7 +17,7 @@ from inference.features.learning.explained.query import VERDICT_COLUMNS, Verdict
 from inference.models import Characterisation, PortMapping, Witness
 from inference.storage.judging import grounds_of
 from inference.web.api.paging import PageOf, Paging, listed, sorts
-from inference.web.api.shapes import Conflicts, SchemeText, Text, Uop, uops_json
+from inference.web.api.shapes import Conflicts, SchemeText, Text, Uop, fields_of, uops_json
 from inference.web.validation import Id
 
 router = Router()
@@ -82,24 +82,20 @@ def _verdicts(row: PortMapping, found: Sequence[Characterisation]) -> list[dict[
         Witness.objects.filter(characterisation__in=list(shown)).select_related("blocker").order_by("id")
     ):
         shown[witness.characterisation_id].append(witness)
-    copied = ("outcome", "stage", "reason", "text", "cycles", "counted", "doubts")
     return [
-        {
-            "scheme_id": each.scheme_id,
-            "scheme": each.scheme.text,
-            **{name: getattr(each, name) for name in copied},
-            "uops": uops_json(usage[each.scheme_id], row.ports) if each.scheme_id in usage else None,
-            "conflicts": grounds.conflict_words(each.scheme.text),
-            "alternatives": [uops_json(uops, row.ports) for uops in each.alternatives],
-            "witnesses": [_witness(witness, row.ports) for witness in shown[each.pk]],
-        }
+        fields_of(
+            each,
+            VerdictOut,
+            scheme=each.scheme.text,
+            uops=uops_json(usage[each.scheme_id], row.ports) if each.scheme_id in usage else None,
+            conflicts=grounds.conflict_words(each.scheme.text),
+            alternatives=[uops_json(uops, row.ports) for uops in each.alternatives],
+            witnesses=[_witness(witness, row.ports) for witness in shown[each.pk]],
+        )
         for each in found
     ]
 
 
 def _witness(witness: Witness, ports: Sequence[str]) -> dict[str, Any]:
-    return {
-        "blocker": witness.blocker.text,
-        "ports": [ports[bit] for bit in ports_in(witness.mask)],
-        **{name: getattr(witness, name) for name in ("copies", "base_cycles", "cycles", "samples", "seen")},
-    }
+    blocked = [ports[bit] for bit in ports_in(witness.mask)]
+    return fields_of(witness, EvidenceOut, blocker=witness.blocker.text, ports=blocked)

@@ -21,8 +21,6 @@ from inference.features.learning.explained.query import (
     usages_in,
     verdicts,
 )
-from inference.formats.errors import ExchangeError
-from inference.isa.search import SearchError
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.characterisations import ExplainedMapping
 from inference.storage.instruction_sets import vocabulary
@@ -58,18 +56,15 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print what is asked for."""
-        try:
-            row = by_name(PortMapping, options["mapping"])
-            if options["scheme"]:
-                lines = _proof(row, options["scheme"], options["json"])
-            elif options["regularity"]:
-                lines = _regularity(row, options["json"])
-            else:
-                lines = _verdicts(row, options)
-            for line in lines:
-                self.stdout.write(line)
-        except (ExchangeError, SearchError) as error:
-            raise CommandError(str(error)) from error
+        row = by_name(PortMapping, options["mapping"])
+        if options["scheme"]:
+            lines = _proof(row, options["scheme"], options["json"])
+        elif options["regularity"]:
+            lines = _regularity(row, options["json"])
+        else:
+            lines = _verdicts(row, options)
+        for line in lines:
+            self.stdout.write(line)
 
 
 def _proof(row: PortMapping, text: str, as_json: bool) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest
@@ -17,13 +16,13 @@ from inference.storage.fronts import pick
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.storage.resource_mappings import convert
 from inference.web.api.errors import ProblemError
-from inference.web.api.shapes import Input, Name, Note, Ref, ref
+from inference.web.api.shapes import Input, Name, Note, Ref, RowOut
 from inference.web.validation import Id
 
 router = Router()
 
 
-class FrontPointOut(Schema):
+class FrontPointOut(RowOut):
     """A mapping between the most accurate and the most compact; `mapping` is what it has become, if any."""
 
     place: int = Field(examples=[0])
@@ -31,7 +30,7 @@ class FrontPointOut(Schema):
     volume: int = Field(description="µops times ports.", examples=[900])
     kinds: int = Field(description="Different µops.", examples=[14])
     mape: float | None = Field(description="Per cent, on what the run judged by.", examples=[6.3])
-    mapping: Ref | None
+    mapping: Ref | None = Field(validation_alias="picked")
 
 
 class NewConversion(Input):
@@ -54,14 +53,7 @@ class MadeOut(Schema):
 def get_front(request: HttpRequest, mapping_id: Id) -> Any:
     """The front that the mapping was found with or picked from, most accurate first; there may be none."""
     found = front_of(get_object_or_404(PortMapping, pk=mapping_id))
-    points: Sequence[FrontPoint] = () if found is None else found.points
-    return [
-        {
-            **{name: getattr(point, name) for name in ("place", "error", "volume", "kinds", "mape")},
-            "mapping": ref(point.picked),
-        }
-        for point in points
-    ]
+    return () if found is None else found.points
 
 
 @router.post("/mappings/{mapping_id}/front/{place}/pick", response={200: MadeOut, 201: MadeOut})
@@ -77,7 +69,7 @@ def pick_point(request: HttpRequest, mapping_id: Id, place: Id) -> Any:
             404, "The front has no such place", where="path place", right="one that the front lists"
         )
     made, fresh = pick(point)
-    return Status(201 if fresh else 200, {"id": made.pk, "name": made.name, "note": made.note})
+    return Status(201 if fresh else 200, made)
 
 
 @router.post("/mappings/{mapping_id}/conversions", response={201: MadeOut})
@@ -85,4 +77,4 @@ def convert_mapping(request: HttpRequest, mapping_id: Id, data: NewConversion) -
     """Make a resource mapping that predicts the same."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
     made = convert(row, data.name.strip(), Conversion(data.max_resources), data.note)
-    return Status(201, {"id": made.pk, "name": made.name, "note": made.note})
+    return Status(201, made)

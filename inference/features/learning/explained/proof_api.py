@@ -19,16 +19,27 @@ from inference.models import InstructionScheme, PortMapping
 from inference.storage.characterisations import ExplainedMapping
 from inference.web.api.errors import ProblemError
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Conflicts, Input, Ref, SchemeText, Time, Uop, WordOut, ref, uops_json
+from inference.web.api.shapes import (
+    Conflicts,
+    Input,
+    Ref,
+    RowOut,
+    SchemeText,
+    Time,
+    Uop,
+    WordOut,
+    fields_of,
+    uops_json,
+)
 from inference.web.validation import Id
 
 router = Router()
 
 
-class RemeasuredOut(Schema):
+class RemeasuredOut(RowOut):
     """A witness measured another time. `agrees`: whether it shows what it showed; null without both times."""
 
-    experiment_set: Ref
+    experiment_set: Ref = Field(validation_alias="made")
     at: Time
     base_cycles: float | None = Field(examples=[5.01])
     cycles: float | None = Field(examples=[5.5])
@@ -130,21 +141,18 @@ def get_proof(request: HttpRequest, mapping_id: Id, scheme_id: Id) -> Any:
     explained = ExplainedMapping.of(row.report)
     told = () if value is None else value.runs
     return {
-        "mapping": ref(row),
+        **{name: getattr(proof, name) for name in ("headline", "reason", "explains", "conflicts")},
+        "mapping": row,
         "scheme_id": proof.scheme.pk,
         "scheme": proof.scheme.text,
-        "headline": proof.headline,
         "outcome": None if value is None else value.outcome.value,
         "stage": None if value is None else value.stage,
-        "reason": proof.reason,
         "text": "" if value is None else value.text,
         "uops": uops_json(proof.usage, row.ports) if proof.described else None,
-        "explains": proof.explains,
         "cycles": None if value is None else value.cycles,
         "counted": None if value is None else value.counted,
-        "doubts": [] if value is None else list(value.doubts),
+        "doubts": () if value is None else value.doubts,
         "word": None if proof.word is None else proof.word.as_json(),
-        "conflicts": list(proof.conflicts),
         "runs": [
             {
                 "run": number,
@@ -161,14 +169,11 @@ def get_proof(request: HttpRequest, mapping_id: Id, scheme_id: Id) -> Any:
             for number, steps in proof.runs
         ],
         "facts": [
-            {"experiment": str(fact.experiment), "expected": fact.expected, "observed": fact.observed}
+            fields_of(fact, FactOut, experiment=str(fact.experiment))
             for fact in (() if value is None else value.facts)
         ],
-        "checks": [
-            {"words": each.in_words(row.ports), "other": each.other, "follows": each.follows}
-            for each in proof.checks
-        ],
-        "working": [ref(run) for run in unfinished(witnesses)],
+        "checks": [fields_of(each, CheckOut, words=each.in_words(row.ports)) for each in proof.checks],
+        "working": unfinished(witnesses),
     }
 
 
@@ -202,27 +207,24 @@ def _found(mapping_id: int, scheme_id: int) -> tuple[PortMapping, Proof]:
 
 def _step(step: ProofStep, again: list[Remeasured]) -> dict[str, Any]:
     witness = step.witness
-    copied = ("blocker", "copies", "base_cycles", "cycles", "samples", "surplus")
-    return {
-        "witness_id": step.pk,
-        **{name: getattr(witness, name) for name in copied},
-        "ports": _ports(witness.mask, step.ports),
-        "base": str(witness.base),
-        "tested": str(witness.tested),
-        "expected_base": step.expected_base,
-        "formula": step.formula,
-        "seen": witness.seen.value,
-        "conclusion": step.conclusion,
-        "again": [
-            {
-                "experiment_set": ref(each.made),
-                **{name: getattr(each, name) for name in ("at", "base_cycles", "cycles", "samples")},
-                "seen": None if each.repeated is None else each.repeated.seen.value,
-                "agrees": None if each.repeated is None else each.repeated.agrees,
-            }
+    return fields_of(
+        witness,
+        ProofStepOut,
+        witness_id=step.pk,
+        ports=_ports(witness.mask, step.ports),
+        base=str(witness.base),
+        tested=str(witness.tested),
+        **{name: getattr(step, name) for name in ("expected_base", "formula", "conclusion")},
+        again=[
+            fields_of(
+                each,
+                RemeasuredOut,
+                seen=None if each.repeated is None else each.repeated.seen.value,
+                agrees=None if each.repeated is None else each.repeated.agrees,
+            )
             for each in again
         ],
-    }
+    )
 
 
 def _ports(mask: int, ports: Any) -> list[str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from django.http import HttpRequest
-from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Router, Schema
 from pydantic import Field
 
 from inference.features.learning.front_end.query import (
@@ -17,13 +15,11 @@ from inference.features.learning.front_end.query import (
     number_json,
 )
 from inference.models import MeasuredFrontEnd
-from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
-from inference.web.api.paging import PageOf, Paging, listed, sorts
-from inference.web.api.shapes import Name, Ref, Text, Time, ref
+from inference.web.api.named_rows import NamedOut, NamedRows
+from inference.web.api.shapes import Note, Ref, fields_of
 from inference.web.validation import Id
 
 router = Router()
-FrontEndSort = Annotated[str, sorts(COLUMNS)]
 
 
 class TimedCodeOut(Schema):
@@ -55,67 +51,38 @@ class FusionOut(Schema):
     apart: float = Field(examples=[1.6])
 
 
-class FrontEndOut(Schema):
+class FrontEndOut(NamedOut):
     """A front end as one run has measured it."""
 
-    id: Id
-    name: Name
-    note: str = Field(examples=[""])
-    created: Time
+    note: Note = Field(examples=[""])
     isa: Ref
     machine: Ref
-    run: Id | None
+    run: Id | None = Field(validation_alias="run_id")
     numbers: list[FrontEndNumberOut]
     fusion: list[FusionOut]
 
 
-@router.get("/front-ends", response=PageOf[FrontEndOut])
-def list_front_ends(
-    request: HttpRequest, paging: Query[Paging], q: Text = "", sort: FrontEndSort = "-created"
-) -> Any:
+FRONT_ENDS = NamedRows(
+    router,
+    "/front-ends",
+    "front_end",
+    front_ends,
+    FrontEndOut,
+    lambda rows: [_front_end(row) for row in rows],
+)
+FRONT_ENDS.add_list(
+    COLUMNS,
+    "-created",
     """All front ends; those with a text in name or note where `q` gives one.
 
     A run of the kind `front-end` makes one.
-    """
-    rows = front_ends(q.strip())
-    return listed(rows, COLUMNS, sort, paging, lambda found: [_front_end(row) for row in found])
-
-
-@router.get("/front-ends/{front_end_id}", response=FrontEndOut)
-def get_front_end(request: HttpRequest, front_end_id: Id) -> Any:
-    """One front end."""
-    return _front_end(get_object_or_404(front_ends(), pk=front_end_id))
-
-
-@router.patch("/front-ends/{front_end_id}", response=FrontEndOut)
-def rename_front_end(request: HttpRequest, front_end_id: Id, data: NameAndNote) -> Any:
-    """Give a front end another name or note."""
-    row = get_object_or_404(front_ends(), pk=front_end_id)
-    renamed(request, row, data)
-    return _front_end(row)
-
-
-@router.get("/front-ends/{front_end_id}/dependents", response=list[DependentOut])
-def list_dependents_of_front_end(request: HttpRequest, front_end_id: Id) -> Any:
-    """What depends on this front end, and what becomes of it when the front end is deleted."""
-    return dependents_json(get_object_or_404(MeasuredFrontEnd, pk=front_end_id))
-
-
-@router.delete("/front-ends/{front_end_id}", response={204: None})
-def delete_front_end(request: HttpRequest, front_end_id: Id) -> Any:
-    """Delete a front end."""
-    deleted(get_object_or_404(MeasuredFrontEnd, pk=front_end_id))
-    return Status(204, None)
+    """,
+)
+FRONT_ENDS.add_get("One front end.")
+FRONT_ENDS.add_changes("Delete a front end.")
 
 
 def _front_end(row: MeasuredFrontEnd) -> dict[str, Any]:
     found = front_end_of(row)
-    return {
-        "id": row.pk,
-        **{name: getattr(row, name) for name in ("name", "note", "created")},
-        "isa": ref(row.isa),
-        "machine": ref(row.machine),
-        "run": row.run_id,
-        "numbers": [number_json(number) for number in found.numbers],
-        "fusion": fusion_json(found),
-    }
+    numbers = [number_json(number) for number in found.numbers]
+    return fields_of(row, FrontEndOut, numbers=numbers, fusion=fusion_json(found))

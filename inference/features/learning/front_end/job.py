@@ -19,7 +19,7 @@ from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import timing_codes
 from inference.runs.machines.described import read_block_machine
 from inference.runs.request import RunRequest
-from inference.storage.front_ends import store_front_end
+from inference.storage.core_models import store_front_end
 from inference.storage.names import free_name
 
 _STAGE = "Time code"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -14,8 +15,9 @@ from inference.features.learning.front_end.query import COLUMNS, evidence, front
 from inference.features.machines.machines.query import machines
 from inference.figures.front_ends import length_figure_of_front_end, offset_figure, rate_figure
 from inference.models import MeasuredFrontEnd, Run
-from inference.web.naming import delete_page, edit_page
-from inference.web.paging import Order, page_of
+from inference.web.list_page import list_page
+from inference.web.naming import naming_paths
+from inference.web.paging import Page
 from inference.web.run_forms import NOTHING_STARTED, start_or_tell
 
 LISTED = ("slots", "straight_instructions", "straight_bytes", "loop_capacity")
@@ -24,19 +26,12 @@ LISTED = ("slots", "straight_instructions", "straight_bytes", "loop_capacity")
 
 def front_ends_page(request: HttpRequest) -> HttpResponse:
     """All of them, newest first, filtered by name or note."""
-    q = request.GET.get("q", "").strip()
-    order = Order.read(request.GET.get("sort", ""), COLUMNS, "-created")
-    page = page_of(front_ends(q), order, COLUMNS, request.GET.get("page", ""))
-    found = [(row, front_end_of(row)) for row in page.rows]
-    rows = [(row, [each.number(name) for name in LISTED]) for row, each in found]
-    context = {
-        "page": page,
-        "rows": rows,
-        "q": q,
-        "sort": str(order),
-        "any": bool(page.rows) or MeasuredFrontEnd.objects.exists(),
-    }
-    return render(request, "inference/front_end/list.html", context)
+
+    def context(page: Page[MeasuredFrontEnd]) -> dict[str, Any]:
+        found = [(row, front_end_of(row)) for row in page.rows]
+        return {"rows": [(row, [front_end.number(name) for name in LISTED]) for row, front_end in found]}
+
+    return list_page(request, "inference/front_end/list.html", front_ends, COLUMNS, "-created", context)
 
 
 def front_end(request: HttpRequest, pk: int) -> HttpResponse:
@@ -91,20 +86,9 @@ def front_end_measure(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 
-def front_end_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Name and note."""
-    return edit_page(request, get_object_or_404(MeasuredFrontEnd, pk=pk), "front-end", "front-ends")
-
-
-def front_end_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete it."""
-    return delete_page(request, get_object_or_404(MeasuredFrontEnd, pk=pk), "front-end", "front-ends")
-
-
 urlpatterns = [
     path("front-ends/", front_ends_page, name="front-ends"),
     path("front-ends/<int:pk>/", front_end, name="front-end"),
-    path("front-ends/<int:pk>/edit/", front_end_edit, name="front-end-edit"),
-    path("front-ends/<int:pk>/delete/", front_end_delete, name="front-end-delete"),
+    *naming_paths(MeasuredFrontEnd, "front-end", "front-ends"),
     path("machines/<int:pk>/front-end/", front_end_measure, name="front-end-measure"),
 ]

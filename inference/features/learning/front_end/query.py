@@ -14,7 +14,7 @@ from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.front_end import FrontEndCode
 from inference.models import Machine, MeasuredFrontEnd, Run
-from inference.storage.front_ends import settled_readings
+from inference.storage.core_models import settled_readings
 from inference.web.paging import having_words
 
 COLUMNS = {"created": "id", "name": "name"}

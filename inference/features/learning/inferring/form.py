@@ -80,6 +80,10 @@ class InferForm(RunForm):
     """Checks every field by itself; what depends on the database's contents is checked when a run is made."""
 
     request = InferConfig
+    beside = frozenset(
+        ["from", *(SETTING + setting.name for offer in OFFERS.values() for setting in offer.tunables())]
+    )
+    """The run that this one is like; and settings of the algorithm that was chosen when the page was made."""
     source = forms.ChoiceField(
         choices=[
             ("datasets", "measurements"),

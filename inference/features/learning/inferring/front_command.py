@@ -8,9 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.core.errors import InvalidInputError
 from inference.features.learning.inferring.query import front_named, point_with
-from inference.formats.errors import ExchangeError
 from inference.models import FrontPoint
 from inference.storage.fronts import pick
 from inference.web.data_command import DataCommand
@@ -40,14 +38,11 @@ class Command(DataCommand):
         for option in ("volume", "new_name"):
             if options[option] and options["pick"] is None:
                 raise CommandError(f"--{option.removeprefix('new_')} goes with --pick KINDS")
-        try:
-            front = front_named(options["name"])
-            if options["pick"] is not None:
-                point = point_with(front, options["pick"], options["volume"])
-                self._pick(point, options["new_name"], as_json=options["json"])
-                return
-        except (ExchangeError, InvalidInputError) as error:
-            raise CommandError(str(error)) from error
+        front = front_named(options["name"])
+        if options["pick"] is not None:
+            point = point_with(front, options["pick"], options["volume"])
+            self._pick(point, options["new_name"], as_json=options["json"])
+            return
         if options["json"]:
             told = {"mapping": front.owner.name, "points": [_as_json(point) for point in front.points]}
             self.stdout.write(json.dumps(told, ensure_ascii=False))

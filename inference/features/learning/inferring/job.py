@@ -37,6 +37,7 @@ from inference.runs.machines.facts import documented_width
 from inference.runs.stages import Stages
 from inference.storage.characterisations import KEY as EXPLAINED
 from inference.storage.characterisations import store_characterisations
+from inference.storage.core_models import LOOP_CODE, loop_code_rows
 from inference.storage.evaluating import Predictions, chunk_of, compare_chunks, store_evaluation
 from inference.storage.evaluations import scores_of, summary_of
 from inference.storage.evidence import KEY as EVIDENCE
@@ -44,8 +45,6 @@ from inference.storage.fronts import JudgedPoint, store_front
 from inference.storage.judging import KEY as JUDGING
 from inference.storage.judging import VERDICT, judging_json
 from inference.storage.listing import lengths_json, schemes_json
-from inference.storage.loop_code import KEY as LOOP_CODE
-from inference.storage.loop_code import loop_code_rows
 from inference.storage.names import free_name
 from inference.storage.results import ComparedResult, compared_results, store_result
 from inference.storage.streaming import Chunk

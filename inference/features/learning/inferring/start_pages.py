@@ -19,8 +19,9 @@ from inference.features.machines.machines.query import (
     unfinished_inference_on,
 )
 from inference.isa import llvm_mc
-from inference.isa.targets import AARCH64
-from inference.models import ISA, ExperimentSet
+from inference.isa.targets import AARCH64  # isa-name: a page is about boards with it
+from inference.models import ExperimentSet
+from inference.storage.instruction_sets import code_isa_row
 from inference.web.run_forms import NOTHING_STARTED, start_or_tell
 
 RUN_NAME = "This computer: starter set"
@@ -65,7 +66,7 @@ def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
 def arm_boards(request: HttpRequest) -> HttpResponse:
     """The page, with what this site has of what it takes."""
     context = {
-        "isa": ISA.objects.filter(name=AARCH64).first(),
+        "isa": code_isa_row(AARCH64),
         "assembler": llvm_mc.program(),
         "python": dotted_python(),
     }

@@ -6,24 +6,21 @@ import json
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-
 from inference.core.cegar.strategy import BlindSpot, blind_spot, singletons_and_pairs, with_blocking
-from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
+from inference.web.data_command import DataCommand
 
 STRATEGIES = ("singletons-and-pairs", "blocking")
 
 
-class Command(BaseCommand):
+class Command(DataCommand):
     """Blind spots in the shell; see the module."""
 
     help = (
         "Look for two port mappings that a benchmarking strategy cannot tell apart although another "
         "experiment could, among all mappings of a size; where there are none, none of this size is missing."
     )
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
@@ -44,10 +41,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print a pair of mappings and the experiment that would tell, or that there is none."""
         uops = {f"i{k}": count for k, count in enumerate(options["uops"])}
-        try:
-            found = blind_spot(_experiments(options, list(uops)), ports=options["ports"], uops=uops)
-        except InvalidInputError as error:
-            raise CommandError(str(error)) from error
+        found = blind_spot(_experiments(options, list(uops)), ports=options["ports"], uops=uops)
         if options["json"]:
             self.stdout.write(json.dumps(None if found is None else _as_json(found), ensure_ascii=False))
         elif found is None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.features.learning.latencies.bypasses import bypass_kinds
@@ -22,33 +22,33 @@ from inference.isa.search import SearchError
 from inference.models import LatencySet
 from inference.storage.documented_latencies import documented_share
 from inference.web.api.errors import ProblemError
-from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
+from inference.web.api.named_rows import NamedOut, NamedRows
 from inference.web.api.paging import PageOf, Paging, listed, sorts
-from inference.web.api.shapes import Name, Ref, SchemeText, Text, Time, ref
+from inference.web.api.shapes import Note, Ref, SchemeText, Text
 from inference.web.validation import Id
 
 router = Router()
 router.add_router("", comparison_router)
-SetSort = Annotated[str, sorts(SET_COLUMNS)]
 SchemeSort = Annotated[str, sorts(SCHEME_COLUMNS)]
 
 
-class LatencySetOut(Schema):
+class LatencySetOut(NamedOut):
     """The latencies of one run."""
 
-    id: Id
-    name: Name
-    note: str = Field(examples=[""])
-    created: Time
+    note: Note = Field(examples=[""])
     isa: Ref
     machine: Ref
-    run: Id | None
-    schemes: int = Field(examples=[53])
+    run: Id | None = Field(validation_alias="run_id")
+    schemes: int = Field(validation_alias="scheme_count", examples=[53])
     start_values: str = Field(
         description="With which values chains begin: pairs without values of their own are known for these.",
         examples=["Simulated: latencies do not depend on values."],
     )
-    isolated: int = Field(description="Pairs of operands that have a latency of their own.", examples=[120])
+    isolated: int = Field(
+        validation_alias="pair_count",
+        description="Pairs of operands that have a latency of their own.",
+        examples=[120],
+    )
     connectors: dict[str, float] = Field(
         description="Latencies by which chains were closed, in cycles.",
         examples=[{"movsxd GPR[64]:W, GPR[32]:R: 2 → 1": 1.0}],
@@ -201,45 +201,24 @@ class BypassKindOut(Schema):
     )
 
 
-@router.get("/latencies", response=PageOf[LatencySetOut])
-def list_latency_sets(
-    request: HttpRequest, paging: Query[Paging], q: Text = "", sort: SetSort = "-created"
-) -> Any:
+LATENCY_SETS = NamedRows(router, "/latencies", "latency_set", latency_sets, LatencySetOut, noun="set")
+LATENCY_SETS.add_list(
+    SET_COLUMNS,
+    "-created",
     """All sets of latencies; those with a text in name or note where `q` gives one.
 
     A run of the kind `latencies` makes one.
-    """
-    rows = latency_sets(q.strip())
-    return listed(rows, SET_COLUMNS, sort, paging, lambda found: [_set(row) for row in found])
+    """,
+)
+LATENCY_SETS.add_changes("Delete a set with its latencies.")
 
 
 @router.get("/latencies/{latency_set_id}", response=DocumentedLatencySetOut)
 def get_latency_set(request: HttpRequest, latency_set_id: Id) -> Any:
     """One set, with how it agrees with what is documented of the machine's core."""
-    row = get_object_or_404(latency_sets(), pk=latency_set_id)
-    found = documented_share(row)
-    return {**_set(row), "documented": None if found is None else found.as_json()}
-
-
-@router.patch("/latencies/{latency_set_id}", response=LatencySetOut)
-def rename_latency_set(request: HttpRequest, latency_set_id: Id, data: NameAndNote) -> Any:
-    """Give a set another name or note."""
-    row = get_object_or_404(latency_sets(), pk=latency_set_id)
-    renamed(request, row, data)
-    return _set(row)
-
-
-@router.get("/latencies/{latency_set_id}/dependents", response=list[DependentOut])
-def list_dependents_of_latency_set(request: HttpRequest, latency_set_id: Id) -> Any:
-    """What depends on this set, and what becomes of it when the set is deleted."""
-    return dependents_json(get_object_or_404(LatencySet, pk=latency_set_id))
-
-
-@router.delete("/latencies/{latency_set_id}", response={204: None})
-def delete_latency_set(request: HttpRequest, latency_set_id: Id) -> Any:
-    """Delete a set with its latencies."""
-    deleted(get_object_or_404(LatencySet, pk=latency_set_id))
-    return Status(204, None)
+    row = LATENCY_SETS.row(latency_set_id)
+    share = documented_share(row)
+    return {**LATENCY_SETS.answer(row), "documented": None if share is None else share.as_json()}
 
 
 @router.get("/latencies/{latency_set_id}/schemes", response=PageOf[SchemeLatenciesOut])
@@ -294,20 +273,6 @@ def list_memory_latencies(request: HttpRequest, latency_set_id: Id) -> Any:
 def list_bypass_kinds(request: HttpRequest, latency_set_id: Id) -> Any:
     """Kinds of instructions that take longer beside each other; none where none do."""
     return [kind.as_json() for kind in bypass_kinds(get_object_or_404(LatencySet, pk=latency_set_id))]
-
-
-def _set(row: Any) -> dict[str, Any]:
-    """A row of `latency_sets`."""
-    copied = ("name", "note", "created", "connectors", "start_values")
-    return {
-        "id": row.pk,
-        **{name: getattr(row, name) for name in copied},
-        "isa": ref(row.isa),
-        "machine": ref(row.machine),
-        "run": row.run_id,
-        "schemes": row.scheme_count,
-        "isolated": row.pair_count,
-    }
 
 
 def _scheme(row: Any) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from inference.features.learning.latencies.exporting import latencies_xml
 from inference.features.learning.latencies.memory import memory_answer
 from inference.features.learning.latencies.query import instructions_of, scheme_ids_of
 from inference.features.learning.latencies.simulated import simulated_machine_of
-from inference.formats.errors import ExchangeError
 from inference.models import LatencySet, Machine, PortMapping, Run
 from inference.models.scheme_search import latency_schemes
 from inference.runs import lifecycle
@@ -80,10 +79,7 @@ class Command(RunCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run to the end, or print."""
         if options["show"]:
-            try:
-                self._told_of_set(options)
-            except ExchangeError as error:
-                raise CommandError(str(error)) from error
+            self._told_of_set(options)
             return
         if options["compare"] or options["xml"]:
             raise CommandError("--compare and --xml need --show")

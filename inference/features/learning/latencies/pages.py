@@ -42,7 +42,8 @@ from inference.models import LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import seconds_for
 from inference.storage.documented_latencies import documented_core, documented_share
 from inference.web.file_answers import file_answer
-from inference.web.naming import delete_page, edit_page
+from inference.web.list_page import list_page
+from inference.web.naming import naming_paths
 from inference.web.paging import Order, page_of
 from inference.web.run_forms import NOTHING_STARTED, start_or_tell
 
@@ -51,16 +52,7 @@ KIND = "latencies"
 
 def latencies_page(request: HttpRequest) -> HttpResponse:
     """All sets, newest first, filtered by name or note."""
-    q = request.GET.get("q", "").strip()
-    order = Order.read(request.GET.get("sort", ""), SET_COLUMNS, "-created")
-    page = page_of(latency_sets(q), order, SET_COLUMNS, request.GET.get("page", ""))
-    context = {
-        "page": page,
-        "q": q,
-        "sort": str(order),
-        "any": bool(page.rows) or LatencySet.objects.exists(),
-    }
-    return render(request, "inference/latencies/list.html", context)
+    return list_page(request, "inference/latencies/list.html", latency_sets, SET_COLUMNS, "-created")
 
 
 def latency_set(request: HttpRequest, pk: int) -> HttpResponse:
@@ -174,16 +166,6 @@ def latency_set_export(request: HttpRequest, pk: int) -> HttpResponse:
     return file_answer(latencies_xml(row), "application/xml", row.name, "xml")
 
 
-def latency_set_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Name and note."""
-    return edit_page(request, get_object_or_404(LatencySet, pk=pk), "latency-set", "latencies")
-
-
-def latency_set_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete it."""
-    return delete_page(request, get_object_or_404(LatencySet, pk=pk), "latency-set", "latencies")
-
-
 urlpatterns = [
     path("latencies/", latencies_page, name="latencies"),
     path("latencies/<int:pk>/", latency_set, name="latency-set"),
@@ -192,7 +174,6 @@ urlpatterns = [
     path("latencies/<int:pk>/bypasses/", latency_bypasses, name="latency-bypasses"),
     path("latencies/<int:pk>/again/", latency_set_again, name="latency-set-again"),
     path("latencies/<int:pk>/xml/", latency_set_export, name="latency-set-export"),
-    path("latencies/<int:pk>/edit/", latency_set_edit, name="latency-set-edit"),
-    path("latencies/<int:pk>/delete/", latency_set_delete, name="latency-set-delete"),
+    *naming_paths(LatencySet, "latency-set", "latencies"),
     path("machines/<int:pk>/latencies/", latencies_measure, name="latencies-measure"),
 ]

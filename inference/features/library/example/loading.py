@@ -9,7 +9,7 @@ from django.db import transaction
 
 from inference.core.protocols import Json
 from inference.formats.parsing import Parsed, parse
-from inference.isa.targets import X86
+from inference.isa.targets import X86  # isa-name: the example was measured on a Zen 4
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.storage.errors import RefusedError
 from inference.storage.evaluating import evaluate

@@ -22,7 +22,7 @@ from inference.features.library.sets.shapes import MeasurementOut, measurements_
 from inference.models import ISA, Experiment, Measurement
 from inference.storage.rows import experiment_of, texts_in
 from inference.web.api.document import FILE
-from inference.web.api.shapes import Cycles, ExperimentText, Ref, ref
+from inference.web.api.shapes import Cycles, ExperimentText, Ref
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
@@ -89,17 +89,14 @@ def _experiment(value: ExperimentValue, isa: ISA, row: Experiment | None) -> dic
     measured = settled_cycles(measurements)
     return {
         "id": None if row is None else row.pk,
-        "isa": ref(isa),
+        "isa": isa,
         "experiment": str(value),
         "terms": dict(value.terms),
         "measured": measured,
         "predictions": [
-            {**prediction_json(each.schedule), "mapping": ref(each.mapping), "error": each.error}
+            {**prediction_json(each.schedule), "mapping": each.mapping, "error": each.error}
             for each in predictions_for(value, isa, measured)
         ],
-        "resource_predictions": [
-            {"mapping": ref(each.mapping), "cycles": each.cycles, "limits": each.limits, "error": each.error}
-            for each in resource_predictions(value, isa, measured)
-        ],
+        "resource_predictions": resource_predictions(value, isa, measured),
         "measurements": measurements_json(measurements),
     }

@@ -12,7 +12,7 @@ from inference.core.schedule import Schedule
 from inference.models import ISA
 from inference.storage.instruction_sets import read_experiment
 from inference.web.api.errors import Flaw, ProblemError
-from inference.web.api.shapes import Cycles
+from inference.web.api.shapes import Cycles, fields_of
 
 
 class PortLoad(Schema):
@@ -53,15 +53,12 @@ def read(text: str, isa: ISA, where: str) -> ExperimentValue:
 def prediction_json(found: Schedule) -> dict[str, Any]:
     """Where the µops run."""
     loads = zip(found.ports, found.loads, found.intervals, strict=True)
-    return {
-        "cycles": found.cycles,
-        "port_cycles": found.port_cycles,
-        "limited_by": found.limited_by,
-        "limits": dict(found.limits),
-        "limited_by_r_max": found.limited_by_r_max,
-        "bottleneck": [found.ports[port] for port in found.bottleneck],
-        "loads": [
+    return fields_of(
+        found,
+        PortPrediction,
+        bottleneck=[found.ports[port] for port in found.bottleneck],
+        loads=[
             {"port": port, "cycles": load, "least": interval.least, "most": interval.greatest}
             for port, load, interval in loads
         ],
-    }
+    )

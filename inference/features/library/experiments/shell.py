@@ -20,7 +20,6 @@ from inference.features.library.experiments.query import (
 )
 from inference.features.library.resources.query import ResourcePrediction, resource_predictions
 from inference.figures.buckets import buckets
-from inference.formats.errors import ExchangeError
 from inference.models import ISA, PortMapping, ResourceMapping
 from inference.storage.instruction_sets import read_experiment
 from inference.storage.names import by_name
@@ -55,13 +54,10 @@ class PredictExperiment(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Predict and print."""
-        try:
-            mappings = [by_name(PortMapping, name) for name in dict.fromkeys(options["mapping"])]
-            names = dict.fromkeys(options["resource_mapping"])
-            resources = [by_name(ResourceMapping, name) for name in names]
-            isas = _instruction_sets(options["isa"], [*mappings, *resources])
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        mappings = [by_name(PortMapping, name) for name in dict.fromkeys(options["mapping"])]
+        names = dict.fromkeys(options["resource_mapping"])
+        resources = [by_name(ResourceMapping, name) for name in names]
+        isas = _instruction_sets(options["isa"], [*mappings, *resources])
         experiment, isa = _read(options["experiment"], isas)
         row = measured_row(experiment, isa)
         measured = settled_cycles(row.measurements.all()) if row else None

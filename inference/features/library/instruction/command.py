@@ -7,14 +7,12 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from inference.core.mapping import described
 from inference.features.library.instruction.cells import Certainty, FormOnCpu
 from inference.features.library.instruction.query import Cpu, InstructionCard, card_of
 from inference.features.library.instruction.request import InstructionRequest
 from inference.features.library.instruction.telling import card_as_json
-from inference.isa.targets import X86
+from inference.isa.targets import DEFAULT
 from inference.web.data_command import DataCommand
 from inference.web.validation import RequestError, read
 
@@ -28,7 +26,7 @@ class Command(DataCommand):
         """Declare the arguments."""
         parser.add_argument("mnemonic", metavar="MNEMONIC", help="as assemblers call it: imul, cmovnz")
         parser.add_argument(
-            "--isa", metavar="NAME", default=X86, help="instruction set (default: %(default)s)"
+            "--isa", metavar="NAME", default=DEFAULT, help="instruction set (default: %(default)s)"
         )
         parser.add_argument(
             "--on", metavar="NAME", action="append", default=[],
@@ -38,10 +36,7 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the forms, each with a line per CPU."""
-        try:
-            card = self._card(options["mnemonic"], options["isa"], options["on"])
-        except RequestError as error:
-            raise CommandError(str(error)) from error
+        card = self._card(options["mnemonic"], options["isa"], options["on"])
         if options["json"]:
             self.stdout.write(json.dumps(card_as_json(card), ensure_ascii=False))
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from inference.isa.targets import X86
+from inference.isa.targets import DEFAULT
 
 _KEY = r"[mp][0-9]{1,18}"
 
@@ -15,7 +15,7 @@ class InstructionRequest(BaseModel):
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
 
     mnemonic: str = Field(min_length=1, max_length=60, examples=["imul"])
-    isa: str = Field(X86, max_length=200, description="Name of the instruction set.", examples=[X86])
+    isa: str = Field(DEFAULT, max_length=200, description="Name of the instruction set.", examples=[DEFAULT])
     cpus: str = Field(
         "",
         pattern=f"^({_KEY}(,{_KEY}){{0,7}})?$",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.experiment import Experiment
@@ -19,22 +19,13 @@ from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.shapes import PortPrediction, prediction_json, read
 from inference.features.library.mappings.query import MAPPING_COLUMNS, hidden_kinds_of, port_mappings
 from inference.models import InstructionScheme, PortMapping
-from inference.runs.request import OneOf
 from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.judging import allowed_report, grounds_of
 from inference.storage.rows import load_mapping, load_part
 from inference.web.api.access import READS, reading
-from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.mapping_shapes import AnyMappingOut, any_mapping_json, described_schemes
-from inference.web.api.named_rows import (
-    DependentOut,
-    NameAndNote,
-    deleted,
-    dependents_json,
-    export_answer,
-    renamed,
-)
+from inference.web.api.mapping_shapes import AnyMappingOut, described_schemes
+from inference.web.api.named_rows import NamedRows
 from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import (
     Conflicts,
@@ -44,6 +35,7 @@ from inference.web.api.shapes import (
     SchemeText,
     Text,
     Uop,
+    fields_of,
     parameter,
     uops_json,
 )
@@ -53,7 +45,6 @@ router = Router()
 MOST_EXPERIMENTS = 1000
 MappingSort = Annotated[str, sorts(MAPPING_COLUMNS)]
 SCHEME_ORDER = {"row": "id", "text": "text"}
-MappingFormat = Annotated[str, OneOf(MAPPING_EXPORTS)]
 
 
 class MappingOut(AnyMappingOut):
@@ -108,6 +99,22 @@ class PredictionOut(PortPrediction):
     experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
 
 
+MAPPINGS = NamedRows(
+    router,
+    "/mappings",
+    "mapping",
+    port_mappings,
+    MappingOut,
+    lambda rows: [fields_of(row, MappingOut, limits=limits_of(row.r_max, row.issue_width)) for row in rows],
+)
+MAPPINGS.add_changes("Delete a mapping with its evaluations, unless an unfinished run needs it.")
+MAPPINGS.add_exports(
+    MAPPING_EXPORTS,
+    "application/octet-stream",
+    "The mapping as a file, each format with its provenance (docs/formats.md).",
+)
+
+
 @router.get("/mappings", response=PageOf[MappingOut])
 def list_mappings(
     request: HttpRequest,
@@ -121,36 +128,15 @@ def list_mappings(
     `on`: scores on the set with this number.
     """
     rows = port_mappings(q.strip(), on)
-    return listed(rows, MAPPING_COLUMNS, sort, paging, lambda found: [_mapping(row) for row in found])
+    return listed(rows, MAPPING_COLUMNS, sort, paging, MAPPINGS.values)
 
 
 @router.get("/mappings/{mapping_id}", response=MappingInFull)
 def get_mapping(request: HttpRequest, mapping_id: Id) -> Any:
     """One port mapping. Its µops are a list of their own."""
-    row = get_object_or_404(port_mappings(), pk=mapping_id)
+    row = MAPPINGS.row(mapping_id)
     exports = {key: each.title for key, each in MAPPING_EXPORTS.items() if each.describes(row.isa.name)}
-    return {**_mapping(row), "report": allowed_report(row), "exports": exports}
-
-
-@router.patch("/mappings/{mapping_id}", response=MappingOut)
-def rename_mapping(request: HttpRequest, mapping_id: Id, data: NameAndNote) -> Any:
-    """Give a mapping another name or note."""
-    row = get_object_or_404(port_mappings(), pk=mapping_id)
-    renamed(request, row, data)
-    return _mapping(row)
-
-
-@router.get("/mappings/{mapping_id}/dependents", response=list[DependentOut])
-def list_dependents_of_mapping(request: HttpRequest, mapping_id: Id) -> Any:
-    """What depends on this mapping, and what becomes of it when the mapping is deleted."""
-    return dependents_json(get_object_or_404(PortMapping, pk=mapping_id))
-
-
-@router.delete("/mappings/{mapping_id}", response={204: None})
-def delete_mapping(request: HttpRequest, mapping_id: Id) -> Any:
-    """Delete a mapping with its evaluations, unless an unfinished run needs it."""
-    deleted(get_object_or_404(PortMapping, pk=mapping_id))
-    return Status(204, None)
+    return {**MAPPINGS.answer(row), "report": allowed_report(row), "exports": exports}
 
 
 @router.get("/mappings/{mapping_id}/usage", response=PageOf[UsageOut])
@@ -180,25 +166,6 @@ def predict(request: HttpRequest, mapping_id: Id, data: Experiments) -> Any:
     return [{**prediction_json(schedule(mapping, value)), "experiment": str(value)} for value in values]
 
 
-@router.get(
-    "/mappings/{mapping_id}/exports/{file_format}",
-    response=str,
-    openapi_extra={FILE: "application/octet-stream"},
-)
-def export_mapping(request: HttpRequest, mapping_id: Id, file_format: MappingFormat) -> HttpResponse:
-    """The mapping as a file, each format with its provenance (docs/formats.md)."""
-    row = get_object_or_404(PortMapping.objects.select_related("isa", "machine", "run"), pk=mapping_id)
-    export = MAPPING_EXPORTS[file_format]
-    if not export.describes(row.isa.name):
-        raise ProblemError(
-            422,
-            f"{export.title} has no words for {row.isa.name}",
-            where="path file_format",
-            right="another format",
-        )
-    return export_answer(request, row, export)
-
-
 def _require_described(mapping: MappingValue, value: Experiment, index: int) -> None:
     unknown = [scheme for scheme in value.schemes if scheme not in mapping.usage]
     if unknown:
@@ -226,14 +193,3 @@ def _usages(row: PortMapping, found: Sequence[InstructionScheme]) -> list[dict[s
         }
         for scheme in found
     ]
-
-
-def _ids(found: Iterable[InstructionScheme]) -> list[int]:
-    return [row.pk for row in found]
-
-
-def _mapping(row: Any) -> dict[str, Any]:
-    """A row of `port_mappings`."""
-    own = ("run_id", "ports", "r_max", "mape", "pearson", "kendall")
-    limits = limits_of(row.r_max, row.issue_width)
-    return {**any_mapping_json(row), **{name: getattr(row, name) for name in own}, "limits": limits}

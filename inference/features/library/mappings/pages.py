@@ -20,7 +20,7 @@ from inference.storage.rows import load_mapping
 from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url, source_label
 from inference.web.menus import MenuPlace, entries_of
-from inference.web.naming import delete_page, edit_page
+from inference.web.naming import naming_paths
 from inference.web.panels import PanelPlace, panels_of, shown_panels
 from inference.web.requests import one_of
 
@@ -74,20 +74,9 @@ def mapping_export(request: HttpRequest, pk: int) -> HttpResponse:
     return file_answer(text, known[key].content_type, row.name, known[key].extension)
 
 
-def mapping_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Name and note of a mapping."""
-    return edit_page(request, get_object_or_404(PortMapping, pk=pk), "mapping", "mappings")
-
-
-def mapping_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete a mapping, after saying what depends on it."""
-    return delete_page(request, get_object_or_404(PortMapping, pk=pk), "mapping", "mappings")
-
-
 urlpatterns = [
     path("mappings/<int:pk>/", mapping, name="mapping"),
     path("mappings/<int:pk>/export/", mapping_export, name="mapping-export"),
-    path("mappings/<int:pk>/edit/", mapping_edit, name="mapping-edit"),
-    path("mappings/<int:pk>/delete/", mapping_delete, name="mapping-delete"),
+    *naming_paths(PortMapping, "mapping", "mappings"),
     *listing.urlpatterns,
 ]

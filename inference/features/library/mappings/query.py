@@ -27,8 +27,7 @@ from django.db.models.functions import Coalesce
 from inference.core.experiment import Experiment
 from inference.core.hidden_uops import hidden_kinds
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.measured_slots import MeasuredSlots, read_slots
-from inference.measuring.padding import padding_of
+from inference.core.measured_slots import MeasuredSlots, padding_of, read_slots
 from inference.models import Evaluation, Measurement, PortMapping, PortUsage
 from inference.storage.exported import own_sets
 from inference.storage.rows import load_mapping, measurements_of

@@ -2,28 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
 
 from inference.core.experiment import Experiment
 from inference.core.hidden_uops import HiddenUops, hidden_in, hidden_kinds
-from inference.core.mapping import PortMapping as Mapping
+from inference.core.mapping import PortMapping as MappingValue
 from inference.core.mapping import Uops
 from inference.core.measured_slots import MeasuredSlots, SlotReading
+from inference.core.residuals import SchemeError
 from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.query import Singleton, measured_singletons, sets_with_singletons
-from inference.features.library.mappings.checked import Check, Checks
 from inference.features.library.mappings.query import measured_slots_of
 from inference.isa.search import SearchError
-from inference.models import InstructionScheme, PortMapping
+from inference.models import Evaluation, InstructionScheme, PortMapping
 from inference.models.scheme_fit import FIT, by_fit
 from inference.models.scheme_search import search_schemes
+from inference.storage.evaluations import evaluations_of, residuals_in
 from inference.storage.judging import grounds_of
+from inference.web.listed_mappings import source_label
 from inference.web.paging import Order, Page, page_in_memory
 from inference.web.requests import whole_number
+
+ALONE = 0.10
+"""Of the measured time of one instance: a prediction further off is contradicted by it."""
+
+ON_AVERAGE = 20.0
+"""Per cent: a larger mean error over the experiments with a scheme contradicts it, as among the doubts."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """`experiments` with the scheme were predicted in the best evaluation, off by `error` per cent on
+    average, None where there were none; `contradicted`: the address of what says so.
+    """
+
+    experiments: int = 0
+    error: float | None = None
+    contradicted: str = ""
+
+
+class Checks:
+    """Of all schemes of a mapping, by the evaluation that says most about it (two queries)."""
+
+    def __init__(self, row: PortMapping) -> None:
+        self._row = row
+        self.evaluation: Evaluation | None = evaluations_of(row).filter(unit=Evaluation.Unit.CYCLES).first()
+        found = residuals_in(self.evaluation) if self.evaluation is not None else ()
+        self._errors: Mapping[str, SchemeError] = {each.scheme: each for each in found}
+
+    @property
+    def on(self) -> str:
+        """What was evaluated on, "" where nothing was."""
+        return "" if self.evaluation is None else source_label(self.evaluation)
+
+    def of(
+        self, pk: int, text: str, predicted: float, measured: float | None, experiment: int | None
+    ) -> Check | None:
+        """What was checked of a scheme, by its time alone (`experiment`) and in mixes; None for nothing."""
+        known = self._errors.get(text)
+        if known is None and measured is None:
+            return None
+        against = ""
+        if measured and experiment is not None and abs(predicted - measured) > ALONE * measured:
+            against = f"{reverse('experiment', args=[experiment])}?mapping={self._row.pk}"
+        elif known is not None and known.absolute > ON_AVERAGE and self.evaluation is not None:
+            asked = {"tab": "accuracy", "set": self.evaluation.experiment_set_id or "held-out", "scheme": pk}
+            against = f"{reverse('mapping', args=[self._row.pk])}?{urlencode(asked)}#bin"
+        if known is None:
+            return Check(contradicted=against)
+        return Check(known.n, known.absolute, against)
 
 
 @dataclass(frozen=True)
@@ -69,7 +122,7 @@ COLUMNS: dict[str, Callable[[SchemeRow], Any]] = {
 }
 
 
-def schemes_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str, Any]:
+def schemes_tab(request: HttpRequest, row: PortMapping, value: MappingValue) -> dict[str, Any]:
     """The table, searched with the syntax of the instruction set's page."""
     q = request.GET.get("q", "").strip()
     set_id = whole_number(request, "set")
@@ -94,7 +147,7 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
 
 
 def _rows(
-    row: PortMapping, value: Mapping, q: str, set_id: int | None, measured_slots: MeasuredSlots | None
+    row: PortMapping, value: MappingValue, q: str, set_id: int | None, measured_slots: MeasuredSlots | None
 ) -> list[SchemeRow]:
     described = InstructionScheme.objects.filter(pk__in=row.usages.values("scheme"))
     found = by_fit(search_schemes(described, q), q).order_by(FIT, "pk") if q else described

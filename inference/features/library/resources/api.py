@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.resources import ResourceMapping as Resources
@@ -17,26 +17,15 @@ from inference.features.library.resources.query import (
     resource_mappings,
 )
 from inference.models import ResourceMapping
-from inference.runs.request import OneOf
 from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.resource_mappings import load_resource_mapping
-from inference.web.api.document import FILE
-from inference.web.api.mapping_shapes import AnyMappingOut, any_mapping_json, described_schemes
-from inference.web.api.named_rows import (
-    DependentOut,
-    NameAndNote,
-    deleted,
-    dependents_json,
-    export_answer,
-    renamed,
-)
-from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts
+from inference.web.api.mapping_shapes import AnyMappingOut, described_schemes
+from inference.web.api.named_rows import NamedRows
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import Cycles, Name, Text
 from inference.web.validation import Id
 
 router = Router()
-ResourceSort = Annotated[str, sorts(RESOURCE_MAPPING_COLUMNS)]
-ResourceFormat = Annotated[str, OneOf(RESOURCE_EXPORTS)]
 
 
 class ResourceMappingOut(AnyMappingOut):
@@ -56,40 +45,21 @@ class LoadClassOut(Schema):
     loads: dict[str, float] = Field(examples=[{"r01": 0.5}])
 
 
-@router.get("/resource-mappings", response=PageOf[ResourceMappingOut])
-def list_resource_mappings(
-    request: HttpRequest, paging: Query[Paging], q: Text = "", sort: ResourceSort = "-created"
-) -> Any:
-    """All resource mappings, those with the text `q` in name or note."""
-    rows = resource_mappings(q.strip())
-    return listed(rows, RESOURCE_MAPPING_COLUMNS, sort, paging, lambda found: [_row(row) for row in found])
-
-
-@router.get("/resource-mappings/{resource_mapping_id}", response=ResourceMappingOut)
-def get_resource_mapping(request: HttpRequest, resource_mapping_id: Id) -> Any:
-    """One resource mapping."""
-    return _row(get_object_or_404(resource_mappings(), pk=resource_mapping_id))
-
-
-@router.patch("/resource-mappings/{resource_mapping_id}", response=ResourceMappingOut)
-def rename_resource_mapping(request: HttpRequest, resource_mapping_id: Id, data: NameAndNote) -> Any:
-    """Give a resource mapping another name or note."""
-    row = get_object_or_404(resource_mappings(), pk=resource_mapping_id)
-    renamed(request, row, data)
-    return _row(row)
-
-
-@router.get("/resource-mappings/{resource_mapping_id}/dependents", response=list[DependentOut])
-def list_dependents_of_resource_mapping(request: HttpRequest, resource_mapping_id: Id) -> Any:
-    """What depends on this resource mapping, and what becomes of it when the resource mapping is deleted."""
-    return dependents_json(get_object_or_404(ResourceMapping, pk=resource_mapping_id))
-
-
-@router.delete("/resource-mappings/{resource_mapping_id}", response={204: None})
-def delete_resource_mapping(request: HttpRequest, resource_mapping_id: Id) -> Any:
-    """Delete a resource mapping with its evaluations, unless an unfinished run needs it."""
-    deleted(get_object_or_404(ResourceMapping, pk=resource_mapping_id))
-    return Status(204, None)
+RESOURCE_MAPPINGS = NamedRows(
+    router, "/resource-mappings", "resource_mapping", resource_mappings, ResourceMappingOut
+)
+RESOURCE_MAPPINGS.add_list(
+    RESOURCE_MAPPING_COLUMNS, "-created", "All resource mappings, those with the text `q` in name or note."
+)
+RESOURCE_MAPPINGS.add_get("One resource mapping.")
+RESOURCE_MAPPINGS.add_changes(
+    "Delete a resource mapping with its evaluations, unless an unfinished run needs it."
+)
+RESOURCE_MAPPINGS.add_exports(
+    RESOURCE_EXPORTS,
+    "application/json",
+    "The resource mapping as a file: `json` (docs/formats.md), which imports again.",
+)
 
 
 @router.get("/resource-mappings/{resource_mapping_id}/loads", response=PageOf[LoadClassOut])
@@ -102,24 +72,6 @@ def list_loads(request: HttpRequest, resource_mapping_id: Id, paging: Query[Pagi
     return listed_in_memory(classes, paging, lambda page: [_class(each, value) for each in page])
 
 
-@router.get(
-    "/resource-mappings/{resource_mapping_id}/exports/{file_format}",
-    response=str,
-    openapi_extra={FILE: "application/json"},
-)
-def export_resource_mapping(
-    request: HttpRequest, resource_mapping_id: Id, file_format: ResourceFormat
-) -> HttpResponse:
-    """The resource mapping as a file: `json` (docs/formats.md), which imports again."""
-    row = get_object_or_404(ResourceMapping.objects.select_related("isa", "machine"), pk=resource_mapping_id)
-    return export_answer(request, row, RESOURCE_EXPORTS[file_format])
-
-
 def _class(each: LoadClass, value: Resources) -> dict[str, Any]:
     loads = {value.resources[index]: load for index, load in each.loads}
     return {"schemes": each.schemes, "cycles": each.cycles, "loads": loads}
-
-
-def _row(row: Any) -> dict[str, Any]:
-    """A row of `resource_mappings`."""
-    return {**any_mapping_json(row), "resources": row.resources}

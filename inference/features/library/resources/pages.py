@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -28,30 +27,33 @@ from inference.storage.evaluations import evaluations_of
 from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.storage.resource_mappings import convert, load_resource_mapping
-from inference.web.listed_mappings import ListedMapping, evaluation_url, source_label
-from inference.web.naming import delete_page, edit_page
-from inference.web.paging import Order, page_of
+from inference.web.list_page import list_page
+from inference.web.listed_mappings import evaluation_url, listed_mappings, source_label
+from inference.web.naming import naming_paths
+from inference.web.paging import Page
 from inference.web.panels import PanelPlace, panels_of
 from inference.web.requests import one_of
+from inference.web.strict_form import StrictForm
 
 
 def resource_mappings_page(request: HttpRequest) -> HttpResponse:
     """All resource mappings, newest first, filtered by name or note."""
-    q = request.GET.get("q", "").strip()
-    order = Order.read(request.GET.get("sort", ""), RESOURCE_MAPPING_COLUMNS, "-created")
-    page = page_of(resource_mappings(q), order, RESOURCE_MAPPING_COLUMNS, request.GET.get("page", ""))
-    newest = Evaluation.objects.select_related("experiment_set").defer("heat_map")
-    rows: Sequence[Any] = page.rows  # with their `evaluation_id`
-    evaluations = newest.in_bulk([row.evaluation_id for row in rows if row.evaluation_id])
-    context = {
-        "page": page,
-        "rows": [ListedMapping(row, evaluations.get(row.evaluation_id)) for row in rows],
-        "q": q,
-        "sort": str(order),
-        "any_mapping": bool(page.rows) or ResourceMapping.objects.exists(),
-        "any_port_mapping": PortMapping.objects.exists(),
-    }
-    return render(request, "inference/resources/list.html", context)
+
+    def context(page: Page[Any]) -> Context:
+        newest = Evaluation.objects.select_related("experiment_set").defer("heat_map")
+        return {
+            "rows": listed_mappings(page.rows, newest),
+            "any_port_mapping": PortMapping.objects.exists(),
+        }
+
+    return list_page(
+        request,
+        "inference/resources/list.html",
+        resource_mappings,
+        RESOURCE_MAPPING_COLUMNS,
+        "-created",
+        context,
+    )
 
 
 Context = dict[str, Any]
@@ -97,7 +99,7 @@ def _facts(found: ResourceMapping, value: Resources) -> Context:
     }
 
 
-class ConversionForm(forms.Form):
+class ConversionForm(StrictForm):
     """The name of the new resource mapping, and how large it may become."""
 
     name = forms.CharField(
@@ -149,22 +151,10 @@ def resource_mapping_export(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-def resource_mapping_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Name and note of a resource mapping."""
-    return edit_page(request, get_object_or_404(ResourceMapping, pk=pk), "resource-mapping", "mappings")
-
-
-def resource_mapping_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete a resource mapping, after saying what depends on it."""
-    row = get_object_or_404(ResourceMapping, pk=pk)
-    return delete_page(request, row, "resource-mapping", "resource-mappings")
-
-
 urlpatterns = [
     path("resource-mappings/", resource_mappings_page, name="resource-mappings"),
     path("resource-mappings/<int:pk>/", resource_mapping, name="resource-mapping"),
     path("mappings/<int:pk>/convert/", mapping_convert, name="mapping-convert"),
     path("resource-mappings/<int:pk>/export/", resource_mapping_export, name="resource-mapping-export"),
-    path("resource-mappings/<int:pk>/edit/", resource_mapping_edit, name="resource-mapping-edit"),
-    path("resource-mappings/<int:pk>/delete/", resource_mapping_delete, name="resource-mapping-delete"),
+    *naming_paths(ResourceMapping, "resource-mapping", "resource-mappings", menu="mappings"),
 ]

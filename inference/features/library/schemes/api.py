@@ -21,7 +21,19 @@ from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, sorts
-from inference.web.api.shapes import Conflicts, Cycles, Name, Note, Ref, SchemeText, Text, Uop, ref, uops_json
+from inference.web.api.shapes import (
+    Conflicts,
+    Cycles,
+    Name,
+    Note,
+    Ref,
+    RowOut,
+    SchemeText,
+    Text,
+    Uop,
+    fields_of,
+    uops_json,
+)
 from inference.web.validation import Id
 
 router = Router()
@@ -29,18 +41,20 @@ SchemeSort = Annotated[str, sorts(SCHEME_COLUMNS)]
 SHORTEST_FIRST = {"length": "experiment__length"}
 
 
-class IsaOut(Schema):
+class IsaOut(RowOut):
     """An instruction set with the numbers of what it has."""
 
     id: Id
     name: Name = Field(examples=["x86-64"])
     note: Note
     source: str = Field(examples=["iced-x86 1.21"])
-    schemes: int = Field(examples=[14000])
-    default_schemes: int = Field(description="Those offered for inference.", examples=[1500])
-    experiment_sets: int = Field(examples=[12])
-    mappings: int = Field(examples=[5])
-    resource_mappings: int = Field(examples=[1])
+    schemes: int = Field(validation_alias="scheme_count", examples=[14000])
+    default_schemes: int = Field(
+        validation_alias="default_count", description="Those offered for inference.", examples=[1500]
+    )
+    experiment_sets: int = Field(validation_alias="set_count", examples=[12])
+    mappings: int = Field(validation_alias="mapping_count", examples=[5])
+    resource_mappings: int = Field(validation_alias="resource_mapping_count", examples=[1])
 
 
 class SchemeOut(Schema):
@@ -109,7 +123,7 @@ class MeasuredIn(Schema):
 @router.get("/isas", response=list[IsaOut])
 def list_isas(request: HttpRequest) -> Any:
     """All instruction sets."""
-    return [_isa(row) for row in instruction_sets()]
+    return instruction_sets()
 
 
 @router.post("/isas", response={201: IsaOut})
@@ -120,13 +134,13 @@ def load_isa(request: HttpRequest, document: File[UploadedFile]) -> Any:
         raise ProblemError(413, "The document is too large", where="form document", right=most)
     made = load_document(document.read())
     access.note(request, Deed.UPLOADED, made)
-    return Status(201, _isa(instruction_sets().get(pk=made.pk)))
+    return Status(201, instruction_sets().get(pk=made.pk))
 
 
 @router.get("/isas/{isa_id}", response=IsaOut)
 def get_isa(request: HttpRequest, isa_id: Id) -> Any:
     """One instruction set."""
-    return _isa(get_object_or_404(instruction_sets(), pk=isa_id))
+    return get_object_or_404(instruction_sets(), pk=isa_id)
 
 
 @router.get("/isas/{isa_id}/schemes", response=PageOf[SchemeOut])
@@ -146,7 +160,7 @@ def list_schemes(
     """
     isa = get_object_or_404(ISA, pk=isa_id)
     rows = by_fit(searched_schemes(isa.schemes.all(), q, avx512=avx512), q)
-    return listed(rows, SCHEME_COLUMNS, sort, paging, lambda found: [_scheme(row) for row in found])
+    return listed(rows, SCHEME_COLUMNS, sort, paging, list)
 
 
 @router.get("/schemes/{scheme_id}", response=SchemeInFull)
@@ -154,16 +168,10 @@ def get_scheme(request: HttpRequest, scheme_id: Id) -> Any:
     """A scheme, and what every mapping that describes or judged it says of it, newest first."""
     row = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=scheme_id)
     loads = [
-        {"mapping": ref(each.mapping), "cycles": each.cycles, "loads": dict(each.loads)}
-        for each in loads_of(row)
+        {"mapping": each.mapping, "cycles": each.cycles, "loads": dict(each.loads)} for each in loads_of(row)
     ]
-    return {
-        **_scheme(row),
-        "isa": ref(row.isa),
-        "operands": row.operands,
-        "usages": [_said(each) for each in said_of(row)],
-        "resource_loads": loads,
-    }
+    usages = [_said(each) for each in said_of(row)]
+    return fields_of(row, SchemeInFull, usages=usages, resource_loads=loads)
 
 
 @router.get("/schemes/{scheme_id}/measurements", response=PageOf[MeasuredIn])
@@ -179,18 +187,16 @@ def list_measurements_of_scheme(request: HttpRequest, scheme_id: Id, paging: Que
 def _said(each: MappingSaid) -> dict[str, Any]:
     residual = each.residual
     error = None if residual is None else residual.error
-    return {
-        "mapping": ref(each.mapping),
-        "uops": None if each.uops is None else uops_json(each.uops, each.mapping.ports),
-        "cycles": each.cycles,
-        "outcome": None if each.verdict is None else each.verdict.outcome,
-        "witnesses": each.witnesses,
-        "evaluation_id": None if residual is None else residual.evaluation.pk,
-        "experiments": 0 if error is None else error.n,
-        "error": None if error is None else error.absolute,
-        "signed_error": None if error is None else error.signed,
-        "conflicts": list(each.conflicts),
-    }
+    return fields_of(
+        each,
+        UsageIn,
+        uops=None if each.uops is None else uops_json(each.uops, each.mapping.ports),
+        outcome=None if each.verdict is None else each.verdict.outcome,
+        evaluation_id=None if residual is None else residual.evaluation.pk,
+        experiments=0 if error is None else error.n,
+        error=None if error is None else error.absolute,
+        signed_error=None if error is None else error.signed,
+    )
 
 
 def _measured(found: Any) -> list[dict[str, Any]]:
@@ -199,34 +205,7 @@ def _measured(found: Any) -> list[dict[str, Any]]:
         for each in measurements_of(Measurement.objects.filter(pk__in=[r.pk for r in found]))
     }
     return [
-        {
-            "id": row.pk,
-            "experiment_id": row.experiment_id,
-            "experiment": str(values[row.pk].experiment),
-            "experiment_set": ref(row.experiment_set),
-            "state": row.state,
-            "cycles": row.cycles,
-        }
+        fields_of(row, MeasuredIn, experiment=str(values[row.pk].experiment))
         for row in found
         if row.pk in values
     ]
-
-
-def _isa(row: Any) -> dict[str, Any]:
-    """A row of `instruction_sets`."""
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "note": row.note,
-        "source": row.source,
-        "schemes": row.scheme_count,
-        "default_schemes": row.default_count,
-        "experiment_sets": row.set_count,
-        "mappings": row.mapping_count,
-        "resource_mappings": row.resource_mapping_count,
-    }
-
-
-def _scheme(row: InstructionScheme) -> dict[str, Any]:
-    fields = ("text", "mnemonic", "extension", "category", "memory", "width", "exclusion", "starter")
-    return {"id": row.pk, **{name: getattr(row, name) for name in fields}}

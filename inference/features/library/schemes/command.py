@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.formats.errors import ExchangeError
-from inference.isa.targets import X86
+from inference.isa.targets import DEFAULT
 from inference.models import ISA
 from inference.storage.instruction_sets import SUPPLIED, load_document
 from inference.web.data_command import DataCommand
@@ -28,14 +28,14 @@ class Command(DataCommand):
         parser.add_argument(
             "sets",
             nargs="*",
-            default=[X86],
+            default=[DEFAULT],
             metavar="NAME-OR-FILE",
-            help=f"{' or '.join(SUPPLIED)}, or a JSON document (default: {X86})",
+            help=f"{' or '.join(SUPPLIED)}, or a JSON document (default: {DEFAULT})",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Load the instruction sets."""
-        for wanted in options["sets"] or [X86]:
+        for wanted in options["sets"] or [DEFAULT]:
             isa, changed = SUPPLIED[wanted]() if wanted in SUPPLIED else (_from_file(wanted), True)
             state = f"{isa.schemes.count()} schemes loaded" if changed else "already up to date"
             self.stdout.write(f"{isa.name}: {state} ({isa.source})")

@@ -34,6 +34,7 @@ from inference.web.listed_mappings import evaluation_url, source_label
 from inference.web.paging import Order, Page, page_of
 from inference.web.panels import PanelPlace, shown_panels
 from inference.web.requests import whole_number
+from inference.web.strict_form import StrictForm
 
 SYNTAX = (
     ("add", "in the scheme's text, or another name of it"),
@@ -148,7 +149,7 @@ def scheme_csv(request: HttpRequest, pk: int) -> HttpResponse:
     return file_answer(text, "text/csv", f"{found.text} experiments", "csv")
 
 
-class DocumentForm(forms.Form):
+class DocumentForm(StrictForm):
     """A file."""
 
     document = forms.FileField(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.features.library.sets.comparison_api import router as comparison_router
@@ -20,42 +19,28 @@ from inference.features.library.sets.query import (
 )
 from inference.features.library.sets.shapes import MeasurementOut, measurements_json
 from inference.models import ExperimentSet
-from inference.runs.request import OneOf
 from inference.storage.exporting import SET_EXPORTS
-from inference.web.api.document import FILE
-from inference.web.api.named_rows import (
-    DependentOut,
-    NameAndNote,
-    deleted,
-    dependents_json,
-    export_answer,
-    renamed,
-)
+from inference.web.api.named_rows import NamedOut, NamedRows
 from inference.web.api.paging import PageOf, Paging, listed, sorts
-from inference.web.api.shapes import Name, Note, Ref, Text, Time, parameter, ref
+from inference.web.api.shapes import Name, Ref, Text, parameter
 from inference.web.validation import Id
 
 router = Router()
 router.add_router("", comparison_router)
-SetSort = Annotated[str, sorts(SET_COLUMNS)]
 MeasurementSort = Annotated[str, sorts(MEASUREMENT_COLUMNS)]
 State = Literal["", "settled", "unsettled", "contended", "failed"]
-SetFormat = Annotated[str, OneOf(SET_EXPORTS)]
 
 
-class SetOut(Schema):
+class SetOut(NamedOut):
     """A named collection of measurements."""
 
-    id: Id
     name: Name = Field(examples=["pairs on the lab machine"])
-    note: Note
-    created: Time
     isa: Ref
     machine: Ref | None
     run_id: Id | None = Field(description="The run that measured it.", examples=[12])
     origin: str = Field(description="upload, run or example.", examples=["run"])
     source: str = Field(examples=["pairs.csv, experiments (CSV)"])
-    measurements: int = Field(examples=[4950])
+    measurements: int = Field(validation_alias="measurement_count", examples=[4950])
 
 
 class SummaryOut(Schema):
@@ -77,40 +62,21 @@ class SetInFull(SetOut):
     )
 
 
-@router.get("/sets", response=PageOf[SetOut])
-def list_sets(request: HttpRequest, paging: Query[Paging], q: Text = "", sort: SetSort = "-added") -> Any:
-    """All experiment sets, those with a text in name or note where `q` gives one."""
-    return listed(
-        experiment_sets(q.strip()), SET_COLUMNS, sort, paging, lambda found: [_set(row) for row in found]
-    )
+SETS = NamedRows(router, "/sets", "set", experiment_sets, SetOut)
+SETS.add_list(
+    SET_COLUMNS, "-added", "All experiment sets, those with a text in name or note where `q` gives one."
+)
+SETS.add_changes("Delete a set with its measurements and evaluations, unless an unfinished run needs it.")
+SETS.add_exports(
+    SET_EXPORTS, "text/csv", "The whole set as a file: `csv` (docs/formats.md), which imports again."
+)
 
 
 @router.get("/sets/{set_id}", response=SetInFull)
 def get_set(request: HttpRequest, set_id: Id) -> Any:
     """One set with its numbers."""
-    row = get_object_or_404(experiment_sets(), pk=set_id)
-    return {**_set(row), "summary": asdict(summary_of(row)), "identity": row.identity}
-
-
-@router.patch("/sets/{set_id}", response=SetOut)
-def rename_set(request: HttpRequest, set_id: Id, data: NameAndNote) -> Any:
-    """Give a set another name or note."""
-    row = get_object_or_404(experiment_sets(), pk=set_id)
-    renamed(request, row, data)
-    return _set(row)
-
-
-@router.get("/sets/{set_id}/dependents", response=list[DependentOut])
-def list_dependents_of_set(request: HttpRequest, set_id: Id) -> Any:
-    """What depends on this set, and what becomes of it when the set is deleted."""
-    return dependents_json(get_object_or_404(ExperimentSet, pk=set_id))
-
-
-@router.delete("/sets/{set_id}", response={204: None})
-def delete_set(request: HttpRequest, set_id: Id) -> Any:
-    """Delete a set with its measurements and evaluations, unless an unfinished run needs it."""
-    deleted(get_object_or_404(ExperimentSet, pk=set_id))
-    return Status(204, None)
+    row = SETS.row(set_id)
+    return {**SETS.answer(row), "summary": summary_of(row), "identity": row.identity}
 
 
 @router.get("/sets/{set_id}/measurements", response=PageOf[MeasurementOut])
@@ -128,26 +94,3 @@ def list_measurements(
     return listed(
         measurements_in(row, q, length, state), MEASUREMENT_COLUMNS, sort, paging, measurements_json
     )
-
-
-@router.get("/sets/{set_id}/exports/{file_format}", response=str, openapi_extra={FILE: "text/csv"})
-def export_set(request: HttpRequest, set_id: Id, file_format: SetFormat) -> HttpResponse:
-    """The whole set as a file: `csv` (docs/formats.md), which imports again."""
-    row = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine", "run"), pk=set_id)
-    return export_answer(request, row, SET_EXPORTS[file_format])
-
-
-def _set(row: Any) -> dict[str, Any]:
-    """A row of `experiment_sets`."""
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "note": row.note,
-        "created": row.created,
-        "isa": ref(row.isa),
-        "machine": ref(row.machine),
-        "run_id": row.run_id,
-        "origin": row.origin,
-        "source": row.source,
-        "measurements": row.measurement_count,
-    }

@@ -7,8 +7,6 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from inference.features.library.sets.comparing import (
     TOLERANCES,
     SetReport,
@@ -17,7 +15,6 @@ from inference.features.library.sets.comparing import (
     write_schemes_csv,
 )
 from inference.features.library.sets.comparison_query import made_report, pairs_of
-from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
@@ -50,11 +47,8 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print how the sets compare."""
-        try:
-            first, second = (by_name(ExperimentSet, options[name]) for name in ("first", "second"))
-            report = made_report(first, second)
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        first, second = (by_name(ExperimentSet, options[name]) for name in ("first", "second"))
+        report = made_report(first, second)
         if options["csv"] is not None:
             text = _CSV[options["by"]](report, comparison_head(first, second))
             write_file(options["csv"], text.encode())

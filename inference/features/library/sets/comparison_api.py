@@ -22,7 +22,7 @@ from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.mapping_shapes import HeatMapOut, SchemeErrorOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Cycles, Ref, Scores, parameter, ref
+from inference.web.api.shapes import Cycles, Ref, Scores, fields_of, parameter
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
@@ -77,16 +77,15 @@ def compare_experiment_sets(request: HttpRequest, set_id: Id, other_set_id: Id) 
     """
     first, second, report = _compared(set_id, other_set_id)
     return {
-        "first": ref(first),
-        "second": ref(second),
+        "first": first,
+        "second": second,
         **report.scores.as_json(),
         "only_first": report.only[0],
         "only_second": report.only[1],
         "median": report.median,
         "within": _within(report.within),
         "lengths": [
-            {"length": each.length, "n": each.n, "mean": each.mean, "within": _within(each.within)}
-            for each in report.lengths
+            fields_of(each, LengthAgreementOut, within=_within(each.within)) for each in report.lengths
         ],
         "heat_map": report.heat_map.as_json(),
     }
@@ -114,14 +113,7 @@ def list_differing_experiments(
     if row is not None and column is not None:
         wanted = report.listing.bins.get((row, column), ())
     return [
-        {
-            "experiment_id": each.experiment_id,
-            "experiment": str(each.experiment),
-            "first": each.first,
-            "second": each.second,
-            "difference": each.difference,
-        }
-        for each in pairs_of(first, second, wanted)
+        fields_of(each, PairOut, experiment=str(each.experiment)) for each in pairs_of(first, second, wanted)
     ]
 
 

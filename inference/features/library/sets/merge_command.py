@@ -5,10 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from inference.features.library.sets.merging import TOLERANCE, Conflicts, plan_merging, said_of, store_merged
-from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet
 from inference.storage.names import by_name, free_or_refuse
 from inference.web.data_command import DataCommand
@@ -42,14 +39,11 @@ class Command(DataCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Merge, and print what was found."""
         conflicts = Conflicts(options["conflicts"])
-        try:
-            sets = [by_name(ExperimentSet, name) for name in options["sets"]]
-            free_or_refuse(ExperimentSet, options["name"])
-            merging = plan_merging(sets, conflicts, options["tolerance"])
-            made = store_merged(
-                options["name"], sets, merging, conflicts, options["tolerance"], note=options["note"]
-            )
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        sets = [by_name(ExperimentSet, name) for name in options["sets"]]
+        free_or_refuse(ExperimentSet, options["name"])
+        merging = plan_merging(sets, conflicts, options["tolerance"])
+        made = store_merged(
+            options["name"], sets, merging, conflicts, options["tolerance"], note=options["note"]
+        )
         self.stdout.write(said_of(conflicts, merging))
         self.stdout.write(f"experiment set {made.name!r}: {made.measurements.count()} measurements")

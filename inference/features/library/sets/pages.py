@@ -24,9 +24,10 @@ from inference.storage.evaluations import evaluations_on
 from inference.storage.exporting import SET_EXPORTS
 from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.web.file_answers import file_answer
+from inference.web.list_page import list_page
 from inference.web.listed_mappings import evaluation_url
 from inference.web.menus import MenuPlace, entries_of
-from inference.web.naming import delete_page, edit_page
+from inference.web.naming import naming_paths
 from inference.web.paging import Order, Page, page_of
 from inference.web.requests import one_of, whole_number
 
@@ -42,11 +43,15 @@ MEANINGS = (
 
 def sets(request: HttpRequest) -> HttpResponse:
     """All experiment sets, newest first, filtered by name or note."""
-    q = request.GET.get("q", "").strip()
-    order = Order.read(request.GET.get("sort", ""), SET_COLUMNS, "-added")
-    page = page_of(experiment_sets(q), order, SET_COLUMNS, request.GET.get("page", ""))
-    context = {"page": page, "q": q, "sort": str(order), "offers": entries_of(MenuPlace.SET)}
-    return render(request, "inference/sets/list.html", context)
+    offers = entries_of(MenuPlace.SET)
+    return list_page(
+        request,
+        "inference/sets/list.html",
+        experiment_sets,
+        SET_COLUMNS,
+        "-added",
+        lambda page: {"offers": offers},
+    )
 
 
 @dataclass(frozen=True)
@@ -146,20 +151,9 @@ def set_export(request: HttpRequest, pk: int) -> HttpResponse:
     return file_answer(export.write(row), export.content_type, row.name, export.extension)
 
 
-def set_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Name and note of a set."""
-    return edit_page(request, get_object_or_404(ExperimentSet, pk=pk), "set", "sets")
-
-
-def set_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete a set after showing what depends on it."""
-    return delete_page(request, get_object_or_404(ExperimentSet, pk=pk), "set", "sets")
-
-
 urlpatterns = [
     path("sets/", sets, name="sets"),
     path("sets/<int:pk>/", experiment_set, name="set"),
     path("sets/<int:pk>/export/", set_export, name="set-export"),
-    path("sets/<int:pk>/edit/", set_edit, name="set-edit"),
-    path("sets/<int:pk>/delete/", set_delete, name="set-delete"),
+    *naming_paths(ExperimentSet, "set", "sets"),
 ]

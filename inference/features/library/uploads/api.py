@@ -10,8 +10,7 @@ from ninja import File, Query, Router, Schema, Status
 from ninja.files import UploadedFile
 from pydantic import Field
 
-from inference.features.library.uploads.choices import LEAVE_OUT, preview_as, read_upload
-from inference.features.library.uploads.file_reading import ReadConfig
+from inference.features.library.uploads.file_reading import LEAVE_OUT, ReadConfig, preview_as, read_upload
 from inference.features.library.uploads.preview import MODELS, as_json
 from inference.features.library.uploads.query import keep_all, waiting_uploads
 from inference.features.library.uploads.recognition import Recognition, parsed_apart, recognised
@@ -22,7 +21,7 @@ from inference.web.api import access
 from inference.web.api.access import OPERATES, operating
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed
-from inference.web.api.shapes import Ref, Text, Time, ref
+from inference.web.api.shapes import Ref, RowOut, Text, Time, ref
 from inference.web.validation import Id
 
 router = Router()
@@ -30,13 +29,13 @@ MOST_FILES = 20
 OLDEST_FIRST = {"row": "id"}
 
 
-class UploadOut(Schema):
+class UploadOut(RowOut):
     """A file that waits for its import."""
 
     id: Id
     file_name: str = Field(examples=["pairs.csv"])
     created: Time
-    bytes: int = Field(examples=[120_345])
+    bytes: int = Field(validation_alias="size", examples=[120_345])
     sha256: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
 
 
@@ -100,14 +99,14 @@ def upload_files(request: HttpRequest, files: File[list[UploadedFile]]) -> Any:
     account = access.account_of(request)
     kept = [each.pk for each in keep_all(files, account)]
     rows = {row.pk: row for row in waiting_uploads().filter(pk__in=kept)}
-    return Status(201, [_upload(rows[pk]) for pk in kept])
+    return Status(201, [rows[pk] for pk in kept])
 
 
 @router.get("/uploads", response=PageOf[UploadOut])
 def list_uploads(request: HttpRequest, paging: Query[Paging]) -> Any:
     """Files that wait for a decision, oldest first."""
     rows = waiting_uploads()
-    return listed(rows, OLDEST_FIRST, "row", paging, lambda found: [_upload(row) for row in found])
+    return listed(rows, OLDEST_FIRST, "row", paging, list)
 
 
 @router.get("/uploads/{upload_id}", response=PreviewOut, auth=operating, openapi_extra=OPERATES)
@@ -195,9 +194,3 @@ def _archive(found: Recognition) -> dict[str, Any]:
         "left_out": 0,
         "microarchitectures": [],
     }
-
-
-def _upload(row: Any) -> dict[str, Any]:
-    """A row of `waiting_uploads`."""
-    copied = ("file_name", "created", "sha256")
-    return {"id": row.pk, "bytes": row.size, **{name: getattr(row, name) for name in copied}}

@@ -15,12 +15,12 @@ from inference.formats.document import PART
 from inference.formats.errors import ExchangeError
 from inference.formats.explaining import ImportedExplanation
 from inference.formats.file_units import FileUnit
+from inference.formats.import_formats import taken_in
 from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
 from inference.formats.other_formats import importer_of_path, importers
 from inference.formats.palmed_json import NameList
 from inference.formats.parsing import Parsed
 from inference.formats.side_files import name_list_of, rejects_of
-from inference.formats.uops_info_xml import taken_in
 from inference.models import ISA, ExperimentSet
 from inference.storage.importing import Imported, Preview, commit, preview
 from inference.storage.names import by_name, kind_of
@@ -105,10 +105,7 @@ class Command(DataCommand):
         path: Path = options["file"]
         other = importer_of_path(path)
         if other is not None:
-            try:
-                self.stdout.write("\n".join(other.import_path(path, options)))
-            except ExchangeError as error:
-                raise CommandError(str(error)) from error
+            self.stdout.write("\n".join(other.import_path(path, options)))
             return
         if options["isa"] and options["new_isa"]:
             raise CommandError("--isa and --new-isa exclude each other")
@@ -116,11 +113,8 @@ class Command(DataCommand):
         if options["name"] and len(wanted) > 1:
             raise CommandError("--name is for one microarchitecture: several are named by the file")
         content = _content(path)
-        try:
-            with transaction.atomic():
-                done = [self._import(content, path.name, options, each) for each in wanted]
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        with transaction.atomic():
+            done = [self._import(content, path.name, options, each) for each in wanted]
         for made, seen in done:
             self._tell(made, seen.parsed, seen.explanation)
             for line in (*_decided(seen), *_not_read(seen, wanted)):

@@ -9,12 +9,13 @@ from functools import partial
 from inference.core.event import Event
 from inference.core.events import Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Json
-from inference.features.library.uploads.choices import FileChoices, preview_as, read_upload
+from inference.features.library.uploads.file_reading import FileChoices, preview_as, read_upload
 from inference.features.library.uploads.preview import MODELS
 from inference.features.library.uploads.query import claim_upload, discard_upload, free_upload
-from inference.features.running.runs.archive import store_archive
+from inference.features.running.runs.archive import RunArchives, store_archive
 from inference.formats.errors import ExchangeError
-from inference.formats.run_archive.reading import RunArchive, is_archive, read_archive
+from inference.formats.other_formats import importer_of_content
+from inference.formats.run_archive.reading import RunArchive, read_archive
 from inference.models import ExperimentSet, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
@@ -63,7 +64,7 @@ class ImportJob:
         upload = Upload.objects.filter(pk=asked.upload).first()
         if upload is None:
             raise JobError("the uploaded file has been deleted")
-        if is_archive(bytes(upload.content)):
+        if isinstance(importer_of_content(bytes(upload.content)), RunArchives):
             return import_archive(task, upload, discard_upload)
         labels = [f"Read {upload.file_name}", "Store all of it"]
         task.reporter.emit(PhaseStarted("read", 1, labels))

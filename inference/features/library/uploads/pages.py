@@ -18,14 +18,13 @@ from django.utils.html import format_html, format_html_join
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
-from inference.features.library.uploads.choices import LEAVE_OUT, STOP
-from inference.features.library.uploads.file_reading import receive, start_reading
+from inference.features.library.uploads.file_reading import LEAVE_OUT, STOP, receive, start_reading
 from inference.features.library.uploads.job import ImportConfig
 from inference.features.library.uploads.preview import MODELS
 from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.errors import ExchangeError
 from inference.formats.file_units import FileUnit
-from inference.formats.uops_info_xml import XML_PEEK, is_xml
+from inference.formats.uops_info_xml import BEGINNING, XML_PEEK
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import LimitError, RunsError
@@ -143,7 +142,7 @@ def _refusal(files: list[UploadedFile[bytes]]) -> str:
     for file in files:
         beginning = file.read(XML_PEEK)
         file.seek(0)
-        if (file.size or 0) > limit and not is_xml(beginning):
+        if (file.size or 0) > limit and not BEGINNING.match(beginning):
             return f"{file.name} has {(file.size or 0) >> 20} MiB; a file can have at most {limit >> 20} MiB."
     return ""
 

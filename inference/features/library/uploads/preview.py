@@ -8,12 +8,10 @@ from dataclasses import asdict
 from inference.core.predicting import ThroughputModel
 from inference.core.protocols import Json
 from inference.core.resources import ResourceMapping as Resources
-from inference.formats.document import PART
-from inference.formats.file_experiments import ReadExperiments
+from inference.formats.document import PART, ReadExperiments
 from inference.formats.file_units import FileUnit
 from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
-from inference.formats.parsing import Parsed
-from inference.formats.unknown_names import NEAREST
+from inference.formats.parsing import NEAREST, Parsed
 from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping
 from inference.storage.importing import MadeRow, Preview
 from inference.storage.instruction_sets import vocabulary

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 
-from inference.formats.uops_info_xml import to_be_kept
+from inference.formats.import_formats import to_be_kept
 from inference.models import Run, Upload
 from inference.models.upload import UNDECIDED
 from inference.runs.described_rows import read_row

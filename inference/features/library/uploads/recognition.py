@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from inference.features.running.runs.archive import RunArchives
 from inference.formats.file_units import FileUnit
+from inference.formats.import_formats import ParsedFile, pack, read, unpack
 from inference.formats.other_formats import importer_of_content
-from inference.formats.packing import pack, unpack
-from inference.formats.parsing import ParsedFile, read
-from inference.formats.run_archive.reading import glimpse_of, is_archive
+from inference.formats.run_archive.reading import glimpse_of
 from inference.web.reading_process import READING_SECONDS, read_apart
 
 
@@ -37,12 +37,12 @@ def parsed_apart(content: bytes, file_name: str, unit: FileUnit | None, wanted: 
 
 
 def _recognised(content: bytes) -> bytes:
-    if is_archive(content):
+    importer = importer_of_content(content)
+    if isinstance(importer, RunArchives):
         glimpse = glimpse_of(content)
         recognition = Recognition(run=glimpse.name, rows=glimpse.rows)
     else:
-        other = importer_of_content(content)
-        recognition = Recognition(other=other.titles if other else "")
+        recognition = Recognition(other=importer.titles if importer else "")
     return json.dumps(asdict(recognition)).encode()
 
 

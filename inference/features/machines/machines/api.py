@@ -28,16 +28,16 @@ from inference.storage.names import NAME_LIMIT
 from inference.web.api import access
 from inference.web.api.access import ADMINISTERS, IN_PERSON, Deed, administering, in_person
 from inference.web.api.errors import ProblemError
-from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
+from inference.web.api.named_rows import NamedRows
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Input, Name, Note, Ref, Time, parameter, ref
+from inference.web.api.shapes import Input, Name, Note, Ref, RowOut, Time, fields_of, parameter, ref
 from inference.web.validation import Id
 
 router = Router()
 MOST_HOURS = 168
 
 
-class MachineOut(Schema):
+class MachineOut(RowOut):
     """A computer with an agent, a simulated processor, or the origin of published measurements."""
 
     id: Id
@@ -129,6 +129,14 @@ class NewToken(Schema):
     token: str = Field(examples=["pmweb_n0tAR3alOne"])
 
 
+MACHINES = NamedRows(
+    router, "/machines", "machine", machines, MachineOut, lambda rows: [_machine(row) for row in rows]
+)
+MACHINES.add_changes(
+    "Delete a machine that nothing needs any more.", auth=administering, openapi_extra=ADMINISTERS
+)
+
+
 @router.get("/machines", response=list[MachineOut])
 def list_machines(request: HttpRequest) -> Any:
     """All machines: this computer, others with agents, simulated ones, published ones; each by name."""
@@ -149,7 +157,7 @@ def add_a_machine(request: HttpRequest, data: NewMachine) -> Any:
 @router.get("/machines/{machine_id}", response=MachineInFull)
 def get_machine(request: HttpRequest, machine_id: Id) -> Any:
     """One machine, with what waits for it."""
-    row = get_object_or_404(machines(), pk=machine_id)
+    row = MACHINES.row(machine_id)
     queues = [
         {
             "run": {"id": each.run_id, "name": each.run_name},
@@ -166,27 +174,6 @@ def get_machine(request: HttpRequest, machine_id: Id) -> Any:
         "queues": queues,
         "tokens": list(row.tokens.order_by("id").values("id", "created", "last_used", "revoked")),
     }
-
-
-@router.patch("/machines/{machine_id}", response=MachineOut)
-def rename_machine(request: HttpRequest, machine_id: Id, data: NameAndNote) -> Any:
-    """Give a machine another name or note."""
-    row = get_object_or_404(machines(), pk=machine_id)
-    renamed(request, row, data)
-    return _machine(row)
-
-
-@router.get("/machines/{machine_id}/dependents", response=list[DependentOut])
-def list_dependents_of_machine(request: HttpRequest, machine_id: Id) -> Any:
-    """What depends on this machine, and what becomes of it when the machine is deleted."""
-    return dependents_json(get_object_or_404(Machine, pk=machine_id))
-
-
-@router.delete("/machines/{machine_id}", response={204: None}, auth=administering, openapi_extra=ADMINISTERS)
-def delete_machine(request: HttpRequest, machine_id: Id) -> Any:
-    """Delete a machine that nothing needs any more."""
-    deleted(get_object_or_404(Machine, pk=machine_id))
-    return Status(204, None)
 
 
 @router.get("/machines/{machine_id}/readings", response=PageOf[ReadingOut])
@@ -207,7 +194,7 @@ def list_readings(
 @router.get("/machines/{machine_id}/trust", response=TrustOut)
 def get_trust(request: HttpRequest, machine_id: Id, hours: int = parameter(24, ge=1, le=MOST_HOURS)) -> Any:
     """Whether a machine's numbers can be trusted: noise, known answers, drift, shares of settled results."""
-    row = get_object_or_404(machines(), pk=machine_id)
+    row = MACHINES.row(machine_id)
     since = timezone.now() - timedelta(hours=hours)
     rounds, shares = drift_rounds(row, since), shares_by_set(row)
     return {
@@ -260,22 +247,14 @@ def revoke_token(request: HttpRequest, machine_id: Id, token_id: Id) -> Any:
 def _machine(row: Machine) -> dict[str, Any]:
     condition = condition_of(row)
     known = microarchitecture_of(row)
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "note": row.note,
-        "kind": row.kind,
-        "isa": ref(row.isa),
-        "cpu": row.cpu,
-        "microarchitecture": None if known is None else known.name,
-        "local": row.local,
-        "online": condition.online,
-        "state": condition.key,
-        "state_note": condition.note,
-        "obstacle": obstacle_to_measuring(row),
-        "unsupported": unsupported_runs(row),
-        "last_seen": row.last_seen or condition.since,
-        "rate": row.rate,
-        "noise": row.noise,
-        "ghz": row.ghz,
-    }
+    return fields_of(
+        row,
+        MachineOut,
+        microarchitecture=None if known is None else known.name,
+        online=condition.online,
+        state=condition.key,
+        state_note=condition.note,
+        obstacle=obstacle_to_measuring(row),
+        unsupported=unsupported_runs(row),
+        last_seen=row.last_seen or condition.since,
+    )

@@ -26,11 +26,12 @@ from inference.models import AgentToken, Machine
 from inference.runs.machines.tokens import AGENT_FILE, add_machine, agent_line, issue, revoke
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.naming import validate_line
+from inference.web.strict_form import StrictForm
 
 DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
-class AddMachineForm(forms.Form):
+class AddMachineForm(StrictForm):
     """The name of a machine that is new here."""
 
     name = forms.CharField(

@@ -30,7 +30,7 @@ from inference.models.run import runs_on
 from inference.runs.kinds import label_of
 from inference.runs.machines.facts import obstacle_to_measuring, unsupported_runs
 from inference.web.menus import MenuPlace, entries_of
-from inference.web.naming import delete_page, edit_page
+from inference.web.naming import naming_paths
 from inference.web.panels import PanelPlace, shown_panels
 from inference.web.requests import one_of
 
@@ -164,21 +164,10 @@ def machine_noise(request: HttpRequest, pk: int) -> HttpResponse:
     return JsonResponse(noise_over_time(readings) if readings else None, safe=False)
 
 
-def machine_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Name and note of a machine."""
-    return edit_page(request, get_object_or_404(Machine, pk=pk), "machine", "machines")
-
-
-def machine_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete a machine after showing what depends on it."""
-    return delete_page(request, get_object_or_404(Machine, pk=pk), "machine", "machines")
-
-
 urlpatterns = [
     path("machines/", machine_list, name="machines"),
     path("machines/<int:pk>/", machine, name="machine"),
     path("machines/<int:pk>/state/", machine_state, name="machine-state"),
     path("machines/<int:pk>/noise/", machine_noise, name="machine-noise"),
-    path("machines/<int:pk>/edit/", machine_edit, name="machine-edit"),
-    path("machines/<int:pk>/delete/", machine_delete, name="machine-delete"),
+    *naming_paths(Machine, "machine", "machines"),
 ]

@@ -5,9 +5,6 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
-from inference.formats.errors import ExchangeError
 from inference.models import Machine
 from inference.runs.machines.tokens import revoke_all
 from inference.storage.names import by_name
@@ -25,8 +22,5 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Revoke them."""
-        try:
-            machine = by_name(Machine, options["name"])
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        machine = by_name(Machine, options["name"])
         self.stdout.write(f"{revoke_all(machine)} token(s) of {machine.name!r} revoked")

@@ -17,9 +17,7 @@ from inference.agent import token
 from inference.agent.connection import AddressError
 from inference.agent.reading import ProtocolError
 from inference.agent.session import AgentRefusedError, run_agent
-from inference.core.errors import InvalidInputError
 from inference.core.mapping import PortMapping
-from inference.formats.errors import ExchangeError
 from inference.formats.parsing import AnyNames, parse
 from inference.measuring.simulated import COUNTERS, NOTHING
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
@@ -68,26 +66,23 @@ class Command(DataCommand):
         """Serve until stopped by a signal, or refused."""
         secret = _token(options["token"], options["token_file"])
         name, mapping, isa = _mapping(options["mapping"])
-        try:
-            harness = SimulatedHarness(
-                mapping,
-                **{
-                    key: options[key]
-                    for key in (
-                        "noise",
-                        "noise_cpi",
-                        "odd_share",
-                        "counters",
-                        "outlier_share",
-                        "outlier_factor",
-                        "contended_share",
-                        "pace",
-                        "seed",
-                    )
-                },
-            )
-        except InvalidInputError as error:
-            raise CommandError(str(error)) from error
+        harness = SimulatedHarness(
+            mapping,
+            **{
+                key: options[key]
+                for key in (
+                    "noise",
+                    "noise_cpi",
+                    "odd_share",
+                    "counters",
+                    "outlier_share",
+                    "outlier_factor",
+                    "contended_share",
+                    "pace",
+                    "seed",
+                )
+            },
+        )
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
         facts = simulated_facts(name, mapping, options["counters"], isa)
         try:
@@ -129,8 +124,5 @@ def _mapping(wanted: str) -> tuple[str, PortMapping, str]:
         if parsed.mapping is None:
             raise CommandError("\n".join(parsed.lines()) or f"{path} holds experiments, not a port mapping")
         return path.stem, parsed.mapping, str(parsed.facts.get("isa") or "")
-    try:
-        row = by_name(PortMappingRow, wanted)
-    except ExchangeError as error:
-        raise CommandError(str(error)) from error
+    row = by_name(PortMappingRow, wanted)
     return row.name, load_mapping(row), row.isa.name

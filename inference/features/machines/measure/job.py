@@ -13,6 +13,7 @@ from inference.core.errors import KEEP, InterruptedRunError, UnknownSchemeError
 from inference.core.event import Event
 from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.experiment import Measured
+from inference.core.measured_slots import padding_of
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.core.random_mixes import MIX_LENGTH, random_mixes
@@ -27,7 +28,6 @@ from inference.features.machines.measure.listed import (
 from inference.features.machines.measure.request import DEFAULT_MIXES, effort
 from inference.isa.body_options import DEFAULTS, FEWEST, MOST, VALUES, Options
 from inference.measuring.cached import CachedMeasurer, RepeatingCache
-from inference.measuring.padding import padding_of
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run
 from inference.runs.errors import ConfigError, JobError

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from inference.features.library.experiments.query import exegesis_snippet
 from inference.formats.errors import ExchangeError
 from inference.formats.other_formats import writer_of, written_kinds
-from inference.isa.targets import X86
+from inference.isa.targets import DEFAULT
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
 from inference.storage.core_model_exporting import llvm_patch_of
 from inference.storage.exporting import (
@@ -54,7 +54,7 @@ class Command(DataCommand):
             help=f"{known}; {_EXPERIMENT}: {', '.join(_EXPERIMENT_FORMATS)} (the first by default)",
         )
         parser.add_argument(
-            "--isa", metavar="NAME", default=X86, help="instruction set of an experiment (x86-64)"
+            "--isa", metavar="NAME", default=DEFAULT, help="instruction set of an experiment (%(default)s)"
         )
         parser.add_argument(
             "--against",
@@ -89,14 +89,11 @@ class Command(DataCommand):
         patches = against is not None or wanted == "llvm-patch"
         if options["cpu"] and not patches:
             raise CommandError("--cpu is for export model NAME --format llvm-patch alone")
-        try:
-            if patches:
-                row = by_name(StoredCoreModel, options["name"])
-                text = llvm_patch_of(row, against, options["cpu"])
-            else:
-                text = _snippet(options) if kind == _EXPERIMENT else _row(kind, options["name"], wanted)
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        if patches:
+            row = by_name(StoredCoreModel, options["name"])
+            text = llvm_patch_of(row, against, options["cpu"])
+        else:
+            text = _snippet(options) if kind == _EXPERIMENT else _row(kind, options["name"], wanted)
         self.deliver(text, options["output"])
 
     def _write_other(self, kind: str, options: dict[str, Any]) -> None:
@@ -105,10 +102,7 @@ class Command(DataCommand):
         if options["format"]:
             raise CommandError(f"{_article(kind)} is written in one format only: leave --format out")
         made = io.BytesIO()
-        try:
-            writer_of(kind)(options["name"], made)
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
+        writer_of(kind)(options["name"], made)
         if output is None:
             sys.stdout.buffer.write(made.getvalue())
             return

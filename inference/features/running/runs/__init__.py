@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, BinaryIO
+
+from inference.formats.other_formats import ImporterEntry
 
 if TYPE_CHECKING:
     from inference.formats.other_formats import Importer
@@ -20,6 +23,6 @@ def _write(name: str, file: BinaryIO) -> None:
     write_run(name, file)
 
 
-IMPORTERS = (_archives,)
+IMPORTERS = (ImporterEntry(re.compile(rb"\APK\x03\x04"), _archives),)
 
 WRITERS = {"run": _write}

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema, Status
 from pydantic import ConfigDict, Field
 
@@ -27,7 +26,7 @@ from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
+from inference.web.api.named_rows import NamedRows
 from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.runs import RunOut, run_json
 from inference.web.api.shapes import Input, Ref, Text, Time, ref
@@ -119,6 +118,16 @@ class NewWebhook(Input):
     url: str = Field(max_length=URL_LIMIT, examples=["https://chat.example.org/hooks/pmweb"])
 
 
+RUNS = NamedRows(
+    router,
+    "/runs",
+    "run",
+    lambda: Run.objects.select_related("forked_from"),
+    RunOut,
+    lambda rows: [run_json(row) for row in rows],
+)
+
+
 @router.get("/runs", response=PageOf[RunOut])
 def list_runs(
     request: HttpRequest,
@@ -132,7 +141,7 @@ def list_runs(
     _known("state", state, Run.State.values)
     _known("kind", kind, list(RUN_KINDS))
     rows = runs(q.strip(), state, kind)
-    return listed(rows, RUN_COLUMNS, sort, paging, lambda found: [run_json(row) for row in found])
+    return listed(rows, RUN_COLUMNS, sort, paging, RUNS.values)
 
 
 @router.post("/runs", response={201: RunInFull})
@@ -153,7 +162,7 @@ def start_run(request: HttpRequest, data: NewRun) -> Any:
         note=data.note.strip(),
         webhook=data.webhook.strip(),
     )
-    return Status(201, _in_full(made))
+    return Status(201, run_in_full(made))
 
 
 @router.post("/runs/check", response=Described, auth=reading, openapi_extra=READS)
@@ -162,31 +171,14 @@ def check_run(request: HttpRequest, data: Described) -> Any:
     return {"kind": data.kind, "config": job(data.kind).check(data.config)}
 
 
+# Behind `/runs/check`, which is no run's number.
+RUNS.add_changes("Delete a run that has ended, with its journal. What it has made stays.")
+
+
 @router.get("/runs/{run_id}", response=RunInFull)
 def get_run(request: HttpRequest, run_id: Id) -> Any:
     """One run."""
-    return _in_full(_row(run_id))
-
-
-@router.patch("/runs/{run_id}", response=RunOut)
-def rename_run(request: HttpRequest, run_id: Id, data: NameAndNote) -> Any:
-    """Give a run another name or note."""
-    row = _row(run_id)
-    renamed(request, row, data)
-    return run_json(row)
-
-
-@router.get("/runs/{run_id}/dependents", response=list[DependentOut])
-def list_dependents_of_run(request: HttpRequest, run_id: Id) -> Any:
-    """What depends on this run, and what becomes of it when the run is deleted."""
-    return dependents_json(get_object_or_404(Run, pk=run_id))
-
-
-@router.delete("/runs/{run_id}", response={204: None})
-def delete_run(request: HttpRequest, run_id: Id) -> Any:
-    """Delete a run that has ended, with its journal. What it has made stays."""
-    deleted(_row(run_id))
-    return Status(204, None)
+    return run_in_full(RUNS.row(run_id))
 
 
 @router.post("/runs/{run_id}/pause", response=RunOut)
@@ -222,7 +214,7 @@ def keep_run(request: HttpRequest, run_id: Id) -> Any:
 @router.put("/runs/{run_id}/webhook", response=list[WebhookOut])
 def set_webhook(request: HttpRequest, run_id: Id, data: NewWebhook) -> Any:
     """Say whom to tell when an unfinished run ends."""
-    row = _row(run_id)
+    row = RUNS.row(run_id)
     with transaction.atomic():
         webhooks.replace(row, data.url.strip())
     return _webhooks(row)
@@ -234,7 +226,7 @@ def get_archive(request: HttpRequest, run_id: Id) -> HttpResponse:
 
     It imports elsewhere, by upload or `manage.py import` (docs/formats.md).
     """
-    row = _row(run_id)
+    row = RUNS.row(run_id)
     if row.state not in Run.FINAL:
         raise ProblemError(
             409, f"run {row.name!r} has not ended", where="path run_id", right="a run that has ended"
@@ -254,16 +246,13 @@ def _known(name: str, value: str, allowed: list[str]) -> None:
         )
 
 
-def _row(run_id: int) -> Run:
-    return get_object_or_404(Run.objects.select_related("forked_from"), pk=run_id)
-
-
 def _asked(run_id: int, wish: str) -> dict[str, Any]:
     """Do it; raises `RunStateError` where the run is in no state for it."""
-    return run_json(_WISHES[wish](_row(run_id)))
+    return run_json(_WISHES[wish](RUNS.row(run_id)))
 
 
-def _in_full(row: Run) -> dict[str, Any]:
+def run_in_full(row: Run) -> dict[str, Any]:
+    """A run as `RunInFull`."""
     return {
         **run_json(row),
         "config": row.config,

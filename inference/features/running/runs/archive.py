@@ -6,7 +6,6 @@ become rows that stand for published measurements, since nobody here can ask the
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,12 +18,13 @@ from inference.core.events import ResultStored
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import archived_kinds, presentation_of
-from inference.formats.archived_parts import read_strictly
+from inference.formats.archived_parts import read_shape
 from inference.formats.errors import ExchangeError
-from inference.formats.run_archive.documents import EventTold
+from inference.formats.import_formats import taken_in
+from inference.formats.other_formats import Importer
+from inference.formats.run_archive.documents import EventTold, set_file
 from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_archive, read_archive
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
-from inference.formats.uops_info_xml import taken_in
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
 from inference.runs.versions import versions
@@ -108,13 +108,13 @@ class _Evaluation(_Rows):
 
 def archived_rows(config: Json) -> Json:
     """A description in which nothing matters but the rows that it names. Raises `ExchangeError`."""
-    read_strictly(_Rows, config, "run.config")
+    read_shape(_Rows, config, "run.json, run.config", strict=True)
     return config
 
 
 def archived_evaluation(config: Json) -> Json:
     """The description of an evaluation. Raises `ExchangeError`."""
-    read_strictly(_Evaluation, config, "run.config")
+    read_shape(_Evaluation, config, "run.json, run.config", strict=True)
     return config
 
 
@@ -135,25 +135,15 @@ def write_run(name: str, file: BinaryIO) -> None:
     file.write(write_archive(by_name(Run, name), versions()))
 
 
-class RunArchives:
-    """See `inference.formats.other_formats.Importer`."""
+class RunArchives(Importer):
+    """Runs as zips."""
 
     titles = "run (own zip)"
     preview = "upload-run"
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Nothing for these files alone."""
-
-    def reads_path(self, path: Path) -> bool:
+    def reads(self, file: BinaryIO) -> bool:
         """Whether it is the zip of a run."""
-        try:
-            return path.suffix == ".zip" and path.is_file() and is_archive(path.read_bytes())
-        except OSError:
-            return False  # the command says why
-
-    def reads_content(self, content: bytes) -> bool:
-        """Whether an uploaded file is one."""
-        return is_archive(content)
+        return is_archive(file.read())
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
         """What is in the zip; its import reads the rest. Raises `ExchangeError` for one that is damaged."""
@@ -168,7 +158,10 @@ class RunArchives:
             "made_by": told.made_by,
             "events": seen.events,
             "rows": seen.rows,
-            "sets": [{"name": each.name, "own": each.own, "count": count} for each, count in seen.sets],
+            "sets": [
+                {"name": row.name, "own": row.own, "count": seen.measurements[set_file(row.id)]}
+                for row in told.sets
+            ],
             "mappings": [{"name": each.name, "own": each.own} for each in told.mappings],
             "resource_mappings": [each.name for each in told.resource_mappings],
             "machines": [{"name": each.name, "cpu": each.cpu} for each in told.machines.values()],

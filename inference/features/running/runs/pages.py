@@ -32,7 +32,6 @@ from inference.features.running.runs.record import (
 )
 from inference.features.running.runs.standing import failure_of, keeping, kept_of, waiting_of
 from inference.figures.error_by_length import length_figure
-from inference.figures.heatmap import HeatMap
 from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, Run, Upload
 from inference.models.upload import UNDECIDED
@@ -45,34 +44,35 @@ from inference.runs.versions import versions
 from inference.runs.webhooks import replace, told_of
 from inference.storage.listing import lengths_from
 from inference.storage.run_archive_writing import write_archive
-from inference.web.naming import delete_page, edit_page
-from inference.web.paging import Order, page_of
+from inference.web.list_page import list_page
+from inference.web.naming import naming_paths
+from inference.web.paging import Page
 from inference.web.presentation import json_script
 from inference.web.requests import one_of
 
 
 def runs(request: HttpRequest) -> HttpResponse:
     """All runs, newest first, filtered by name or note, state and kind."""
-    q = request.GET.get("q", "").strip()
     state = one_of(request, "state", tuple(Run.State.values))
     kind = one_of(request, "kind", tuple(RUN_KINDS))
-    order = Order.read(request.GET.get("sort", ""), RUN_COLUMNS, "-created")
-    page = page_of(filtered_runs(q, state, kind), order, RUN_COLUMNS, request.GET.get("page", ""))
-    outcomes = outcomes_of(page.rows)
-    return render(
-        request,
-        "inference/runs/list.html",
-        {
-            "page": page,
+
+    def context(page: Page[Run]) -> Json:
+        outcomes = outcomes_of(page.rows)
+        return {
             "rows": [(row, outcomes.get(row.pk), busy_seconds(row)) for row in page.rows],
-            "q": q,
             "state": state,
             "kind": kind,
-            "sort": str(order),
             "states": Run.State.choices,
             "kinds": sorted(((name, label_of(name)) for name in RUN_KINDS), key=lambda pair: pair[1]),
-            "any_run": bool(page.rows) or Run.objects.exists(),
-        },
+        }
+
+    return list_page(
+        request,
+        "inference/runs/list.html",
+        lambda text: filtered_runs(text, state, kind),
+        RUN_COLUMNS,
+        "-created",
+        context,
     )
 
 
@@ -141,30 +141,30 @@ def _live(found: Run, record: RunRecord) -> Json:
         "live": found.state not in Run.FINAL,
         "state": found.state,
         "final": list(Run.FINAL),
-        "progress": record.progress,
+        "progress": record.progress.payload() if record.progress else {},
         **presentation_of(found.kind).live(found, record),
         "heat_map": drawn(found, record.heat_map),
         "heat_map_url": reverse("run-heat-map", args=[found.pk]),
     }
 
 
-def drawn(found: Run, payload: Json) -> Json | None:
-    """A `heat_map` event for the page: figures for plotly, and the source of the experiments named."""
-    if not payload:
+def drawn(found: Run, heat_map: HeatMapDrawn | None) -> Json | None:
+    """A heat map for the page: figures for plotly, and the source of the experiments named."""
+    if heat_map is None:
         return None
     return {
-        "figure": HeatMap.from_json(payload["figure"]).figure(),
-        "scores": payload["scores"],
-        "on": judged_on(found, payload),
-        "lengths": length_figure(lengths_from(payload.get("lengths", ()))),
+        "figure": heat_map.figure.figure(),
+        "scores": heat_map.scores.as_json(),
+        "on": judged_on(found, heat_map),
+        "lengths": length_figure(lengths_from(heat_map.lengths)),
     }
 
 
-def judged_on(found: Run, payload: Json) -> str:
-    """What a `heat_map` event shows, to follow a number: an evaluation set goes by its name."""
+def judged_on(found: Run, heat_map: HeatMapDrawn | None) -> str:
+    """What a heat map shows, to follow a number: an evaluation set goes by its name."""
     chosen = found.config.get("evaluate")
-    if not payload or payload["on"] != "held-out" or chosen is None:
-        return str(payload.get("on", ""))
+    if heat_map is None or heat_map.on != "held-out" or chosen is None:
+        return "" if heat_map is None else heat_map.on
     names = ExperimentSet.objects.filter(pk=chosen).values_list("name", flat=True)
     return f"of {names.first() or 'a deleted set'}"
 
@@ -173,7 +173,7 @@ def run_heat_map(request: HttpRequest, pk: int) -> HttpResponse:
     """The newest heat map of a run as JSON: {"figure", "scores", "on", "lengths"}, or null."""
     found = get_object_or_404(Run, pk=pk)
     event = found.events.filter(kind=HeatMapDrawn.kind).exclude(payload={}).order_by("-seq").first()
-    return JsonResponse(drawn(found, event.payload) if event else None, safe=False)
+    return JsonResponse(drawn(found, HeatMapDrawn.read(event.payload)) if event else None, safe=False)
 
 
 def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
@@ -228,23 +228,12 @@ def run_webhook(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("run", pk=pk)
 
 
-def run_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Name and note of a run."""
-    return edit_page(request, get_object_or_404(Run, pk=pk), "run", "runs")
-
-
-def run_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete a run with its journal, after saying what depends on it."""
-    return delete_page(request, get_object_or_404(Run, pk=pk), "run", "runs")
-
-
 urlpatterns = [
     path("runs/", runs, name="runs"),
     path("runs/<int:pk>/", run, name="run"),
     path("runs/<int:pk>/heat-map/", run_heat_map, name="run-heat-map"),
     path("runs/<int:pk>/archive/", run_archive, name="run-archive"),
-    path("runs/<int:pk>/edit/", run_edit, name="run-edit"),
-    path("runs/<int:pk>/delete/", run_delete, name="run-delete"),
+    *naming_paths(Run, "run", "runs"),
     path("runs/<int:pk>/webhook/", run_webhook, name="run-webhook"),
     path("runs/<int:pk>/<slug:action>/", run_action, name="run-action"),
 ]

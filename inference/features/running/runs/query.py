@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.db.models import QuerySet
@@ -33,17 +34,18 @@ def inferred_by(run: Run) -> QuerySet[PortMapping]:
     return PortMapping.objects.filter(run=run).order_by("id")
 
 
-def newest_runs(request: HttpRequest, kind: str, *unread: str) -> dict[str, Any]:
+def newest_runs(request: HttpRequest, kind: str | Collection[str], *unread: str) -> dict[str, Any]:
     """What the list shows: a page of those with the text `q`, newest first. `unread` fields are not loaded.
 
     `any`: there are such runs at all; `working`: one of those shown has not ended.
     """
     q = request.GET.get("q", "").strip()
-    found = runs(q, kind=kind).defer(*unread)
+    kinds = [kind] if isinstance(kind, str) else list(kind)
+    found = runs(q).filter(kind__in=kinds).defer(*unread)
     page = page_of(found, Order("created", descending=True), RUN_COLUMNS, request.GET.get("page", ""))
     return {
         "page": page,
         "q": q,
-        "any": bool(page.rows) or Run.objects.filter(kind=kind).exists(),
+        "any": bool(page.rows) or Run.objects.filter(kind__in=kinds).exists(),
         "working": any(run.state in Run.UNFINISHED for run in page.rows),
     }

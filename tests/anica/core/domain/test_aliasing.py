@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.domain.aliasing import Aliasing
+from anica_app.core.domain.abstract import Aliasing
 from anica_app.core.domain.space import SchemeSpace
 from inference.isa.blocks import block_of_text
 from inference.isa.operand_slots import OperandPlace

@@ -7,13 +7,16 @@ from functools import cache
 import pytest
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.domain.settings import GROUPS, DomainSettings, SpaceSettings
+from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace, reasons
 from anica_app.core.errors import AnicaError
 from inference.core.errors import InvalidInputError
+from inference.isa import targets
 from inference.isa.blocks import block_of_text
+from inference.isa.targets import sampling_groups
 from inference.isa.x86 import schemes
 from tests.anica.core.small import small_domain
+from tests.isa.toy.target import TARGET as TOY
 
 USUAL = SpaceSettings()
 
@@ -73,11 +76,11 @@ def test_what_blocks_are_usually_made_of_is_there(text: str) -> None:
 def test_groups_are_added_when_asked_for_and_stay_out_otherwise() -> None:
     members = SchemeSpace.of().operands.block_schemes().values()
     some = [member for member in members if member.scheme.encoding != "EVEX"][::3] + list(members)[::40]
-    gained: dict[str, set[str]] = {group: set() for group in GROUPS}
+    gained: dict[str, set[str]] = {group: set() for group in sampling_groups()}
     for member in some:
         if not member.obstacle(frozenset()):
             continue
-        groups = [group for group in GROUPS if not member.obstacle(frozenset({group}))]
+        groups = [group for group in sampling_groups() if not member.obstacle(frozenset({group}))]
         assert len(groups) <= 1, member.scheme.text
         for group in groups:
             gained[group].add(member.scheme.text)
@@ -184,3 +187,9 @@ def test_a_list_of_extensions_has_an_end_and_a_word_is_told_in_part() -> None:
     with pytest.raises(InvalidInputError) as refused:
         SpaceSettings(groups="x" * 5000)
     assert len(str(refused.value)) < 300
+
+
+def test_groups_of_another_instruction_set_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(targets.LOADED, TOY.name, TOY)
+    with pytest.raises(AnicaError, match=f"groups of schemes for {TOY.name} are none, not x87"):
+        SchemeSpace.of(SpaceSettings(groups="x87"), isa=TOY.name)

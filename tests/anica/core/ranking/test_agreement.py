@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
-from anica_app.core.tool_agreement import agreement
+from inference.core.judging.disagreement import disagreements
 from inference.predictors.protocol import Answer
 
 CYCLES = st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 7.0]))
@@ -24,7 +24,7 @@ def test_a_pair_differs_where_a_campaign_would_find_the_block_interesting(
     cycles = np.array(
         [[np.nan if value is None else value for value in one] for one in blocks], dtype=np.float64
     ).reshape(len(blocks), tools)
-    found = agreement(cycles.T, metric, 0.5)
+    found = disagreements(list(cycles.T), metric, 0.5)
     judge = Disagreement(InterestSettings(metric=metric, threshold=0.5, failures="crash"))
     for one in range(tools):
         for other in range(tools):

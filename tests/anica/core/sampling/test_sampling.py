@@ -14,11 +14,12 @@ from iced_x86 import Decoder, InstructionInfoFactory, OpAccess, Register, Regist
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
-from anica_app.core.domain.settings import GROUPS, DomainSettings, SpaceSettings
+from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace, reasons
 from anica_app.core.search.settings import SearchSettings
 from inference.isa.blocks import block_of_bytes
 from inference.isa.operand_slots import Address
+from inference.isa.targets import sampling_groups
 from inference.isa.x86.choosing import LINE
 from tests.anica.core.small import TEXTS, random_abstract, random_block, small_domain
 from tests.drawn import examples
@@ -55,7 +56,7 @@ def test_every_scheme_gives_an_instruction_that_is_recognised_as_just_this() -> 
 
 
 def test_schemes_of_all_groups_are_encoded_as_what_they_are() -> None:
-    everything = SpaceSettings(groups=" ".join(GROUPS))
+    everything = SpaceSettings(groups=" ".join(sampling_groups()))
     allowed = [text for text, reason in reasons(everything).items() if not reason]
     domain = BlockDomain.of(None, everything, among=Random(1).sample(allowed, 400))
     for number in range(400):

@@ -10,7 +10,8 @@ from inference.features.publishing.site.kinds import PublishedItem, item_named
 from inference.features.publishing.site.static_site import pages_of, site_of
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.web.published_page import PublishedKind
-from tests.rows.programs import comparison, discovery, experiment_set, family_of, isa, mapping
+from tests.rows.programs import discovery, experiment_set, family_of, isa, mapping
+from tests.rows.runs import comparison
 
 __all__ = ["comparison", "discovery", "experiment_set", "isa", "mapping"]
 

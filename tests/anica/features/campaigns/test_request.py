@@ -9,6 +9,7 @@ from anica_app.features.campaigns.presets import PRESETS
 from anica_app.features.campaigns.request import read_config
 from anica_app.features.explanations.job import read_config as read_single
 from anica_app.storage.domains import chosen_domain
+from inference.isa.targets import DEFAULT
 from inference.models import Predictor
 from inference.runs.errors import ConfigError
 
@@ -52,10 +53,10 @@ def test_mappings_alone_are_asked_for_blocks_without_dependencies(two, other):
 
 def test_a_description_from_before_a_setting_goes_on_without_it():
     space = {"extensions": "BASE"}
-    older = chosen_domain(space, {"features": "mnemonic"}).settings
+    older = chosen_domain(DEFAULT, space, {"features": "mnemonic"}).settings
     assert not older.gradual
     assert not older.dependencies
-    assert chosen_domain(space, vars(DomainSettings())).settings == DomainSettings()
+    assert chosen_domain(DEFAULT, space, vars(DomainSettings())).settings == DomainSettings()
 
 
 def test_a_campaign_without_an_end_takes_ten_minutes(two):

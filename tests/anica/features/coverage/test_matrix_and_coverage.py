@@ -84,7 +84,7 @@ def test_a_matrix_uses_the_columns_that_a_predictor_has(tools, block_set) -> Non
 
 def test_random_blocks_become_a_set(tools, monkeypatch) -> None:
     domain = BlockDomain.of(DomainSettings(), among=few_schemes())
-    monkeypatch.setattr(job, "chosen_domain", lambda space, settings: domain)
+    monkeypatch.setattr(job, "chosen_domain", lambda *settings: domain)
     ids = [row.pk for row in tools.values()]
     run = do("matrix", {"predictors": ids, "blocks": 20, "length": 3})
     assert run.state == "done", run.error

@@ -1,0 +1,154 @@
+"""A comparison of five sources on a generated set: from 10^6 measurements to any view, and to other
+selections.
+
+The set and its comparison are made in a temporary SQLite database. Wall seconds of requests in this
+process, without network, medians; CPU seconds stand beside them. `first` begins without anything in memory,
+`again` has been asked before, `other` is another selection of items each time, which nothing has been
+worked out for.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from django.test import Client, override_settings
+
+from benchmarks import Result
+from benchmarks._generated_set import generate_set, generated_mapping
+from benchmarks._in_process_worker import done
+from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
+from inference.features.judging.engine import query as looking
+from inference.features.judging.engine import selection, views
+from inference.models import Comparison, PortMapping, Run
+from inference.storage.rows import store_mapping
+from pmweb.accounts.people import ensure_administrator
+
+ROWS = 1_000_000
+FIRST_VIEW, OTHER_SELECTION = 1000.0, 500.0
+"""Milliseconds that the first view and another selection may take."""
+MEMORY = 300.0
+"""Megabytes that looking at all sources may take."""
+_REQUESTS = 7
+_CACHES = (
+    looking.sheet_of,
+    looking.points_of,
+    looking.items_in,
+    looking._axis_limit,
+    looking._scores,
+    looking._agreement,
+    looking._verdict,
+    looking._heat_map,
+    looking._length_maps,
+    looking._pictures,
+    looking._biases,
+    selection._facets,
+    views.extensions_of,
+)
+_STATUS = Path("/proc/self/status")
+
+
+def run(quick: bool) -> Iterator[Result]:
+    """The pages of a comparison of five sources; `quick` has a tenth of the measurements."""
+    rows = ROWS // 10 if quick else ROWS
+    with temporary_database(), override_settings(ALLOWED_HOSTS=["*"], STORAGES=PLAIN_STATIC):
+        began = time.monotonic()
+        run_row = _compared(rows)
+        more = {"rows": rows, "sources": 5, "compared_in_seconds": round(time.monotonic() - began, 1)}
+        size = Comparison.objects.get()
+        more["megabytes"] = round((len(size.points) + len(size.table)) / 1e6, 1)
+        client = Client()
+        client.force_login(ensure_administrator())
+        page = f"/comparisons/{run_row.pk}/"
+        in_map = f"{page}?tab=map&column=0"
+        for case, url in (
+            ("scores", page),
+            ("heat map", in_map),
+            ("bin", f"{in_map}&bin=12,12"),
+            ("bias", f"{page}?tab=schemes&column=1"),
+            ("matrix", f"{page}?tab=matrix"),
+            ("traits", f"{page}?tab=traits&column=0"),
+            ("telling", f"{page}?tab=telling&column=0&against=1"),
+        ):
+            yield _result(f"{case}, first", partial(_get, client, url), FIRST_VIEW, more, cold=True)
+            yield _result(f"{case}, again", partial(_get, client, url), None, more)
+        selections = (f"&q=op{number:03}" for number in count())
+        for case, url in (
+            ("scores", f"{page}?tab=scores"),
+            ("heat map", in_map),
+            ("matrix", f"{page}?tab=matrix"),
+        ):
+            work = _with_selections(client, url, selections)
+            yield _result(f"{case}, other", work, OTHER_SELECTION, more)
+        yield Result("memory", _memory(client, page), "MB", MEMORY, more)
+
+
+def _compared(rows: int) -> Run:
+    judged = generate_set(rows)
+    mappings = [
+        store_mapping(
+            f"generated {seed}", judged.isa, generated_mapping(seed), origin=PortMapping.Origin.IMPORT
+        )
+        for seed in (1, 2, 3)
+    ]
+    sources = [*(f"mapping:{row.pk}" for row in mappings), "tool:Always", "tool:Seldom"]
+    return done("judge", {"experiment_set": judged.pk, "sources": sources})
+
+
+def _get(client: Client, url: str) -> None:
+    answer = client.get(url)
+    assert answer.status_code == 200, answer.status_code
+
+
+def _with_selections(client: Client, url: str, selections: Iterator[str]) -> Callable[[], None]:
+    return lambda: _get(client, url + next(selections))
+
+
+def _result(
+    case: str,
+    work: Callable[[], None],
+    limit: float | None,
+    more: Mapping[str, object],
+    *,
+    cold: bool = False,
+) -> Result:
+    """Median milliseconds of wall, with those of the processor."""
+    work()  # templates are compiled
+    wall, processor = [], []
+    for _ in range(_REQUESTS):
+        if cold:
+            _forget()
+        began, used = time.perf_counter(), time.process_time()
+        work()
+        wall.append(1000 * (time.perf_counter() - began))
+        processor.append(1000 * (time.process_time() - used))
+    median = round(statistics.median(wall), 1)
+    return Result(
+        case, median, "ms", limit, {**more, "cpu_milliseconds": round(statistics.median(processor), 1)}
+    )
+
+
+def _forget() -> None:
+    for cache in _CACHES:
+        cache.cache_clear()
+
+
+def _memory(client: Client, page: str) -> float:
+    """By how many megabytes the process grows at most while all sources are looked at, with a selection."""
+    _forget()
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = _kilobytes("VmRSS")
+    for url in (page, f"{page}?q=op007", f"{page}?tab=map&q=op008", f"{page}?tab=matrix", f"{page}?common=1"):
+        _get(client, url)
+    return round((_kilobytes("VmHWM") - before) / 1000, 1)
+
+
+def _kilobytes(field: str) -> int:
+    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(f"{field}:"))
+    return int(line.split()[1])

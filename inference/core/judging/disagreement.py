@@ -1,0 +1,67 @@
+"""Where sources disagree with each other, whichever of them is right (thesis §8.1.1 and Figure 8.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from inference.core.arrays import Bools, Floats, Int64s
+
+
+class DifferenceMetric(StrEnum):
+    """How far two numbers of cycles are apart."""
+
+    RELATIVE = "relative"
+    ABSOLUTE = "absolute"
+
+
+@dataclass(frozen=True, eq=False)
+class DisagreementMatrix:
+    """`both` int64[s, s]: items for which two sources have numbers; `differing`: how often these differ."""
+
+    both: Int64s
+    differing: Int64s
+
+
+def differences(first: Floats, second: Floats, metric: str) -> Floats:
+    """|a − b|, in cycles or by the mean of both; 0 where both are 0, NaN where one is: float64[n]."""
+    apart: Floats = np.abs(first - second)
+    if metric == DifferenceMetric.ABSOLUTE:
+        return apart
+    total = first + second
+    return np.divide(2 * apart, total, out=apart, where=~(total <= 0))
+
+
+def differing(first: Floats, second: Floats, metric: str, threshold: float) -> Bools:
+    """The items on which two sources differ by more than a threshold: bool[n]."""
+    return differences(first, second, metric) > threshold
+
+
+def disagreements(columns: Sequence[Floats], metric: str, threshold: float) -> DisagreementMatrix:
+    """Count for all pairs of columns, float64[n] each."""
+    size = len(columns)
+    both, far = (np.zeros((size, size), dtype=np.int64) for _ in range(2))
+    answered = [~np.isnan(column) for column in columns]
+    for first in range(size):
+        both[first, first] = answered[first].sum()
+        for second in range(first):
+            both[first, second] = both[second, first] = (answered[first] & answered[second]).sum()
+            apart = differing(columns[first], columns[second], metric, threshold).sum()
+            far[first, second] = far[second, first] = apart
+    return DisagreementMatrix(both, far)
+
+
+def telling_items(
+    first: Floats, second: Floats, lengths: Int64s, metric: str, threshold: float, most: int
+) -> Int64s:
+    """The shortest items that tell two sources apart: indices of at most so many, the shortest first.
+
+    Of equally long ones, first those on which the sources differ most; items of unknown length come last.
+    """
+    apart = differences(first, second, metric)
+    at = np.flatnonzero(apart > threshold)
+    sizes = np.where(lengths[at] > 0, lengths[at], np.iinfo(np.int64).max)
+    return at[np.lexsort((at, -apart[at], sizes))[:most]]

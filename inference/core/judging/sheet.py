@@ -1,0 +1,261 @@
+"""Items, what several sources answer for each of them, and which of the items are compared.
+
+Items are measured experiments or basic blocks; a source is a mapping, a tool, a measurement: whatever has
+a number of cycles for an item. What is computed of a comparison is in the other modules of this package, as
+functions of `ComparedPoints`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.arrays import Bools, Floats, Int64s
+from inference.core.metrics import Unit, convert
+from inference.core.tables import ExperimentTable
+
+
+class ItemKind(StrEnum):
+    """What is compared; the value is its plural in sentences."""
+
+    EXPERIMENTS = "experiments"
+    BLOCKS = "blocks"
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Groups that items are in: `number` int64[n] are indices into `names`, -1 for items in no group."""
+
+    names: tuple[str, ...]
+    number: Int64s
+
+    @classmethod
+    def of(cls, labels: Sequence[str]) -> Self:
+        """Group items by their labels, in the order of the labels' texts; "" is no group."""
+        names = sorted(set(labels) - {""})
+        places = {name: at for at, name in enumerate(names)}
+        return cls(tuple(names), np.array([places.get(label, -1) for label in labels], dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """What sources are asked about, in the order of the rows.
+
+    `ids` int64[n]: rows of settled measurements, or of blocks. `lengths` int64[n]: numbers of instructions, 0
+    where unknown. `weights` float64[n] ≥ 0: how much a block counts; None where nothing is known of that.
+    `bounds`: the largest bound of each by a core model. `experiments` int64[n]: rows of the measured
+    experiments. `read_table` reads the table of the items' schemes, which some selections and views need.
+    """
+
+    kind: ItemKind
+    ids: Int64s
+    lengths: Int64s
+    weights: Floats | None = None
+    bounds: Grouping | None = None
+    experiments: Int64s | None = None
+    read_table: Callable[[], ExperimentTable] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def table(self) -> ExperimentTable | None:
+        """The schemes of the items; None where they are not known."""
+        return None if self.read_table is None else self.read_table()
+
+    def of_bound(self, name: str) -> Bools:
+        """The items with this largest bound: bool[n]."""
+        if self.bounds is None or name not in self.bounds.names:
+            return np.zeros(len(self), dtype=bool)
+        chosen: Bools = self.bounds.number == self.bounds.names.index(name)
+        return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What one source says of the items: `cycles` float64[n], NaN where it says nothing.
+
+    `reasons` uint8[n] tells why: 0 where there is an answer, else one more than the index of the reason in
+    `lacks`.
+    """
+
+    cycles: Floats
+    reasons: npt.NDArray[np.uint8]
+    lacks: tuple[str, ...]
+
+    @classmethod
+    def of(cls, cycles: Floats, why: str | Sequence[str]) -> Self:
+        """Answers with the reasons of those that lack: one for all, or one for each item."""
+        lacking = np.flatnonzero(np.isnan(cycles))
+        reasons = np.zeros(len(cycles), dtype=np.uint8)
+        if isinstance(why, str):
+            reasons[lacking] = 1
+            return cls(cycles, reasons, (why,))
+        words = tuple(sorted({why[place] for place in lacking.tolist()}))
+        reasons[lacking] = [1 + words.index(why[place]) for place in lacking.tolist()]
+        return cls(cycles, reasons, words)
+
+    def lacking(self) -> list[tuple[str, int]]:
+        """(reason, number of items), the most frequent first."""
+        counts = np.bincount(self.reasons, minlength=len(self.lacks) + 1)[1:].tolist()
+        reasons = [(reason, count) for reason, count in zip(self.lacks, counts, strict=True) if count]
+        return sorted(reasons, key=lambda reason: -reason[1])
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedPoints:
+    """A source beside the reference in one unit: `at` int64[m] are indices of items, float64[m] each.
+
+    `reference` > 0 and `predicted` ≥ 0, both finite.
+    """
+
+    at: Int64s
+    reference: Floats
+    predicted: Floats
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    @cached_property
+    def errors(self) -> Floats:
+        """Relative errors, above 0 where the source says more than the reference: float64[m]."""
+        return (self.predicted - self.reference) / self.reference
+
+    def where(self, chosen: Bools | Int64s) -> ComparedPoints:
+        """Some of the points."""
+        return ComparedPoints(self.at[chosen], self.reference[chosen], self.predicted[chosen])
+
+    def worst(self, most: int) -> ComparedPoints:
+        """The points with the largest relative errors, the largest first, equal ones in their order."""
+        sizes = np.abs(self.errors)
+        candidates = np.arange(len(sizes))
+        if len(sizes) > most:
+            least = np.partition(sizes, len(sizes) - most)[len(sizes) - most]
+            candidates = np.flatnonzero(sizes >= least)
+        return self.where(candidates[np.argsort(-sizes[candidates], kind="stable")[:most]])
+
+
+@dataclass(frozen=True)
+class ItemSelection:
+    """Which items to look at.
+
+    `shortest` and `longest`: numbers of instructions, inclusive. `schemes`: numbers of the table's schemes,
+    None for any; an item has one of them or, with `only`, no other. `common`: what every source answered.
+    `bound`: items with this largest bound. `apart`: items on which a source differs from the reference by at
+    least this share of it.
+    """
+
+    shortest: int | None = None
+    longest: int | None = None
+    schemes: frozenset[int] | None = None
+    only: bool = False
+    common: bool = False
+    bound: str = ""
+    apart: float = 0.0
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is left out."""
+        return self == EVERYTHING
+
+    def among(self, items: Items) -> Bools:
+        """The items that the selection lets through, whatever sources say: bool[n].
+
+        `common` and `apart` are not heeded; the table of the items is read where schemes are chosen.
+        """
+        chosen = np.ones(len(items), dtype=bool)
+        if self.shortest is not None:
+            chosen &= items.lengths >= self.shortest
+        if self.longest is not None:
+            chosen &= items.lengths <= self.longest
+        if self.bound:
+            chosen &= items.of_bound(self.bound)
+        if self.schemes is not None and items.table is not None and len(items.table):
+            table = items.table
+            has_scheme = np.zeros(table.n_schemes, dtype=bool)
+            has_scheme[list(self.schemes)] = True
+            within = np.logical_and if self.only else np.logical_or
+            chosen &= within.reduceat(has_scheme[table.scheme], table.offsets[:-1])
+        return chosen
+
+
+EVERYTHING = ItemSelection()
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerSheet:
+    """Items with the answers of several sources, one of which is the reference that the others are held
+    against: `reference` float64[n], in cycles, NaN or 0 for items without a number to compare with.
+    """
+
+    items: Items
+    reference: Floats
+    columns: Sequence[Answers]
+
+    def against(self, column: int) -> AnswerSheet:
+        """The same answers held against one of the columns."""
+        return replace(self, reference=self.columns[column].cycles)
+
+    @cached_property
+    def common(self) -> Bools:
+        """Items that every column which says anything has answered: bool[n]."""
+        return answered_by_all([column.cycles for column in self.columns], len(self.items))
+
+    def among(self, selection: ItemSelection) -> Bools:
+        """The items of a selection, whatever a single source says: bool[n]."""
+        chosen = selection.among(self.items)
+        return chosen & self.common if selection.common else chosen
+
+    def compare(
+        self,
+        column: int,
+        unit: Unit = Unit.CYCLES,
+        selection: ItemSelection = EVERYTHING,
+        among: Int64s | None = None,
+    ) -> ComparedPoints:
+        """A column beside the reference, on the items of a selection.
+
+        `among` int64[m], ascending: the items of the selection, where they are known already; `apart` alone
+        is heeded then.
+        """
+        if among is None and not replace(selection, apart=0.0).is_all:
+            among = np.flatnonzero(self.among(selection))
+        points = compared(self.reference, self.items.lengths, self.columns[column].cycles, unit, among)
+        return points.where(np.abs(points.errors) >= selection.apart) if selection.apart else points
+
+
+def compared(
+    reference: Floats, lengths: Int64s, predicted: Floats, unit: Unit, among: Int64s | None = None
+) -> ComparedPoints:
+    """Cycles of a reference beside predicted ones (NaN: none), float64[n] each, of all items or those
+    `among`.
+
+    An item without a reference above 0 is left out; so is, where the unit is instructions per cycle, a
+    prediction of 0 cycles; and, where the unit needs it, an item of unknown length.
+    """
+    if among is None:
+        at = np.flatnonzero((reference > 0) & np.isfinite(predicted))
+    else:
+        at = among[(reference[among] > 0) & np.isfinite(predicted[among])]
+    if unit is Unit.CYCLES:
+        return ComparedPoints(at, reference[at], predicted[at])
+    at = at[lengths[at] > 0]
+    converted = convert(predicted[at], lengths[at], unit)
+    finite = np.isfinite(converted)
+    return ComparedPoints(at[finite], convert(reference[at], lengths[at], unit)[finite], converted[finite])
+
+
+def answered_by_all(columns: Sequence[Floats], n: int) -> Bools:
+    """The items of which every one of these that has any answer at all has one: bool[n]."""
+    common = np.ones(n, dtype=bool)
+    for column in columns:
+        answered = ~np.isnan(column)
+        if answered.any():
+            common &= answered
+    return common

@@ -1,0 +1,53 @@
+"""How well the columns of a basic-block set agree with one of them, and with what they were: a gate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, Lane, RunKind
+from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.features.asking.block_sets.query import ShownSet
+    from inference.web.panels import Context
+
+
+def _job() -> Job:
+    from inference.features.judging.column_accuracy.job import AccuracyJob  # noqa: PLC0415  runs load it
+
+    return AccuracyJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.asking.block_sets.asked import sets_of  # noqa: PLC0415  pages load it
+    from inference.features.judging.column_accuracy.pages import accuracy_words  # noqa: PLC0415  pages load it
+
+    return KindPresentation(words=accuracy_words, outcomes=sets_of)
+
+
+KINDS = (
+    RunKind(
+        "accuracy",
+        label="Accuracy",
+        job=_job,
+        summary="How well the columns of a basic-block set agree with one of them",
+        example={"block_set": 6, "reference": 8},
+        lane=Lane.SHORT,
+    ),
+)
+
+PRESENTATIONS = {"accuracy": _presentation}
+
+
+def _tab(request: HttpRequest, subject: ShownSet) -> Context:
+    from inference.features.judging.column_accuracy.pages import accuracy_tab  # noqa: PLC0415  pages load it, not every start
+
+    return accuracy_tab(request, subject.row, subject.columns)
+
+
+PANELS = (
+    PagePanel(PanelPlace.BLOCK_SET, "accuracy", "Accuracy", "inference/column_accuracy/tab.html", _tab),
+)

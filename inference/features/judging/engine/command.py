@@ -1,0 +1,237 @@
+"""`manage.py judge ITEMS SOURCE…`: any sources of answers on any items, in any view."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from inference.core.judging.disagreement import DifferenceMetric
+from inference.core.judging.sheet import ItemSelection
+from inference.core.metrics import Unit
+from inference.core.protocols import Json
+from inference.features.asking.predictors.modes import add_mode_option
+from inference.features.asking.predictors.query import chosen
+from inference.features.judging.column_accuracy.gate import DEFAULT_TOLERANCE, judged
+from inference.features.judging.column_accuracy.gate_options import WORSE, exit_as_error, gate_lines
+from inference.features.judging.engine.baseline import baseline_of
+from inference.features.judging.engine.query import (
+    ComparisonPart,
+    columns_of,
+    comparison_rows,
+    schemes_found,
+    selected,
+)
+from inference.features.judging.engine.request import KIND, JudgeConfig
+from inference.features.judging.engine.sources import Subject, read_source
+from inference.features.judging.engine.view_values import ViewQuestion, csv_of, view_json
+from inference.features.judging.engine.views import VIEWS
+from inference.formats.accuracy_baseline import read_baseline, write_baseline
+from inference.isa.search import SearchError
+from inference.models import BasicBlockSet, Comparison, ExperimentSet
+from inference.runs.lifecycle import submit, unused_name
+from inference.storage.names import by_name
+from inference.web.data_command import write_file
+from inference.web.published_page import PublishedTable, Value
+from inference.web.run_command import RunCommand
+
+_SETS: dict[str, type[Subject]] = {"set": ExperimentSet, "blocks": BasicBlockSet}
+_RUN = "run"
+
+
+class Command(RunCommand):
+    """A comparison in the shell; see the module."""
+
+    help = (
+        "Compare any sources of answers on the experiments or blocks of a set, against its measurements or "
+        "against another source, and show the result in one of its views."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument(
+            "items",
+            metavar="ITEMS",
+            help="set:NAME, an experiment set; blocks:NAME, a basic-block set; run:NUMBER, a comparison",
+        )
+        parser.add_argument(
+            "sources",
+            metavar="SOURCE",
+            nargs="*",
+            help="mapping:NAME, resources:NAME, core-model:NAME, machine:NAME, predictor:NAME, set:NAME, "
+            "tool:NAME or column:NAME; numbers of rows do as well",
+        )
+        parser.add_argument("--against", metavar="SOURCE", default="", help="what sources are held against")
+        parser.add_argument("--view", choices=tuple(VIEWS), default="scores")
+        parser.add_argument("--column", metavar="NAME", default="", help="the source that is looked at")
+        parser.add_argument("--unit", choices=[unit.value for unit in Unit], default=Unit.CYCLES.value)
+        parser.add_argument("--shortest", type=int, metavar="N", help="instructions of an item, at least")
+        parser.add_argument("--longest", type=int, metavar="N", help="instructions of an item, at most")
+        parser.add_argument("--search", default="", metavar="SEARCH", help="items with such schemes")
+        parser.add_argument("--only", action="store_true", help="items with no other schemes than these")
+        parser.add_argument("--common", action="store_true", help="items that every source answered")
+        parser.add_argument("--bound", default="", metavar="NAME", help="items with this largest bound")
+        parser.add_argument(
+            "--apart", type=float, default=0.0, metavar="SHARE", help="relative error, at least"
+        )
+        parser.add_argument("--threshold", type=float, default=0.5, help="from which sources disagree")
+        parser.add_argument(
+            "--metric", choices=[metric.value for metric in DifferenceMetric], default="relative"
+        )
+        for name in ("instructions", "most", "seed"):
+            parser.add_argument(f"--{name}", type=int, default=JudgeConfig.usual(name), metavar="N")
+        add_mode_option(parser, "as the items were measured")
+        parser.add_argument("--name", default="", help="of the run")
+        parser.add_argument("--csv", type=Path, metavar="FILE", help="the view as CSV; - for the output")
+        gate = parser.add_mutually_exclusive_group()
+        gate.add_argument("--write-baseline", metavar="FILE", default="", help="keep the scores in a file")
+        gate.add_argument(
+            "--baseline",
+            metavar="FILE",
+            default="",
+            help=f"exit with {WORSE} where a source has become worse",
+        )
+        parser.add_argument("--tolerance", type=float, default=DEFAULT_TOLERANCE, metavar="POINTS")
+        parser.add_argument("--junit", metavar="FILE", default="", help="with --baseline: JUnit XML, too")
+        parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
+        """As usual, but for the exit status of a wrong option: 2 is for sources that are worse."""
+        parser = super().create_parser(prog_name, subcommand, **options)
+        parser.exit = partial(exit_as_error, parser.exit)  # type: ignore[method-assign]  # argparse has no other way
+        return parser
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Compare, or look at a comparison, and write."""
+        row = self._comparison(options)
+        if options["write_baseline"]:
+            baseline = baseline_of(row)
+            write_file(Path(options["write_baseline"]), write_baseline(baseline).encode())
+            self.stdout.write(
+                f"{options['write_baseline']}: {len(baseline.columns)} sources beside {baseline.reference}"
+            )
+        elif options["baseline"]:
+            self._hold_against(row, options)
+        else:
+            self._show(row, options)
+        self.stderr.write(f"its page: /comparisons/{row.run_id}/")
+
+    def _comparison(self, options: dict[str, Any]) -> Comparison:
+        kind, _, number = options["items"].partition(":")
+        if kind == _RUN:
+            there = comparison_rows().filter(run=int(number) if number.isdecimal() else 0).first()
+            if there is None or options["sources"]:
+                raise CommandError(f"{options['items']}: there is no such comparison, or sources beside it")
+            return there
+        config = _config(options)
+        name = unused_name(options["name"] or f"Comparison on {options['items']}"[:180])
+        return comparison_rows().get(run=self.do_run(lambda: submit(KIND, config, name)))
+
+    def _show(self, row: Comparison, options: dict[str, Any]) -> None:
+        question = _question(row, options)
+        view = VIEWS[options["view"]]
+        tables = view.tables(question)
+        if options["csv"] is not None:
+            self.deliver(csv_of(tables[0]), None if options["csv"] == Path("-") else options["csv"])
+        if options["json"]:
+            view_data = view_json(view, question, selected(row, question.part.selection))
+            self.stdout.write(json.dumps(view_data, ensure_ascii=False))
+        elif options["csv"] != Path("-"):
+            for table in tables:
+                self.stdout.write(table.title)
+                for line in table_lines(table):
+                    self.stdout.write(line)
+        for column in question.columns:
+            if column.error:
+                self.stderr.write(f"{column.name}: {column.error}")
+
+    def _hold_against(self, row: Comparison, options: dict[str, Any]) -> None:
+        file = Path(options["baseline"])
+        try:
+            baseline = read_baseline(file.read_bytes(), file.name)
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error}") from error
+        verdicts = judged(baseline, baseline_of(row), options["tolerance"])
+        if options["junit"]:
+            write_file(Path(options["junit"]), verdicts.as_junit().encode())
+        lines = (
+            [json.dumps(verdicts.as_json(), ensure_ascii=False)] if options["json"] else gate_lines(verdicts)
+        )
+        for line in lines:
+            self.stdout.write(line)
+        if verdicts.worse:
+            names = ", ".join(verdict.name for verdict in verdicts.worse)
+            raise CommandError(f"worse than {file}: {names}", returncode=WORSE)
+
+
+def _config(options: dict[str, Any]) -> Json:
+    """The description of the run. Raises `CommandError` for names that nothing has."""
+    kind, colon, name = options["items"].partition(":")
+    if kind not in _SETS or not colon:
+        raise CommandError(f"{options['items']!r} names no items: write set:NAME, blocks:NAME or run:NUMBER")
+    if not options["sources"]:
+        raise CommandError("name at least one source")
+    model, may_choose = _SETS[kind], partial(chosen, may_choose=True)
+    row = model._default_manager.filter(pk=int(name)).first() if name.isdecimal() else None
+    subject = row or by_name(model, name)
+    against = options["against"]
+    return {
+        "block_set" if kind == "blocks" else "experiment_set": subject.pk,
+        "sources": [read_source(text, subject, may_choose).text for text in options["sources"]],
+        "against": read_source(against, subject, may_choose).text if against else "",
+        **{name: options[name] for name in ("instructions", "most", "seed", "mode")},
+    }
+
+
+def _question(row: Comparison, options: dict[str, Any]) -> ViewQuestion:
+    columns = columns_of(row)
+    name = options["column"] or columns[0].name
+    column = next((column for column in columns if column.name == name), None)
+    if column is None:
+        known = ", ".join(column.name for column in columns)
+        raise CommandError(f"there is no source {name!r} in it, only {known}")
+    try:
+        schemes = schemes_found(row, options["search"]) if options["search"] else None
+    except SearchError as error:
+        raise CommandError(str(error)) from error
+    selection = ItemSelection(
+        options["shortest"],
+        options["longest"],
+        schemes,
+        options["only"] and schemes is not None,
+        options["common"],
+        options["bound"],
+        options["apart"],
+    )
+    part = ComparisonPart(Unit(options["unit"]), selection)
+    return ViewQuestion(row, columns, column, part, options["threshold"], options["metric"])
+
+
+def table_lines(table: PublishedTable) -> Iterator[str]:
+    """A table in the shell: texts to the left, numbers to the right."""
+    cells = [[column.title for column in table.columns]]
+    cells += [
+        [_cell(value, column.decimals) for column, value in zip(table.columns, row, strict=True)]
+        for row in table.rows
+    ]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
+    numeric = [column.kind == "number" for column in table.columns]
+    for row in cells:
+        aligned = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        )
+        yield "  " + "  ".join(aligned).rstrip()
+    if table.note:
+        yield table.note
+
+
+def _cell(value: Value, decimals: int) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.{decimals}f}" if isinstance(value, int | float) else str(value)

@@ -1,0 +1,52 @@
+"""What takes longer than a port mapping among the sources allows; see `inference.core.excess`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.core.excess import Excess, excess
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
+from inference.features.judging.engine.query import ComparisonPart, key_of, points_of, sheet_of
+from inference.features.judging.engine.view_values import ViewQuestion, number
+from inference.storage.rows import load_mapping
+from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
+
+MOST = 5000
+"""Items that are looked at: seconds; of more, as many that are spread evenly."""
+
+
+def excess_tables(question: ViewQuestion) -> list[PublishedTable]:
+    """A line per group of µops that limit experiments, those first of which most take longer."""
+    rows: list[tuple[Value, ...]] = []
+    if question.column.mapping is not None:
+        mapping = load_mapping(question.column.mapping)
+        for group in _excess(question, mapping).groups:
+            limits = " and ".join(f"[{','.join(names)}]" for names in group.port_names(mapping.ports))
+            largest = group.exceeding[0]
+            rows.append(
+                (
+                    *(limits or "issue slots", group.experiments, len(group.exceeding), 100 * group.median),
+                    *(str(largest.experiment), largest.measured, largest.predicted),
+                )
+            )
+    heads = (
+        *(PublishedColumn("Limited by", CellKind.CODE), number("Experiments", 0), number("Longer", 0)),
+        *(number("Median excess (%)", 1), PublishedColumn("Largest excess", CellKind.CODE)),
+        *(number(question.reference, 3), number(question.column.name, 3)),
+    )
+    title = f"What takes longer than {question.column.name} allows"
+    return [PublishedTable("excess", title, heads, tuple(rows))]
+
+
+def _excess(question: ViewQuestion, mapping: PortMapping) -> Excess:
+    key = key_of(question.row)
+    in_cycles = ComparisonPart(selection=question.part.selection, against=question.part.against)
+    points, table = points_of(key, question.column.position, in_cycles), sheet_of(key).items.table
+    assert table is not None, "experiments have schemes"
+    if len(points) > MOST:
+        points = points.where(np.linspace(0, len(points) - 1, MOST).astype(np.int64))
+    readings: dict[Experiment, list[float]] = {}
+    for at, cycles in zip(points.at.tolist(), points.reference.tolist(), strict=True):
+        readings.setdefault(table.experiment(at), []).append(cycles)
+    return excess(mapping, readings)

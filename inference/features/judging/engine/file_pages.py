@@ -1,0 +1,162 @@
+"""The tables of a comparison as CSV: scores, biases by scheme, and all answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import path
+from django.utils.text import slugify
+
+from inference.core.judging.biases import SchemeBias
+from inference.core.judging.sheet import AnswerSheet
+from inference.core.metrics import Scores, Unit
+from inference.features.judging.engine.query import (
+    ComparisonPart,
+    biases_in,
+    columns_of,
+    comparison_rows,
+    key_of,
+    scores_of,
+    selected,
+    sheet_of,
+)
+from inference.features.judging.engine.selection import choice_of, column_in, threshold_in
+from inference.features.judging.engine.view_values import ViewQuestion, csv_of
+from inference.features.judging.engine.views import VIEWS
+from inference.formats.csv_cells import cell, rows_text, written
+from inference.formats.provenance import head_of
+from inference.isa.search import SearchError
+from inference.models import ComparedColumn, Comparison
+from inference.web.file_answers import table_answer
+
+_LINES = 2000
+"""Lines of answers made at once."""
+
+
+def score_table(found: Iterable[tuple[ComparedColumn, Scores]], of: int, unit: Unit) -> str:
+    """A line per predictor; `of`: how many measurements there are, which `coverage` is a share of."""
+    head = ("predictor", "kind", "unit", "n", "of", "coverage", "mape", "pearson", "kendall", "error")
+    lines = [
+        (
+            column.name,
+            column.kind,
+            unit.value,
+            scores.n,
+            of,
+            scores.n / of if of else None,
+            scores.mape,
+            scores.pearson,
+            scores.kendall,
+            column.error or None,
+        )
+        for column, scores in found
+    ]
+    return written(head, lines)
+
+
+def scheme_table(schemes: Sequence[str], biases: Sequence[SchemeBias]) -> str:
+    """A line per scheme: by which factor its experiments are predicted too slow (> 1) or too fast."""
+    head = ("scheme", "n", "factor", "factor_alone", "free")
+    return written(head, [(schemes[one.scheme], one.n, one.factor, one.alone, one.free) for one in biases])
+
+
+def answer_lines(sheet: AnswerSheet, names: Sequence[str]) -> Iterator[str]:
+    """Pieces of a file with a line per measurement: cycles measured and said, nothing where nothing is."""
+    yield written(("experiment", "instructions", "measured", *names), [])
+    table = sheet.items.table
+    assert table is not None, "experiments have schemes"
+    numbers = [sheet.reference, *(column.cycles for column in sheet.columns)]
+    for start in range(0, len(sheet.items), _LINES):
+        part = slice(start, start + _LINES)
+        rows = zip(sheet.items.lengths[part].tolist(), *(one[part].tolist() for one in numbers), strict=True)
+        lines = [
+            (
+                str(table.experiment(at)),
+                length,
+                *(None if math.isnan(value) else value for value in cycles),
+            )
+            for at, (length, *cycles) in enumerate(rows, start=start)
+        ]
+        yield rows_text(map(cell, line) for line in lines)
+
+
+def comparison_scores_csv(request: HttpRequest, pk: int) -> HttpResponse:
+    """The table of scores, of the experiments that the address asks for."""
+
+    def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
+        scores = [(column, scores_of(column, part)) for column in columns_of(row)]
+        text = score_table(scores, selected(row, part.selection), part.unit)
+        return table_answer(text, f"{row.run.name} scores", comparison=row.run.name)
+
+    return _of_part(request, pk, table)
+
+
+def comparison_schemes_csv(request: HttpRequest, pk: int) -> HttpResponse:
+    """The biases of one predictor by scheme."""
+
+    def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
+        column = column_in(request, columns_of(row))
+        text = scheme_table(row.schemes, biases_in(column, part))
+        title = f"{row.run.name} {column.name} schemes"
+        return table_answer(text, title, comparison=row.run.name, predictor=column.name)
+
+    return _of_part(request, pk, table)
+
+
+def comparison_view_csv(request: HttpRequest, pk: int, name: str) -> HttpResponse:
+    """The first table of a view, of the items that the address asks for."""
+    if name not in VIEWS:
+        raise Http404("there is no such view")
+
+    def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
+        columns = columns_of(row)
+        column = column_in(request, columns)
+        question = ViewQuestion(row, columns, column, part, **threshold_in(request))
+        text = csv_of(VIEWS[name].tables(question)[0])
+        return table_answer(text, f"{row.run.name} {name}", comparison=row.run.name, source=column.name)
+
+    return _of_part(request, pk, table)
+
+
+def _of_part(
+    request: HttpRequest, pk: int, table: Callable[[Comparison, ComparisonPart], HttpResponse]
+) -> HttpResponse:
+    """A table of the part that the address asks for, or why that cannot be read."""
+    row = _row(pk)
+    try:
+        part = choice_of(request, row)
+    except SearchError as error:
+        return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
+    return table(row, part)
+
+
+def comparison_answers_csv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+    """Every experiment with its measurement and all answers, in cycles, line by line."""
+    row = _row(pk)
+    sheet, names = sheet_of(key_of(row)), [column.name for column in columns_of(row)]
+
+    def lines() -> Iterator[str]:
+        yield head_of(comparison=row.run.name)
+        yield from answer_lines(sheet, names)
+
+    name = slugify(row.run.name) or "comparison"
+    return StreamingHttpResponse(
+        lines(),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}-answers.csv"'},
+    )
+
+
+def _row(pk: int) -> Comparison:
+    return get_object_or_404(comparison_rows(), run=pk)
+
+
+urlpatterns = [
+    path("comparisons/<int:pk>/scores.csv", comparison_scores_csv, name="comparison-scores-csv"),
+    path("comparisons/<int:pk>/schemes.csv", comparison_schemes_csv, name="comparison-schemes-csv"),
+    path("comparisons/<int:pk>/answers.csv", comparison_answers_csv, name="comparison-answers-csv"),
+    path("comparisons/<int:pk>/<slug:name>.csv", comparison_view_csv, name="comparison-view-csv"),
+]

@@ -1,0 +1,188 @@
+"""What a run compares: its description, checked and made complete.
+
+`judge` compares any sources on any items; `comparison` is how earlier versions described the same for
+experiments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from inference.core.protocols import Json
+from inference.features.asking.block_sets.columns import read_set, usual_reference
+from inference.features.asking.predictors.modes import (
+    AS_NAMED,
+    QuestionMode,
+    in_mode,
+    mode_of_measurements,
+)
+from inference.features.judging.engine.experiment_blocks import INSTRUCTIONS
+from inference.features.judging.engine.sources import SourceError, SourceKind, Subject, read_source
+from inference.measuring.blocks import LOOP
+from inference.models import BasicBlockSet, ExperimentSet
+from inference.predictors.protocol import PredictorError
+from inference.runs.described_rows import read_row
+from inference.runs.errors import ConfigError
+from inference.runs.request import RunRequest
+
+KIND = "judge"
+BY_KIND_OF_COLUMN = "comparison"
+"""The kind of runs whose description has a list of ids for each kind of column."""
+KINDS = (KIND, BY_KIND_OF_COLUMN)
+MOST_COLUMNS = 24
+MOST_ASKED = 20_000
+"""Experiments that each tool is asked for, unless a description says otherwise."""
+
+
+class QuestionLimits(RunRequest):
+    """How sources that answer for blocks are asked about the items.
+
+    Experiments become blocks of at least `instructions` instructions. Of more items than `most`, the `seed`
+    draws those that are asked for. In `mode`; without, as the measurements were made.
+    """
+
+    instructions: Annotated[
+        int, Field(ge=1, le=200, description="Of a block that is asked for, at least.")
+    ] = INSTRUCTIONS
+    most: Annotated[
+        int, Field(ge=1, le=1_000_000, description="Experiments that each tool is asked for.")
+    ] = MOST_ASKED
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="Draws them, where there are more.")] = 1
+    mode: QuestionMode = AS_NAMED
+
+
+class JudgeConfig(QuestionLimits):
+    """Whose items are compared, by which sources: an `experiment_set` or a `block_set`, by their ids.
+
+    `sources` and `against`: see `engine.sources`. `against` is what the sources are held against: of a set,
+    its measurements unless another source is named; of a block set, a source, by default a measured column.
+    """
+
+    noun = "a comparison"
+    experiment_set: Annotated[int | None, Field(examples=[3])] = None
+    block_set: int | None = None
+    sources: Annotated[
+        list[str], Field(min_length=1, max_length=MOST_COLUMNS, examples=[["mapping:7", "tool:IACA"]])
+    ]
+    against: Annotated[str, Field(max_length=300, examples=[""])] = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """All sources, the reference included."""
+        return [*self.sources, *([self.against] if self.against else [])]
+
+
+def read_config(given: Json) -> JudgeConfig:
+    """Check and complete a description of kind `judge`. Raises `ConfigError` naming the field."""
+    config = JudgeConfig.read(given)
+    subject = _subject(config)
+    against = config.against
+    if not against and isinstance(subject, BasicBlockSet):
+        against = _usual_column(subject)
+    sources = _sources(subject, config, "sources", config.sources)
+    reference = _sources(subject, config, "against", [against]) if against else [""]
+    if not config.against:
+        sources = [text for text in sources if text != reference[0]]
+    if not sources:
+        raise ConfigError(f"sources: {against!r} is what they are held against, and there is no other")
+    if reference[0] in sources:
+        raise ConfigError(f"against: {against!r} is one of the sources: it would be compared with itself")
+    return config.model_copy(update={"sources": sources, "against": reference[0]})
+
+
+def _subject(config: JudgeConfig) -> Subject:
+    if (config.experiment_set is None) == (config.block_set is None):
+        raise ConfigError("name an experiment_set or a block_set, one of the two")
+    if config.experiment_set is not None:
+        sets = ExperimentSet.objects.select_related("isa")
+        return read_row(sets, "experiment_set", config.experiment_set)
+    return read_set(config.block_set)
+
+
+def _usual_column(block_set: BasicBlockSet) -> str:
+    columns = list(block_set.columns.select_related("predictor").order_by("position"))
+    if not columns:
+        raise ConfigError(
+            f"against: {block_set.name!r} has no column: name the source to hold others against"
+        )
+    return f"{SourceKind.COLUMN}:{usual_reference(columns).pk}"
+
+
+def _sources(subject: Subject, config: QuestionLimits, field: str, texts: Sequence[str]) -> list[str]:
+    """The written forms by number; of what is asked about blocks, the predictor in its mode."""
+    measured_here = isinstance(subject, ExperimentSet) and subject.origin != ExperimentSet.Origin.UPLOAD
+    try:
+        sources = [read_source(text, subject) for text in texts]
+        rows = {source.text: source.as_predictor() for source in sources if source.needs_predictor(subject)}
+        mode = config.mode or (LOOP if measured_here else mode_of_measurements(rows.values()))
+        asked = {text: in_mode(row, mode) for text, row in rows.items()}
+    except (SourceError, PredictorError) as error:
+        raise ConfigError(f"{field}: {error}") from error
+    written = (
+        f"{SourceKind.PREDICTOR}:{asked[source.text].pk}" if source.text in asked else source.text
+        for source in sources
+    )
+    return list(dict.fromkeys(written))
+
+
+class ComparisonConfig(QuestionLimits):
+    """Ids of rows, by kind of column.
+
+    `tools`: names of those whose answers came with the set. `predictors` are asked for blocks of at least
+    `instructions` instructions, for `most` experiments at most, which `seed` draws; in `mode`, or in a loop
+    where the set was measured here: experiments are.
+    """
+
+    noun = "a comparison"
+    experiment_set: Annotated[int, Field(examples=[3])]
+    mappings: Annotated[list[int], Field(examples=[[7]])] = []
+    resource_mappings: list[int] = []
+    tools: Annotated[
+        list[str], Field(description="Their answers came with the set.", examples=[["IACA"]])
+    ] = []
+    other_sets: Annotated[list[int], Field(description="With measurements of the same experiments.")] = []
+    predictors: list[int] = []
+
+    def texts_of(self, field: str) -> list[str]:
+        """The entries of a list as sources."""
+        return [f"{LISTS[field]}:{entry}" for entry in getattr(self, field)]
+
+    @property
+    def as_judge(self) -> JudgeConfig:
+        """The same as any comparison is described."""
+        return JudgeConfig(
+            experiment_set=self.experiment_set,
+            sources=[text for field in LISTS for text in self.texts_of(field)],
+            **{name: getattr(self, name) for name in QuestionLimits.model_fields},
+        )
+
+
+LISTS = {
+    "mappings": SourceKind.MAPPING,
+    "resource_mappings": SourceKind.RESOURCES,
+    "tools": SourceKind.TOOL,
+    "other_sets": SourceKind.SET,
+    "predictors": SourceKind.PREDICTOR,
+}
+"""{field of `ComparisonConfig`: what its entries are}, in the order of the columns."""
+
+
+def read_lists(given: Json) -> ComparisonConfig:
+    """Check and complete a description of kind `comparison`. Raises `ConfigError` naming the field."""
+    config = ComparisonConfig.read(given)
+    subject = read_row(ExperimentSet.objects.select_related("isa"), "experiment_set", config.experiment_set)
+    checked = {
+        field: [
+            entry if kind is SourceKind.TOOL else int(entry)
+            for text in _sources(subject, config, field, config.texts_of(field))
+            for entry in [text.partition(":")[2]]
+        ]
+        for field, kind in LISTS.items()
+    }
+    number = sum(map(len, checked.values()))
+    if not 1 <= number <= MOST_COLUMNS:
+        raise ConfigError(f"choose from 1 to {MOST_COLUMNS} predictors, not {number}")
+    return config.model_copy(update=checked)

@@ -1,0 +1,236 @@
+"""The form for a comparison: whose items, which sources, and what these are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+
+from inference.core.protocols import Json
+from inference.features.asking.predictors.modes import mode_field
+from inference.features.asking.predictors.offers import Offers, offers
+from inference.features.asking.predictors.processors import processor_of_machine
+from inference.features.asking.questions.form import ProcessorForm
+from inference.features.judging.engine.request import KIND, JudgeConfig
+from inference.features.judging.engine.sources import (
+    AnswerSource,
+    SourceError,
+    SourceKind,
+    Subject,
+    read_source,
+)
+from inference.isa.targets import target_of
+from inference.models import BasicBlockSet, ExperimentSet, PortMapping, ResourceMapping
+from inference.predictors import core_model, machine
+from inference.web.request_fields import RequestField, RunForm, describe_fields
+from inference.web.requests import whole_number
+from inference.web.run_forms import start_run
+
+OF_SET, OF_BLOCKS = "set", "blocks"
+_LISTED = 100
+"""Newest sets of a kind that can be chosen."""
+_LOOKED_AT = 300
+"""Measurements at either end of a set in which the names of tools are looked for."""
+_TICKED = 8
+"""Mappings that are ticked when nothing else was asked for: the newest."""
+_STORED = {
+    "mappings": SourceKind.MAPPING,
+    "resource_mappings": SourceKind.RESOURCES,
+    "tools": SourceKind.TOOL,
+    "other_sets": SourceKind.SET,
+    "columns": SourceKind.COLUMN,
+}
+"""{field: what its entries are}; whoever is asked is in `predictors`."""
+_OFFERED = {SourceKind.CORE_MODEL: (core_model.KIND, "model"), SourceKind.MACHINE: (machine.KIND, "machine")}
+
+
+def _boxes(label: str, help_text: str = "") -> forms.MultipleChoiceField:
+    boxes = forms.CheckboxSelectMultiple
+    return forms.MultipleChoiceField(required=False, widget=boxes, label=label, help_text=help_text)
+
+
+class JudgeForm(RunForm, ProcessorForm):
+    """What is compared on the items of one set."""
+
+    request = JudgeConfig
+    mappings = _boxes("Port mappings")
+    resource_mappings = _boxes("Resource mappings", "Palmed’s among them.")
+    tools = _boxes("Answers in the set", "Other tools’ answers in the uploaded file.")
+    other_sets = _boxes("Other measurements", "The same experiments in another set: another day, or machine.")
+    columns = _boxes("Columns of the set", "Answers that are stored with the blocks.")
+    against = forms.ChoiceField(
+        required=False,
+        label="Against",
+        help_text="What the others are held against: what was measured, or another source.",
+    )
+    instructions = RequestField(
+        paper="10",
+        label="Minimum instructions per block",
+        help_text="Of an experiment that is asked for. More hide longer latencies, and take tools longer.",
+    )
+    most = RequestField(label="Maximum items to ask for", help_text="A larger set is sampled at random.")
+    mode = mode_field("as it was measured")
+    anew = None  # type: ignore[assignment]  # as Django removes a field
+
+    def __init__(self, subject: Subject, data: Any = None, ticked: Json | None = None) -> None:
+        self.subject = subject
+        known = offers() if has_blocks(subject) else Offers([], [], [], [])
+        known = Offers(known.tools, known.core_models, [], known.machines)
+        super().__init__(data, ticked, known)
+        stored = stored_sources(subject)
+        texts = [(f"{_STORED[name]}:{value}", label) for name, own in stored.items() for value, label in own]
+        self.set_choices(**stored, against=[("", "what was measured"), *texts])
+        describe_fields(self)
+
+    def config(self) -> Json:
+        """The description of the run."""
+        data = self.cleaned_data
+        stored = [f"{kind}:{value}" for name, kind in _STORED.items() for value in data[name]]
+        predictors = [f"{SourceKind.PREDICTOR}:{row.pk}" for row in self.rows]
+        is_block_set = isinstance(self.subject, BasicBlockSet)
+        return {
+            "block_set" if is_block_set else "experiment_set": self.subject.pk,
+            "sources": [text for text in (*stored, *predictors) if text != data["against"]],
+            "against": data["against"],
+            **self.stated(),
+        }
+
+
+def has_blocks(subject: Subject) -> bool:
+    """Whether predictors can be asked about the items."""
+    return isinstance(subject, BasicBlockSet) or target_of(subject.isa.name).blocks is not None
+
+
+def stored_sources(subject: Subject) -> dict[str, list[tuple[str, str]]]:
+    """{field: (value, label) of its entries}: everything stored that answers for the items of a set."""
+    same = {} if subject.isa_id is None else {"isa": subject.isa_id}
+    mappings = PortMapping.objects.filter(**same).order_by("-id")
+    resources = ResourceMapping.objects.filter(**same).order_by("-id")
+    rows_of: dict[str, Iterable[tuple[int, str]]] = {
+        "mappings": mappings.values_list("pk", "name"),
+        "resource_mappings": resources.values_list("pk", "name"),
+    }
+    if isinstance(subject, BasicBlockSet):
+        rows_of["columns"] = subject.columns.order_by("position").values_list("pk", "name")
+    else:
+        sets = ExperimentSet.objects.filter(**same).exclude(pk=subject.pk).order_by("-id")
+        rows_of["other_sets"] = sets.values_list("pk", "name")
+    entries = {name: [(str(pk), str(label)) for pk, label in rows] for name, rows in rows_of.items()}
+    tools = tool_names(subject) if isinstance(subject, ExperimentSet) else []
+    return {**{name: [] for name in _STORED}, **entries, "tools": [(name, name) for name in tools]}
+
+
+def tool_names(judge: ExperimentSet) -> list[str]:
+    """The tools that have answers at the beginning or the end of a set."""
+    rows = judge.measurements.exclude(annotations={})
+    names: dict[str, None] = {}
+    for order in ("id", "-id"):
+        for answers in rows.order_by(order).values_list("annotations", flat=True)[:_LOOKED_AT]:
+            names |= dict.fromkeys(answers)
+    return list(names)
+
+
+def comparison_new(request: HttpRequest) -> HttpResponse:
+    """Show the form for a set, or start the run.
+
+    The address names the items by `items`, `set:3` or `blocks:6`, or by `set`; with `source`, `mapping` or
+    `resource_mapping` what to compare on them: without items, on the newest that suit it.
+    """
+    subjects, source = _subjects(request), _source_text(request)
+    subject = _chosen(request, subjects, source)
+    context: dict[str, Any] = {"subjects": [(text, row.name) for text, row in subjects.items()]}
+    if subject is None:
+        return render(request, "inference/engine/new.html", context)
+    if request.method == "POST":
+        form = JudgeForm(subject, request.POST)
+        if form.is_valid():
+            run = start_run(request, form, KIND, form.config(), f"Predictors on {subject.name}"[:180])
+            if run is not None:
+                return redirect("comparison", run.pk)
+    else:
+        form = JudgeForm(subject, ticked=_ticked(subject, source))
+    context |= {
+        "form": form,
+        "subject": subject,
+        "items": next(text for text, row in subjects.items() if row == subject),
+        "source": source,
+        "refused": form.is_bound,
+    }
+    return render(request, "inference/engine/new.html", context, status=400 if form.is_bound else 200)
+
+
+def _subjects(request: HttpRequest) -> dict[str, Subject]:
+    """{text: set} of those that can be chosen, newest first, experiments before blocks."""
+    sets = ExperimentSet.objects.select_related("isa", "machine__isa").order_by("-id")
+    blocks = BasicBlockSet.objects.filter(size__gt=0).select_related("isa").order_by("-id")
+    models: dict[str, QuerySet[Any]] = {OF_SET: sets, OF_BLOCKS: blocks}
+    subjects: dict[str, Subject] = {f"{OF_SET}:{row.pk}": row for row in sets[:_LISTED]}
+    subjects |= {f"{OF_BLOCKS}:{row.pk}": row for row in blocks[:_LISTED]}
+    named = _items_text(request)
+    kind, _, number = named.partition(":")
+    if named and named not in subjects and number.isdecimal() and len(number) < 19:
+        rows = models.get(kind)
+        row = None if rows is None else rows.filter(pk=int(number)).first()
+        subjects |= {} if row is None else {named: row}
+    return subjects
+
+
+def _items_text(request: HttpRequest) -> str:
+    number = whole_number(request, "set")
+    return request.GET.get("items", "" if number is None else f"{OF_SET}:{number}")
+
+
+def _source_text(request: HttpRequest) -> str:
+    for name, kind in (("mapping", SourceKind.MAPPING), ("resource_mapping", SourceKind.RESOURCES)):
+        if (number := whole_number(request, name)) is not None:
+            return f"{kind}:{number}"
+    return request.GET.get("source", "")[:300]
+
+
+def _chosen(request: HttpRequest, subjects: dict[str, Subject], source: str) -> Subject | None:
+    """The set that the address names, else the newest that suits the source. Raises `Http404`."""
+    named = _items_text(request)
+    if named:
+        if named not in subjects:
+            raise Http404("there is no such set")
+        return subjects[named]
+    suitable = (row for row in subjects.values() if not source or _read(source, row) is not None)
+    return next(suitable, None)
+
+
+def _read(source: str, subject: Subject) -> AnswerSource | None:
+    try:
+        return read_source(source, subject)
+    except SourceError:
+        return None
+
+
+def _ticked(subject: Subject, source: str) -> Json:
+    """What is ticked at first: what the address names, else the newest mappings; the set's own answers."""
+    own = stored_sources(subject)
+    usual = {name: [value for value, _ in own[name]] for name in ("tools", "columns")}
+    at = subject.machine if isinstance(subject, ExperimentSet) else None
+    usual["processor"] = "" if at is None else processor_of_machine(at)  # type: ignore[assignment]
+    read = _read(source, subject) if source else None
+    if read is None:
+        return {**usual, "mappings": [value for value, _ in own["mappings"]][:_TICKED]}
+    field = next((name for name, kind in _STORED.items() if kind is read.kind), None)
+    if field is not None and read.row is not None:
+        return {**usual, field: [str(read.row.pk)]}
+    return {**usual, "predictors": [_offer_text(read)]}
+
+
+def _offer_text(source: AnswerSource) -> str:
+    if source.kind in _OFFERED:
+        kind, option = _OFFERED[source.kind]
+        return f"{kind}:{option}={source.name}"
+    matching = (offer.text for offer in offers().all if source.name in (offer.label, offer.text))
+    return next(matching, source.name)
+
+
+urlpatterns = [path("comparisons/new/", comparison_new, name="comparison-new")]

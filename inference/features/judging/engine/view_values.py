@@ -1,0 +1,105 @@
+"""What a view is asked and what it gives: tables, whatever door they are shown at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from inference.core.judging.disagreement import DifferenceMetric
+from inference.core.judging.sheet import ComparedPoints
+from inference.core.protocols import Json
+from inference.features.judging.engine.query import (
+    EVERYTHING,
+    ComparisonPart,
+    PredictedBlock,
+    key_of,
+    points_of,
+)
+from inference.features.judging.evaluations.query import Predicted
+from inference.formats.csv_cells import written
+from inference.isa.blocks.listing import intel_or_digits
+from inference.models import ComparedColumn, Comparison
+from inference.storage.instruction_sets import code_isa
+from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
+
+
+@dataclass(frozen=True)
+class ViewQuestion:
+    """What a view is asked: about which column, on which part; `threshold` and `metric` say when two sources
+    disagree.
+    """
+
+    row: Comparison
+    columns: Sequence[ComparedColumn]
+    column: ComparedColumn
+    part: ComparisonPart = EVERYTHING
+    threshold: float = 0.5
+    metric: str = DifferenceMetric.RELATIVE.value
+
+    @property
+    def points(self) -> ComparedPoints:
+        """The column beside the reference."""
+        return points_of(key_of(self.row), self.column.position, self.part)
+
+    @property
+    def reference(self) -> str:
+        """The name of what the column is held against."""
+        if self.part.against is not None:
+            return self.columns[self.part.against].name
+        return self.row.reference or "measured"
+
+
+@dataclass(frozen=True)
+class ComparisonView:
+    """A view.
+
+    `suits`: whether it has anything to say of a comparison. `has_page`: its tables fill a tab.
+    """
+
+    name: str
+    label: str
+    help: str
+    tables: Callable[[ViewQuestion], list[PublishedTable]]
+    suits: Callable[[Comparison], bool] = lambda row: True
+    has_page: bool = True
+
+
+def number(title: str, decimals: int = 2) -> PublishedColumn:
+    """A column of numbers."""
+    return PublishedColumn(title, CellKind.NUMBER, decimals)
+
+
+def item_text(row: Comparison, item: Predicted | PredictedBlock) -> str:
+    """An experiment as files have it, or the assembly of a block."""
+    if isinstance(item, PredictedBlock):
+        return "; ".join(intel_or_digits(bytes(item.block.code), code_isa(row.isa)))
+    return str(item.stored.value.experiment)
+
+
+def view_json(view: ComparisonView, question: ViewQuestion, selected: int) -> Json:
+    """A view as API and shell give it; `selected`: how many items are looked at."""
+    return {
+        "run": question.row.run_id,
+        "view": view.name,
+        "items": question.row.item_kind,
+        "source": question.row.source,
+        "reference": question.reference,
+        "column": question.column.name,
+        "n": question.row.n,
+        "selected": selected,
+        "tables": [
+            {
+                "key": table.key,
+                "title": table.title,
+                "note": table.note,
+                "columns": [column.title for column in table.columns],
+                "rows": [list(row) for row in table.rows],
+            }
+            for table in view.tables(question)
+        ],
+    }
+
+
+def csv_of(table: PublishedTable) -> str:
+    """The table as CSV."""
+    return written([column.title for column in table.columns], table.rows)

@@ -1,0 +1,274 @@
+"""The views of a comparison: each is computed once, as tables, for its page, the API, the shell and CSV."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from inference.core.judging.agreement import GroupErrors, errors_by_group
+from inference.core.judging.biases import SchemeBias, biases, regrouped
+from inference.core.judging.disagreement import DifferenceMetric, differences, disagreements, telling_items
+from inference.core.judging.residual_traits import telling_traits, traits_of_table
+from inference.core.judging.sheet import ComparedPoints, Grouping
+from inference.core.metrics import Unit
+from inference.features.judging.engine.excess_view import excess_tables
+from inference.features.judging.engine.query import (
+    ComparisonPart,
+    agreement_of,
+    biases_in,
+    items_at,
+    key_of,
+    points_of,
+    selected,
+    sheet_for,
+    sheet_of,
+    verdict_of,
+)
+from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion, item_text, number
+from inference.models import InstructionScheme
+from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
+
+MOST_FOR_TRAITS = 20_000
+"""Items that traits are looked for among; of more, as many that are spread evenly."""
+MOST_TELLING = 20
+
+Kind = CellKind
+
+
+_ERRORS = (number("Items", 0), number("MAPE (%)"), number("Median (%)"), number("Signed mean (%)"))
+
+
+def _scores(question: ViewQuestion) -> list[PublishedTable]:
+    of = selected(question.row, question.part.selection)
+    rows = []
+    for column in question.columns:
+        agreed = agreement_of(column, question.part)
+        scores = agreed.scores
+        judged = verdict_of(question.columns, column, question.part)
+        shares = (
+            None if share is None else 100 * share
+            for share in (scores.n / of if of else None, agreed.near, agreed.above)
+        )
+        coverage, near, above = shares
+        rows.append(
+            (
+                *(column.name, column.get_kind_display(), scores.n, coverage, scores.mape),
+                *(agreed.median, agreed.signed, near, above, agreed.weighted),
+                *(scores.pearson, scores.kendall, judged.grade.value, "; ".join(judged.reasons)),
+            )
+        )
+    heads = (
+        *(PublishedColumn("Source"), PublishedColumn("Kind", Kind.CHOICE)),
+        *(number("Items", 0), number("Coverage (%)"), number("MAPE (%)")),
+        *(number("Median (%)"), number("Signed median (%)"), number("Within 10 % (%)")),
+        *(number("More than 3 % above (%)"), number("Weighted MAPE (%)")),
+        *(number("Pearson r", 3), number("Kendall τ", 3)),
+        *(PublishedColumn("Verdict", Kind.CHOICE), PublishedColumn("Why")),
+    )
+    return [PublishedTable("scores", f"Beside {question.reference}", heads, tuple(rows))]
+
+
+def _grouped(question: ViewQuestion, groups: Grouping, key: str, title: str) -> PublishedTable:
+    rows = tuple(_group_row(group) for group in errors_by_group(question.points, groups))
+    heads = (PublishedColumn(title), *_ERRORS)
+    return PublishedTable(key, f"{question.column.name} by {title.lower()}", heads, rows)
+
+
+def _group_row(group: GroupErrors) -> tuple[Value, ...]:
+    return (group.name, group.n, group.mape, group.median, group.signed)
+
+
+def _lengths(question: ViewQuestion) -> list[PublishedTable]:
+    lengths = sheet_of(key_of(question.row)).items.lengths
+    known, number_of = np.unique(lengths, return_inverse=True)
+    groups = Grouping(tuple(map(str, known.tolist())), number_of.astype(np.int64))
+    return [_grouped(question, groups, "lengths", "Instructions")]
+
+
+def _bounds(question: ViewQuestion) -> list[PublishedTable]:
+    bounds = sheet_of(key_of(question.row)).items.bounds
+    groups = bounds or Grouping((), np.full(question.row.n, -1))
+    return [_grouped(question, groups, "bounds", "Largest bound")]
+
+
+_BIASES = (
+    *(number("Items", 0), number("Predicted / reference"), number("Alone")),
+    number("Taken to be free", 0),
+)
+
+
+def _schemes(question: ViewQuestion) -> list[PublishedTable]:
+    texts = question.row.schemes
+    rows = tuple(_bias_row(texts[bias.scheme], bias) for bias in biases_in(question.column, question.part))
+    heads = (PublishedColumn("Scheme", Kind.CODE), *_BIASES)
+    return [PublishedTable("schemes", f"{question.column.name} by scheme", heads, rows)]
+
+
+def _bias_row(name: str, bias: SchemeBias) -> tuple[Value, ...]:
+    return (name, bias.n, bias.factor, bias.alone, bias.free)
+
+
+def _extensions(question: ViewQuestion) -> list[PublishedTable]:
+    table = sheet_of(key_of(question.row)).items.table
+    rows: list[tuple[Value, ...]] = []
+    if table is not None and question.row.isa_id is not None:
+        extensions = extensions_of(question.row.isa_id, table.schemes)
+        in_cycles = ComparisonPart(Unit.CYCLES, question.part.selection, question.part.against)
+        points = points_of(key_of(question.row), question.column.position, in_cycles)
+        grouped = regrouped(table, extensions)
+        rows = [_bias_row(grouped.schemes[bias.scheme], bias) for bias in biases(grouped, points)]
+    heads = (PublishedColumn("Extension"), *_BIASES)
+    return [PublishedTable("extensions", f"{question.column.name} by extension", heads, tuple(rows))]
+
+
+@lru_cache(maxsize=16)
+def extensions_of(isa: int, schemes: tuple[str, ...]) -> tuple[str, ...]:
+    """The extension of each scheme, "other" for those without one."""
+    known = dict(InstructionScheme.objects.filter(isa=isa).values_list("text", "extension"))
+    return tuple(known.get(text) or "other" for text in schemes)
+
+
+def _worst(question: ViewQuestion) -> list[PublishedTable]:
+    rows = tuple(
+        (item_text(question.row, item), item.measured, item.predicted, item.difference)
+        for item in items_at(question.row, question.points.worst(50))
+    )
+    heads = (
+        PublishedColumn("Item", Kind.CODE),
+        *(number(question.reference), number(question.column.name), number("Error (%)", 1)),
+    )
+    return [PublishedTable("worst", f"{question.column.name}: largest errors", heads, rows)]
+
+
+def _traits(question: ViewQuestion) -> list[PublishedTable]:
+    points, items = question.points, sheet_of(key_of(question.row)).items
+    if len(points) > MOST_FOR_TRAITS:
+        points = points.where(np.linspace(0, len(points) - 1, MOST_FOR_TRAITS).astype(np.int64))
+    traits = traits_of_table(items, points.at)
+    findings = telling_traits(points.errors, traits)
+    rows = tuple(
+        (
+            trait.kind,
+            trait.name,
+            trait.n,
+            trait.inside,
+            trait.outside,
+            trait.signed,
+            100 * trait.farther,
+            trait.p,
+        )
+        for trait in findings.found
+    )
+    heads = (
+        *(PublishedColumn("Kind", Kind.CHOICE), PublishedColumn("Trait", Kind.CODE), number("Items", 0)),
+        *(number("Median with it (%)"), number("Without (%)"), number("Signed (%)")),
+        *(number("Farther off (%)", 0), number("p", 8)),
+    )
+    note = f"Of {findings.tried:,} traits that were tried."
+    title = f"{question.column.name}: what goes with large errors"
+    return [PublishedTable("traits", title, heads, rows, note)]
+
+
+def _matrix(question: ViewQuestion) -> list[PublishedTable]:
+    sheet = sheet_of(key_of(question.row))
+    among = sheet.among(question.part.selection)
+    names = [question.row.reference or "measured", *(column.name for column in question.columns)]
+    cycles = [sheet.reference[among], *(column.cycles[among] for column in sheet.columns)]
+    counted = disagreements(cycles, question.metric, question.threshold)
+    rows = []
+    for place, name in enumerate(names):
+        shares = [
+            None if place == other or not both else 100 * far / both
+            for other, (far, both) in enumerate(
+                zip(counted.differing[place].tolist(), counted.both[place].tolist(), strict=True)
+            )
+        ]
+        rows.append((name, *shares))
+    heads = (PublishedColumn("Source"), *(number(name, 1) for name in names))
+    note = (
+        f"Per cent of the items for which both have a number that differ by more than {_threshold(question)}."
+    )
+    return [PublishedTable("matrix", "How often each two disagree", heads, tuple(rows), note)]
+
+
+def _threshold(question: ViewQuestion) -> str:
+    if question.metric == DifferenceMetric.ABSOLUTE:
+        return f"{question.threshold:g} cycles"
+    return f"{100 * question.threshold:g} % of their mean"
+
+
+def _telling(question: ViewQuestion) -> list[PublishedTable]:
+    sheet = sheet_for(key_of(question.row), question.part)
+    among = sheet.among(question.part.selection)
+    own, other = sheet.columns[question.column.position].cycles, sheet.reference
+    own = np.where(among, own, np.nan)
+    at = telling_items(own, other, sheet.items.lengths, question.metric, question.threshold, MOST_TELLING)
+    points = ComparedPoints(at, other[at], own[at])
+    apart = differences(own[at], other[at], question.metric)
+    lengths = sheet.items.lengths[at].tolist()
+    rows = tuple(
+        (item_text(question.row, item), length, item.measured, item.predicted, difference)
+        for item, length, difference in zip(
+            items_at(question.row, points), lengths, apart.tolist(), strict=False
+        )
+    )
+    heads = (
+        *(PublishedColumn("Item", Kind.CODE), number("Instructions", 0)),
+        *(number(question.reference), number(question.column.name), number("Apart")),
+    )
+    note = f"In cycles, where they differ by more than {_threshold(question)}."
+    title = f"The smallest items that tell {question.column.name} from {question.reference}"
+    return [PublishedTable("telling", title, heads, rows, note)]
+
+
+VIEWS = {
+    view.name: view
+    for view in (
+        ComparisonView("scores", "Scores", "How well each source agrees.", _scores, has_page=False),
+        ComparisonView(
+            "worst", "Largest errors", "The items with the largest errors.", _worst, has_page=False
+        ),
+        ComparisonView("schemes", "Bias by scheme", "By which factor it errs.", _schemes, has_page=False),
+        ComparisonView(
+            "lengths", "By length", "Errors by the number of instructions.", _lengths, has_page=False
+        ),
+        ComparisonView(
+            "extensions",
+            "By extension",
+            "By which factor predictions are too slow (above 1) or too fast, of items with instructions of "
+            "an extension: geometric means.",
+            _extensions,
+            lambda row: row.isa_id is not None,
+        ),
+        ComparisonView(
+            "bounds",
+            "By bound",
+            "Errors of the items by the largest bound of the core model among the sources.",
+            _bounds,
+            lambda row: sheet_of(key_of(row)).items.bounds is not None,
+        ),
+        ComparisonView(
+            "traits",
+            "Traits",
+            "What items with large errors have in common: traits whose items are farther off than all "
+            "others, by their ranks (Mann and Whitney), after Holm’s correction.",
+            _traits,
+        ),
+        ComparisonView(
+            "excess",
+            "Excess",
+            "Experiments that take longer than a port mapping allows, by the µops that limit them.",
+            excess_tables,
+            lambda row: row.columns.filter(mapping__isnull=False).exists(),
+        ),
+        ComparisonView("matrix", "Matrix", "How often each two sources disagree.", _matrix),
+        ComparisonView(
+            "telling",
+            "Smallest differences",
+            "The shortest items on which a source and what it is held against disagree: where to look first.",
+            _telling,
+        ),
+    )
+}
+"""{name: view} of all that is a table; heat maps are on the page and in the API."""

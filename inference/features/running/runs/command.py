@@ -1,0 +1,98 @@
+"""`manage.py runs`: the runs of a site, one of them, and ending one or letting it go on."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.core.serializers.json import DjangoJSONEncoder
+
+from inference.core.events import Progress
+from inference.core.protocols import Json
+from inference.features.running.runs.api import run_in_full
+from inference.features.running.runs.asked import asked_of
+from inference.features.running.runs.outcome import outcomes_of
+from inference.features.running.runs.query import runs
+from inference.models import Run
+from inference.runs import lifecycle
+from inference.runs.kinds import label_of
+from inference.web.api.runs import run_json
+from inference.web.data_command import DataCommand
+
+LISTED = 20
+LIST, SHOW = "list", "show"
+CHANGES = {"cancel": lifecycle.cancel, "resume": lifecycle.resume}
+
+
+class Command(DataCommand):
+    """Runs in the shell; see the module."""
+
+    help = "List the runs, newest first; show one; cancel one; let a paused one go on."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("action", nargs="?", choices=(LIST, SHOW, *CHANGES), default=LIST)
+        parser.add_argument("run", nargs="?", type=int, metavar="N", help="its number; list takes none")
+        parser.add_argument("--state", choices=Run.State.values, default="", help="list only such runs")
+        parser.add_argument(
+            "--last", type=int, default=LISTED, metavar="NUMBER", help="list at most so many (%(default)s)"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Change the run if that is asked for, then print it; or print the list."""
+        action = options["action"]
+        if action == LIST:
+            self._list(options)
+            return
+        run = _run(options["run"], action)
+        if action in CHANGES:
+            run = CHANGES[action](run)
+        if options["json"]:
+            self._print_json(run_in_full(run) if action == SHOW else run_json(run))
+            return
+        for line in [_line(run), *(_details(run) if action == SHOW else ())]:
+            self.stdout.write(line)
+
+    def _list(self, options: dict[str, Any]) -> None:
+        if options["run"] is not None or options["last"] < 1:
+            raise CommandError("`runs list` takes no number of a run, and --last a number of at least 1")
+        rows = runs(state=options["state"]).order_by("-pk")[: options["last"]]
+        for run in rows:
+            if options["json"]:
+                self._print_json(run_json(run))
+            else:
+                self.stdout.write(_line(run))
+
+    def _print_json(self, answer: Json) -> None:
+        self.stdout.write(json.dumps(answer, cls=DjangoJSONEncoder, ensure_ascii=False))
+
+
+def _run(number: int | None, action: str) -> Run:
+    if number is None:
+        raise CommandError(f"`runs {action}` needs the number of a run: `manage.py runs` lists them")
+    run = Run.objects.select_related("forked_from").filter(pk=number).first()
+    if run is None:
+        raise CommandError(f"there is no run with the number {number}: `manage.py runs` lists them")
+    return run
+
+
+def _line(run: Run) -> str:
+    wish = f", {run.get_wanted_display()} requested" if run.wanted else ""
+    return f"{run.pk}  {run.get_state_display()}{wish}  {label_of(run.kind)}  {run.name}"
+
+
+def _details(run: Run) -> list[str]:
+    """What the run does, how far it is, and what came of it, a line each."""
+    items = [(item.label, item.text or ", ".join(link.text for link in item.links)) for item in asked_of(run)]
+    if run.progress and run.state not in Run.FINAL:
+        stage = run.progress.get("label") or run.progress["phase"]
+        items.append(("Progress", f"{stage}: {Progress.line(run.progress).strip()}"))
+    outcome = outcomes_of([run]).get(run.pk)
+    if outcome is not None:
+        items.append(("Result", f"{outcome.name}, {outcome.url}"))
+    if run.error:
+        items.append(("Error", run.error))
+    return [f"  {label}: {text}" for label, text in items]

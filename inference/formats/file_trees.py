@@ -1,0 +1,232 @@
+"""Several files under one roof, a directory or a zip archive, read without trusting either.
+
+Nothing is ever written where an archive says: its members are read into memory, or into a temporary file
+that is gone afterwards. What a member claims to be counts for nothing: reading ends where more comes out of
+it than a limit allows, whatever its header says.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
+from pathlib import Path, PurePosixPath
+from typing import IO, BinaryIO, Protocol, cast
+
+from inference.formats.errors import ExchangeError
+from inference.formats.zip_directory import listed_files
+
+MOST_FILES = 50_000
+MOST_BYTES = 2 << 30
+"""Of all files together, unpacked."""
+FILE_LIMIT = 64 << 20
+"""Of one file that is read into memory."""
+NAME_LIMIT = 300  # characters, as the column of kept files has it
+
+_PIECE = 1 << 20
+_KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError),
+    ValueError,  # a place before the beginning, or a name that is no text
+)
+_ODD = re.compile(r"[\x00-\x1f\x7f\\:]")
+
+
+class FileTree(Protocol):
+    """Files by their path from the top, with slashes between."""
+
+    @property
+    def name(self) -> str:
+        """What the whole is called."""
+        ...
+
+    def names(self) -> list[str]: ...
+
+    def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
+        """The content of a file. Raises `ExchangeError` where it is larger than the limit, or broken."""
+        ...
+
+    def on_disk(self, name: str, limit: int) -> AbstractContextManager[Path]:
+        """A context in which the content is in a file of the file system, which is not to be changed."""
+        ...
+
+
+class Directory:
+    """The files below a directory. What is a link, or neither file nor directory, is passed over."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.resolve()
+        self._files: dict[str, Path] = {}
+        for directory, _, names in os.walk(self._path, followlinks=False):
+            for found in (Path(directory) / name for name in names):
+                if stat.S_ISREG(found.lstat().st_mode):
+                    self._files[_checked(found.relative_to(self._path).as_posix(), self.name)] = found
+            if len(self._files) > MOST_FILES:
+                raise ExchangeError(f"{self.name} has more than {MOST_FILES:,} files")
+
+    @property
+    def name(self) -> str:
+        return self._path.name
+
+    def names(self) -> list[str]:
+        return sorted(self._files)
+
+    def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
+        """The content of a file. Raises `ExchangeError` where it is larger than the limit."""
+        with self._files[name].open("rb") as file:
+            content = file.read(limit + 1)
+        if len(content) > limit:
+            raise _too_large(name, limit)
+        return content
+
+    @contextmanager
+    def on_disk(self, name: str, limit: int) -> Iterator[Path]:
+        if self._files[name].stat().st_size > limit:
+            raise _too_large(name, limit)
+        yield self._files[name]
+
+
+class PartOfTree:
+    """The files below a directory of another tree."""
+
+    def __init__(self, tree: FileTree, directory: str) -> None:
+        self._tree = tree
+        self._top = f"{directory}/"
+
+    @property
+    def name(self) -> str:
+        return PurePosixPath(self._top).name
+
+    def names(self) -> list[str]:
+        return [one.removeprefix(self._top) for one in self._tree.names() if one.startswith(self._top)]
+
+    def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
+        """The content of a file. Raises `ExchangeError` where it is larger than the limit, or broken."""
+        return self._tree.read(self._top + name, limit)
+
+    def on_disk(self, name: str, limit: int) -> AbstractContextManager[Path]:
+        """As the other tree has it."""
+        return self._tree.on_disk(self._top + name, limit)
+
+
+class ZipTree:
+    """The files of a zip archive; a single directory around all of them does not show in their names.
+
+    Raises `ExchangeError` for what is no archive, or has names that lead out of it, twice the same name,
+    links, or encrypted files. `most_bytes` of all files together, unpacked; 0: `MOST_BYTES`.
+    """
+
+    def __init__(self, file: BinaryIO, name: str, most_bytes: int = 0) -> None:
+        self._name = PurePosixPath(name).name.removesuffix(".zip")
+        self._most = self._left = most_bytes or MOST_BYTES
+        if (listed := listed_files(file)) > MOST_FILES:
+            raise ExchangeError(f"{name} has {listed:,} files, of {MOST_FILES:,} at most")
+        try:
+            self._zip = zipfile.ZipFile(file)
+        except _DAMAGED as error:
+            raise ExchangeError(f"{name} is no zip archive: {error}") from error
+        entries = [one for one in self._zip.infolist() if not one.filename.endswith("/")]
+        members: dict[str, zipfile.ZipInfo] = {}
+        for one in entries:
+            path = _checked(one.filename, name)
+            if path in members:
+                raise ExchangeError(f"{name} has the file {path} twice")
+            if stat.S_ISLNK(one.external_attr >> 16) or one.flag_bits & 1 or one.compress_type not in _KNOWN:
+                raise ExchangeError(
+                    f"{name}: {path} is a link, encrypted, or compressed in an unusual way; an archive of "
+                    "plain files (deflated or stored) is expected"
+                )
+            members[path] = one
+        top = _common_top(list(members))
+        self._members = {path[len(top) :]: one for path, one in members.items()}
+
+    @property
+    def name(self) -> str:
+        """The archive's name without its ending."""
+        return self._name
+
+    def names(self) -> list[str]:
+        return sorted(self._members)
+
+    def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
+        """The content of a file. Raises `ExchangeError` where it is larger than the limit, or broken."""
+        return b"".join(self._pieces(name, limit))
+
+    def lines(self, name: str, most: int, longest: int) -> Iterator[tuple[str, bytes]]:
+        """(place, line) of those that are not empty, as they come; at most so many, each of so many bytes."""
+        with self._opened(name) as opened, io.BufferedReader(cast("io.RawIOBase", opened), _PIECE) as file:
+            for number in count(1):
+                line = file.readline(longest + 1)
+                if not line:
+                    return
+                self._spend(len(line))
+                if number > most:
+                    raise ExchangeError(f"{name} has more than {most:,} lines, the most that are read")
+                if len(line) > longest:
+                    raise _too_large(f"{name}, line {number}", longest)
+                if line.strip():
+                    yield f"{name}, line {number}", line
+
+    @contextmanager
+    def on_disk(self, name: str, limit: int) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(prefix="pmweb-archive-") as directory:
+            copy = Path(directory) / "file"
+            with copy.open("wb") as file:
+                for piece in self._pieces(name, limit):
+                    file.write(piece)
+            yield copy
+
+    def _pieces(self, name: str, limit: int) -> Iterator[bytes]:
+        size = 0
+        with self._opened(name) as file:
+            while piece := file.read(_PIECE):
+                size += len(piece)
+                self._spend(len(piece))
+                if size > limit:
+                    raise _too_large(name, limit)
+                yield piece
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[IO[bytes]]:
+        if name not in self._members:
+            raise ExchangeError(f"{self._name} has no {name}")
+        try:
+            with self._zip.open(self._members[name]) as file:
+                yield file
+        except _DAMAGED as error:
+            raise ExchangeError(f"{name} in the archive {self._name} is broken: {error}") from error
+
+    def _spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise ExchangeError(f"{self._name} unpacks to more than {self._most >> 20} MiB")
+
+
+def _checked(path: str, where: str) -> str:
+    """A relative path that stays below the top, or `ExchangeError`."""
+    parts = path.split("/")
+    if not path or path.startswith("/") or ".." in parts or "." in parts or "" in parts or _ODD.search(path):
+        raise ExchangeError(f"{where} has a file named {path[:80]!r}; a relative path without .. is expected")
+    if len(path) > NAME_LIMIT:
+        raise ExchangeError(
+            f"{where} has a file with a name of {len(path)} characters, of {NAME_LIMIT} at most"
+        )
+    return path
+
+
+def _common_top(paths: list[str]) -> str:
+    tops = {path.partition("/")[0] for path in paths}
+    if len(tops) == 1 and all("/" in path for path in paths):
+        return f"{tops.pop()}/"
+    return ""
+
+
+def _too_large(name: str, limit: int) -> ExchangeError:
+    return ExchangeError(f"{name} is larger than {limit >> 20} MiB, the most that is read")

@@ -1,0 +1,5 @@
+"""`manage.py runs`."""
+
+from inference.features.running.runs.command import Command
+
+__all__ = ["Command"]

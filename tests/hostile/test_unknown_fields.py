@@ -1,0 +1,76 @@
+"""A form refuses what it does not know, and knows all that its own page sends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+from django.http import HttpResponse
+from django.test import Client
+
+from inference.web.strict_form import StrictForm
+from tests.pmweb.test_permissions import ADDRESSES, NOWHERE
+from tests.web.test_request_forms import all_forms
+
+UNOPENED = {
+    "BlocksForm": "of a file with blocks whose columns are to be named",
+    "ChooseForm": "of loops that were found in a compiled program",
+    "CoverageForm": "of campaigns with blocks of their own",
+    "DifferenceForm": "of mappings, where llvm-mca is installed",
+    "ExplainForm": "of blocks that were asked about",
+    "ImportForm": "of a file that has been read",
+    "JudgementForm": "has no page of its own",
+    "ListingForm": "of a listing of a compiled program",
+    "SearchForm": "of a compiled program",
+}
+"""Forms that no page of the fixtures' rows has: their own tests post what their pages send."""
+MORE = ["/predictors/add/llvm-mca/"]
+BASES = {"StrictForm", "RequestForm", "RunForm", "BlockImportForm", "ChoosingForm", "MeasuringForm"}
+
+
+class Controls(HTMLParser):
+    """The names of all controls in each form of a page that is posted."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.forms: list[set[str]] = []
+        self._posting = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "form":
+            self._posting = given.get("method", "").lower() == "post"
+            if self._posting:
+                self.forms.append(set())
+        elif self._posting and tag in ("input", "select", "textarea", "button") and given.get("name"):
+            self.forms[-1].add(given["name"])
+
+
+def forms_of(answer: HttpResponse) -> Iterator[StrictForm]:
+    for context in answer.context or ():
+        for layer in getattr(context, "dicts", ()):
+            yield from (value for value in layer.values() if isinstance(value, StrictForm))
+
+
+def test_what_a_page_sends_is_taken_and_an_unknown_name_is_refused(
+    visitor: Client, world: dict[str, int]
+) -> None:
+    opened: set[str] = set()
+    for address in sorted({*(path.replace(NOWHERE, "1") for _, path in ADDRESSES), *MORE}):
+        if address.startswith(("/static", "/api/", "/accounts")):
+            continue
+        page = visitor.get(address)
+        if page.status_code != 200 or not page["Content-Type"].startswith("text/html"):
+            continue
+        forms = {type(form): form for form in forms_of(page)}.values()
+        for form in forms:
+            own = max(Controls(page.content.decode()).forms, key=lambda names: len(names & {*form.fields}))
+            if type(form).__name__ in opened or not own & {*form.fields}:
+                continue
+            opened.add(type(form).__name__)
+            assert own <= {*form.fields, *form.beside, "csrfmiddlewaretoken", "press"}, (address, type(form))
+            refusal = visitor.post(address, {"press": "start", "colour": "red"})
+            assert refusal.status_code in (400, 200), (address, type(form))
+            assert "There is no field &#x27;colour&#x27; here" in refusal.content.decode(), address
+    assert {form.__name__ for form in all_forms()} - BASES - set(UNOPENED) <= opened

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from anica_app.formats.file_trees import ZipTree
 from anica_app.formats.incoming import read_part, sort_of_content
 from benchmarks import _input_seeds as seeds
 from inference.agent import protocol
@@ -22,6 +21,7 @@ from inference.formats.block_sets import BlockSetOptions, look
 from inference.formats.blocks_csv import Broken
 from inference.formats.core_model_json import read_core_model
 from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import ZipTree
 from inference.formats.import_formats import read, taken_in
 from inference.formats.parsing import AnyNames, resolve
 from inference.formats.program_loops import LoopFilter, find_loops

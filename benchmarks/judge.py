@@ -58,13 +58,13 @@ def run(quick: bool) -> Iterator[Result]:
     rows = ROWS // 10 if quick else ROWS
     with temporary_database(), override_settings(ALLOWED_HOSTS=["*"], STORAGES=PLAIN_STATIC):
         began = time.monotonic()
-        made = _compared(rows)
+        run_row = _compared(rows)
         more = {"rows": rows, "sources": 5, "compared_in_seconds": round(time.monotonic() - began, 1)}
         size = Comparison.objects.get()
         more["megabytes"] = round((len(size.points) + len(size.table)) / 1e6, 1)
         client = Client()
         client.force_login(ensure_administrator())
-        page = f"/comparisons/{made.pk}/"
+        page = f"/comparisons/{run_row.pk}/"
         in_map = f"{page}?tab=map&column=0"
         for case, url in (
             ("scores", page),
@@ -83,7 +83,7 @@ def run(quick: bool) -> Iterator[Result]:
             ("heat map", in_map),
             ("matrix", f"{page}?tab=matrix"),
         ):
-            work = _each_time(client, url, selections)
+            work = _with_selections(client, url, selections)
             yield _result(f"{case}, other", work, OTHER_SELECTION, more)
         yield Result("memory", _memory(client, page), "MB", MEMORY, more)
 
@@ -105,7 +105,7 @@ def _get(client: Client, url: str) -> None:
     assert answer.status_code == 200, answer.status_code
 
 
-def _each_time(client: Client, url: str, selections: Iterator[str]) -> Callable[[], None]:
+def _with_selections(client: Client, url: str, selections: Iterator[str]) -> Callable[[], None]:
     return lambda: _get(client, url + next(selections))
 
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from anica_app.formats.file_trees import FileTree
 from anica_app.formats.tree_json import read_json
 from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import FileTree
 from inference.formats.problems import excerpt
 
 CONFIG, REPORT, METRICS, DATABASE = (

@@ -14,7 +14,6 @@ written in words (`sample_document`), which takes several times the space of the
 
 from __future__ import annotations
 
-import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,14 +32,16 @@ from anica_app.formats.campaign_values import (
     PredictorValue,
     SpooledCampaign,
 )
-from anica_app.formats.file_trees import FileTree
 from anica_app.formats.sample_spool import CampaignContext, Spool
 from anica_app.formats.tree_json import read_json
-from anica_app.formats.value_documents import ArchivedRow, document_of, read_value
+from anica_app.formats.value_documents import ArchivedRow, document_of
 from inference.core.protocols import Json
+from inference.formats.archived_parts import read_shape
 from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import FileTree
 from inference.formats.foreign_texts import clean_texts
 from inference.formats.quoting import json_text
+from inference.formats.zip_writing import write_zip
 from inference.isa.targets import target_of
 
 WITHOUT_FAMILIES = 1
@@ -51,8 +52,6 @@ GENERALISATIONS, BATCHES, FILES = "generalisations/", "batches/", "files/"
 
 Told = Callable[[int, int], None]
 """Hears how many files of how many are written or read; may raise in order to stop."""
-
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the archive says nothing of when it was written
 
 
 @dataclass(kw_only=True)
@@ -100,14 +99,14 @@ class CampaignContent:
 
 def write_archive(content: CampaignContent, file: BinaryIO, told: Told | None = None) -> None:
     """Write a campaign, one part after another."""
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+
+    def counted() -> Iterator[tuple[str, list[bytes]]]:
         for count, (path, member) in enumerate(_members(content), start=1):
-            info = zipfile.ZipInfo(path, _EPOCH)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = 0o644 << 16
-            archive.writestr(info, member)
+            yield path, [member]
             if told is not None:
                 told(count, 3 + content.parts)
+
+    write_zip(file, counted())
 
 
 def _members(content: CampaignContent) -> Iterator[tuple[str, bytes]]:
@@ -144,7 +143,7 @@ def read_archive(tree: FileTree, told: Told | None = None) -> SpooledCampaign:
     def read(shape: Any, path: str) -> Any:
         if path not in names:
             raise ExchangeError(f"{tree.name} has no {path}: it belongs to the archive of a campaign")
-        return read_value(read_json(tree, path), shape, path, context)
+        return read_shape(shape, read_json(tree, path), path, context=context)
 
     main: CampaignDocument = read(CampaignDocument, MAIN)
     isa = main.isa if target_of(main.isa).blocks is not None else ""

@@ -132,8 +132,8 @@ def _retell() -> None:
 
     is_known = reporter.JournalReporter._is_known
 
-    def never(self: Any, event: Any, payload: Any) -> bool:
-        if not is_known(self, event, payload):
+    def never(self: Any, event: Any) -> bool:
+        if not is_known(self, event):
             return False
         if event.is_numbered():
             _note(self._lease.run_id)

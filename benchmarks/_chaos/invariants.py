@@ -109,7 +109,8 @@ def told(run: Run) -> Counter[tuple[str, int, int]]:
     steps: Counter[tuple[str, int, int]] = Counter()
     numbered = {name: kind for name, kind in journal_events.kinds().items() if kind.is_numbered()}
     for name, payload in _events(run).filter(kind__in=numbered).values_list("kind", "payload"):
-        steps[*numbered[name].series_of(payload), numbered[name].position_of(payload)] += 1
+        event = numbered[name].read(payload)
+        steps[*event.series, event.position] += 1
     return steps
 
 
@@ -124,7 +125,7 @@ def _journal(run: Run) -> Iterator[tuple[str, str]]:
         missing = sorted(set(range(1, run.next_seq)) - set(numbers))[:5]
         yield GAP, f"its journal has {len(numbers)} events of {run.next_seq - 1}; missing {missing}"
     changes = _events(run).filter(kind=StateChanged.kind).values_list("payload", flat=True)
-    states = [payload["state"] for payload in changes]
+    states = [StateChanged.read(payload).state for payload in changes]
     for before, after in zip([None, *states], states, strict=False):
         if after not in _NEXT.get(before, set()):
             yield DOUBLED, f"its journal says {after} after {before}"

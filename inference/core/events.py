@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field
 
@@ -34,11 +34,9 @@ class PhaseStarted(Event):
         """Of the stage itself."""
         return self.labels[self.index - 1]
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """Which of how many, and its label."""
-        labels = payload["labels"]
-        return f"[{payload['index']}/{len(labels)}] {labels[payload['index'] - 1]}"
+        return f"[{self.index}/{len(self.labels)}] {self.label}"
 
 
 @dataclass(frozen=True)
@@ -54,12 +52,11 @@ class Progress(Event):
     unit: str
     eta: Amount | None
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """Done of all, how fast, and what is left."""
-        eta = "" if payload["eta"] is None else f", {payload['eta']:.0f} s to go"
-        pace = rate_in_words(payload["rate"], payload["unit"])
-        return f"  {payload['done']} of {payload['total']}{f', {pace}' if pace else ''}{eta}"
+        eta = "" if self.eta is None else f", {self.eta:.0f} s to go"
+        pace = rate_in_words(self.rate, self.unit)
+        return f"  {self.done} of {self.total}{f', {pace}' if pace else ''}{eta}"
 
 
 @dataclass(frozen=True)
@@ -71,10 +68,9 @@ class Log(Event):
     level: str
     text: str
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """The sentence."""
-        return f"  {payload['text']}"
+        return f"  {self.text}"
 
 
 @dataclass(frozen=True)
@@ -124,8 +120,10 @@ class ResultStored(Event):
         return self.facts
 
     @classmethod
-    def check(cls, payload: Json) -> None:
+    def read(cls, payload: Json, *, strict: bool = False) -> Self:
         """Nothing to check: pages show of it only what they find."""
+        del strict
+        return cls(payload)
 
 
 _PLURAL = re.compile(r"^(\S*(?:[cs]h|[sx]))es\b|^(\S+?)s\b")

@@ -34,7 +34,12 @@ def replaced() -> list[str]:
     return [name for name, kind in kinds().items() if kind.replaced]
 
 
-def line(kind: str, payload: Json) -> str:
-    """An event for the shell; "" for those that only pictures need."""
-    event = kinds().get(kind)
-    return "" if event is None else event.line(payload)
+def read(kind: str, payload: Json, *, strict: bool = False) -> Event | None:
+    """A stored event; None where the kind has no class, and for one that a newer event has replaced.
+
+    See `Event.read`. Raises `ValidationError`.
+    """
+    declared_kind = kinds().get(kind)
+    if declared_kind is None or (declared_kind.replaced and not payload):
+        return None
+    return declared_kind.read(payload, strict=strict)

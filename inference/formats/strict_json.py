@@ -26,7 +26,7 @@ def load(content: bytes | str, place: str, most: int) -> Any:
         raise StrictJsonError(f"{place}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise StrictJsonError(f"{place} is no JSON in UTF-8: {str(error)[:200]}") from None
-    _check(value, place, 0)
+    check_value(value, place)
     return value
 
 
@@ -46,18 +46,22 @@ def _has_whole_characters(text: str) -> bool:
     return True
 
 
-def _check(value: Any, place: str, depth: int) -> None:
+def check_value(value: Any, place: str, depth: int = 0, *, finite: bool = True) -> None:
+    """Raise `StrictJsonError` with the first place of what a database cannot hold.
+
+    `finite`: numbers without end are refused.
+    """
     if depth > DEEPEST:
         raise StrictJsonError(f"{place[:80]} is nested in more than {DEEPEST} levels")
     if isinstance(value, str):
         if "\0" in value or not _has_whole_characters(value):
             raise StrictJsonError(f"{place} has a NUL, or half of a character, where whole ones are expected")
-    elif isinstance(value, float) and not math.isfinite(value):
+    elif finite and isinstance(value, float) and not math.isfinite(value):
         raise StrictJsonError(f"{place} has a number beyond 1.8e308, which is the largest here")
     elif isinstance(value, dict):
         for key, entry in value.items():
-            _check(key, place, depth)
-            _check(entry, f"{place}, {key}"[:200], depth + 1)
+            check_value(key, place, depth)
+            check_value(entry, f"{place}, {key}"[:200], depth + 1, finite=finite)
     elif isinstance(value, list):
         for entry in value:
-            _check(entry, place, depth + 1)
+            check_value(entry, place, depth + 1, finite=finite)

@@ -13,9 +13,13 @@ from inference.predictors.protocol import Answer
 
 def cycles_in(answers: Sequence[Answer]) -> Floats:
     """float64[n]: the cycles, NaN where there are none."""
-    return np.array([np.nan if one.cycles is None else one.cycles for one in answers], dtype=np.float64)
+    return np.array(
+        [np.nan if answer.cycles is None else answer.cycles for answer in answers], dtype=np.float64
+    )
 
 
 def column_of(answers: Sequence[Answer]) -> Answers:
     """The answers as a column of a sheet, with the failures as reasons."""
-    return Answers.of(cycles_in(answers), [one.failure.value if one.failure else "" for one in answers])
+    return Answers.of(
+        cycles_in(answers), [answer.failure.value if answer.failure else "" for answer in answers]
+    )

@@ -46,12 +46,12 @@ class ToolProgram:
 
         Raises `PredictorError` that says what to install, or where the program may lie.
         """
-        found = executables(self.names, self.places)
+        programs = executables(self.names, self.places)
         if chosen:
-            return check_program("program", chosen, found, self.install)
-        if not found:
+            return check_program("program", chosen, programs, self.install)
+        if not programs:
             raise PredictorError(f"{self.title} is not here: {self.install}")
-        return found[0]
+        return programs[0]
 
 
 def check_program(option: str, chosen: str, found: Iterable[str], install: str) -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from inference.core.protocols import Json
+from inference.core.event import Event
 
 
 class RecordPart(Protocol):
     """What one feature reads out of a journal."""
 
-    def take(self, kind: str, payload: Json) -> None:
+    def take(self, event: Event) -> None:
         """Fold an event in, of whatever kind; what an attempt tells again changes nothing."""
         ...
 
-    def log_line(self, kind: str, payload: Json) -> str:
+    def log_line(self, event: Event) -> str:
         """The line that the event adds to the log; "" for none, as where the page shows all of it."""
         return ""
 
@@ -29,5 +29,4 @@ def register(parts: Mapping[str, Callable[[], RecordPart]]) -> None:
 
 
 def empty_parts() -> dict[str, RecordPart]:
-    """One of each."""
     return {name: make() for name, make in _PARTS.items()}

@@ -99,7 +99,7 @@ class JournalReporter:
         if isinstance(event, PhaseStarted):
             event = replace(event, busy=round(self._lease.busy_seconds(), 3))
         kind, payload = event.entry
-        if self._is_known(event, payload):
+        if self._is_known(event):
             return
         if event.replaced:
             self._entries = [entry for entry in self._entries if entry[0] != kind]
@@ -183,14 +183,14 @@ class JournalReporter:
             self._checkpoint = None
             self._save.spent(started)
 
-    def _is_known(self, event: Event, payload: Json) -> bool:
+    def _is_known(self, event: Event) -> bool:
         if isinstance(event, Log):
             return event.text in self._logged
         if isinstance(event, Progress):
             return self._phase is not None and event.phase != self._phase
         if not event.is_numbered():
             return False
-        number, series = event.position_of(payload), event.series_of(payload)
+        number, series = event.position, event.series
         if number <= self._told.get(series, number - 1):
             return True
         self._told[series] = number
@@ -206,7 +206,8 @@ def _last_told(run_id: int) -> dict[tuple[str, int], int]:
         events = RunEvent.objects.filter(run_id=run_id, kind=name).order_by("-seq")
         payloads = events.values_list("payload", flat=True)
         for payload in payloads if kind.side_by_side else payloads[:1]:
-            found.setdefault(kind.series_of(payload), kind.position_of(payload))
+            event = kind.read(payload)
+            found.setdefault(event.series, event.position)
     return found
 
 
@@ -214,14 +215,12 @@ def _stage_reached(run_id: int) -> tuple[str | None, str]:
     """Its name and how it is called, (None, "") before the first."""
     events = RunEvent.objects.filter(run_id=run_id, kind=PhaseStarted.kind).order_by("-seq")
     last = events.values_list("payload", flat=True).first()
-    return (None, "") if last is None else (last["name"], _label_of(last))
-
-
-def _label_of(phase: Json) -> str:
-    label: str = phase["labels"][phase["index"] - 1]
-    return label
+    if last is None:
+        return None, ""
+    phase = PhaseStarted.read(last)
+    return phase.name, phase.label
 
 
 def _journalled_lines(run_id: int) -> list[str]:
     events = RunEvent.objects.filter(run_id=run_id, kind=Log.kind)
-    return [payload["text"] for payload in events.values_list("payload", flat=True)]
+    return [Log.read(payload).text for payload in events.values_list("payload", flat=True)]

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from inference.core.event import adapter
+from inference.core.event_fields import Amount, Count, RMax
 from inference.core.experiment import Experiment
 from inference.core.explain import (
     BlockingClass,
@@ -19,7 +21,7 @@ from inference.core.explain import (
     Witness,
 )
 from inference.core.explain import Characterisation as Value
-from inference.core.explain.events import class_json, funnel_of
+from inference.core.explain.events import StoredClass, class_json, funnel_of
 from inference.core.explain.surplus import flooded
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
@@ -35,19 +37,19 @@ KEY = "explain"
 class ExplainedMapping:
     """What concerns all schemes of an explained mapping; see `ExplainResult`."""
 
-    classes: tuple[BlockingClass, ...]
-    r_max: float | None
-    noise: float
+    classes: tuple[StoredClass, ...]
+    r_max: RMax | None
+    noise: Amount
     counts_from: str
     warnings: tuple[str, ...]
     verdict: str
-    alternatives: int
-    experiments: int
-    measurements: int
-    per_scheme: float
-    seconds: float
+    alternatives: Count
+    experiments: Count
+    measurements: Count
+    per_scheme: Amount
+    seconds: Amount
     funnel: Mapping[str, int]
-    epsilon: float
+    epsilon: Amount
     evidence: str
 
     @classmethod
@@ -56,25 +58,12 @@ class ExplainedMapping:
         told = report.get(KEY)
         if told is None:
             return None
-        return cls(
-            **{**told, "classes": tuple(map(class_of, told["classes"])), "warnings": tuple(told["warnings"])}
-        )
+        explained: ExplainedMapping = adapter(cls).validate_python(told, strict=False)
+        return explained
 
     def blocks(self, mask: int) -> BlockingClass | None:
         """The class that blocks these ports."""
         return next((each for each in self.classes if each.mask == mask), None)
-
-
-def class_of(told: Json) -> BlockingClass:
-    """What `class_json` wrote."""
-    return BlockingClass(
-        told["blocker"],
-        told["width"],
-        told["mask"],
-        tuple(told["members"]),
-        told["improper"],
-        tuple((mask, count) for mask, count in told["beside"]),
-    )
 
 
 def report_of(result: ExplainResult, epsilon: float, evidence: str) -> Json:

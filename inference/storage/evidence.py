@@ -7,12 +7,16 @@ are kept: the ports of all mappings go by the names of the result.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from inference.core.cegar import REASONS, CegarResult, CegarSettings, Determinacy, Hidden, Unexplained
-from inference.core.cegar.events import ClashFound
-from inference.core.experiment import Experiment
+from inference.core.cegar.events import ClashFound, StoredTerms
+from inference.core.event import adapter
+from inference.core.event_fields import Amount, Count, RMax, Uop, stored_as
 from inference.core.judging.words import AllowedWord
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json
@@ -21,12 +25,30 @@ KEY = "cegar"
 """Where a mapping's report has it."""
 
 
+def _check_clash(clash: Json) -> Json:
+    ClashFound.read(clash, strict=True)
+    return clash
+
+
+@dataclass(frozen=True)
+class _WrittenUnexplained:
+    terms: StoredTerms
+    cycles: Amount
+    predicted: Amount
+
+
+StoredUnexplained = Annotated[
+    Unexplained,
+    stored_as(_WrittenUnexplained, vars, lambda written: Unexplained(*vars(written).values())),
+]
+
+
 @dataclass(frozen=True)
 class AskedExperiment:
     """An experiment that was measured, and what came out: `cycles` is None without a usable number."""
 
-    experiment: Experiment
-    cycles: float | None
+    experiment: Annotated[StoredTerms, Field(alias="terms")]
+    cycles: Amount | None
     state: str
 
 
@@ -52,8 +74,8 @@ class UndeterminedScheme:
 class Other:
     """An alternative as far as it differs from the result: {scheme: µops}, and why it cannot be excluded."""
 
-    usage: Mapping[str, Uops]
-    reason: str
+    usage: Mapping[str, tuple[Uop, ...]]
+    reason: Annotated[str, Field(alias="hidden"), AfterValidator(lambda hidden: REASONS[Hidden(hidden)])]
 
 
 @dataclass(frozen=True)
@@ -68,18 +90,19 @@ class Evidence:
 
     verdict: Determinacy
     limit: str
-    asked: tuple[AskedExperiment, ...]
-    others: tuple[Other, ...]
-    more_others: bool
-    clashes: tuple[Json, ...]
-    unexplained: tuple[Unexplained, ...]
-    counter_examples: int
+    asked: Annotated[tuple[AskedExperiment, ...], Field(alias="experiments")]
+    others: Annotated[tuple[Other, ...], Field(alias="alternatives")]
+    more_others: Annotated[bool, Field(alias="more_alternatives")]
+    clashes: tuple[Annotated[Json, AfterValidator(_check_clash)], ...]
+    counter_examples: Count
     solver: str
-    epsilon: float
-    r_max: float | None
-    max_length: int | None
-    seconds: float
-    searching_seconds: float
+    epsilon: Amount
+    r_max: RMax | None
+    max_length: Count | None
+    seconds: Amount
+    searching_seconds: Amount
+    unexplained: tuple[StoredUnexplained, ...] = ()
+    """Searches of before had to explain everything."""
     reason: str = ""
 
     @classmethod
@@ -88,35 +111,8 @@ class Evidence:
         told = report.get(KEY)
         if told is None:
             return None
-        return cls(
-            verdict=Determinacy(told["verdict"]),
-            limit=told["limit"],
-            asked=tuple(
-                AskedExperiment(Experiment.of(dict(each["terms"])), each["cycles"], each["state"])
-                for each in told["experiments"]
-            ),
-            others=tuple(
-                Other(
-                    {scheme: _uops(pairs) for scheme, pairs in each["usage"].items()},
-                    REASONS[Hidden(each["hidden"])],
-                )
-                for each in told["alternatives"]
-            ),
-            more_others=told["more_alternatives"],
-            clashes=tuple(told["clashes"]),
-            unexplained=tuple(
-                Unexplained(Experiment.of(dict(each["terms"])), each["cycles"], each["predicted"])
-                for each in told.get("unexplained", ())  # searches of before had to explain everything
-            ),
-            counter_examples=told["counter_examples"],
-            solver=told["solver"],
-            epsilon=told["epsilon"],
-            r_max=told["r_max"],
-            max_length=told["max_length"],
-            seconds=told["seconds"],
-            searching_seconds=told["searching_seconds"],
-            reason=told.get("reason", ""),
-        )
+        evidence: Evidence = adapter(cls).validate_python(told, strict=False)
+        return evidence
 
     @property
     def searching_share(self) -> float:
@@ -213,7 +209,3 @@ def _verdict(evidence: Evidence, word: AllowedWord | None) -> str:
         f"Ambiguous in {len(schemes)} {noun}: {number}{more} other {mappings} the measurements, and no "
         "experiment that may be asked can tell."
     )
-
-
-def _uops(pairs: Sequence[Sequence[int]]) -> Uops:
-    return tuple((mask, count) for mask, count in pairs)

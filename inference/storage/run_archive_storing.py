@@ -6,11 +6,20 @@ import json
 from collections.abc import Iterable
 from functools import partial
 
+from inference.core.explain.events import check_masks
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
+from inference.formats.archived_parts import read_shape
 from inference.formats.errors import ExchangeError
 from inference.formats.parsing import AnyNames, parse
-from inference.formats.run_archive.documents import MappingTold, PointTold, Scored, VerdictTold
+from inference.formats.run_archive.documents import (
+    RUN,
+    MachineTold,
+    MappingTold,
+    PointTold,
+    Scored,
+    VerdictTold,
+)
 from inference.formats.run_archive.reading import ReadSet, RunArchive
 from inference.formats.run_archive.references import Numbers
 from inference.models import (
@@ -28,6 +37,7 @@ from inference.models import PortMapping as PortMappingRow
 from inference.storage.fronts import mapping_json
 from inference.storage.importing import MEASURED_IN
 from inference.storage.instruction_sets import SUPPLIED, new_isa
+from inference.storage.mapping_reports import MappingReport
 from inference.storage.names import free_name
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.results import store_result
@@ -46,6 +56,7 @@ class Storing:
         self._run = run
         self._source = source
         self._isas: dict[str, ISA] = {}
+        self._machines: dict[int | None, Machine] = {}
         self.numbers = Numbers()
 
     def store(self) -> int:
@@ -53,10 +64,8 @@ class Storing:
         manifest = self._archive.manifest
         for name, texts in self._texts().items():
             self._isas[name] = isa_for(name, texts, self._source)
-        for number, machine in manifest.machines.items():
-            self.numbers.machines[number] = self._machine(
-                machine.name, machine.isa, machine.cpu, machine.facts
-            )
+        self._machines = {number: self._machine(machine) for number, machine in manifest.machines.items()}
+        self.numbers.machines = {number: self._machines[number].pk for number in manifest.machines}
         measurements = sum(self._set(each) for each in self._archive.sets)
         for told in manifest.mappings:
             self._mapping(told)
@@ -83,21 +92,19 @@ class Storing:
             found.setdefault(str(manifest.run.config.get("isa")), set()).update(manifest.schemes.values())
         return found
 
-    def _machine(self, name: str, isa: str, cpu: str, facts: Json) -> int:
+    def _machine(self, machine: MachineTold) -> Machine:
         """One that stands for what was measured elsewhere; that of an earlier archive serves again."""
-        known = Machine.objects.filter(kind=Machine.Kind.PUBLISHED, isa=self._isas[isa], cpu=cpu)
-        there = known.filter(facts=facts, name__startswith=name[:150]).order_by("id").first()
-        if there is None:
-            note = f"Told of by {self._source}."
-            there = Machine.objects.create(
-                name=free_name(Machine, name),
-                kind=Machine.Kind.PUBLISHED,
-                isa=self._isas[isa],
-                cpu=cpu,
-                facts=facts,
-                note=note,
-            )
-        return there.pk
+        columns = {
+            "kind": Machine.Kind.PUBLISHED,
+            "isa": self._isas[machine.isa],
+            "cpu": machine.cpu,
+            "facts": machine.facts,
+        }
+        known = Machine.objects.filter(**columns, name__startswith=machine.name[:150]).order_by("id").first()
+        if known is not None:
+            return known
+        name, note = free_name(Machine, machine.name), f"Told of by {self._source}."
+        return Machine.objects.create(name=name, note=note, **columns)
 
     def _set(self, made: ReadSet) -> int:
         told = made.told
@@ -105,7 +112,7 @@ class Storing:
             name=free_name(ExperimentSet, told.name),
             note=told.note,
             isa=self._isas[told.isa],
-            machine_id=self._machine_id(told.machine),
+            machine=self._machines.get(told.machine),
             run=self._run if told.own else None,
             origin=ExperimentSet.Origin.RUN if told.own else ExperimentSet.Origin.UPLOAD,
             source=told.source or self._source,
@@ -118,6 +125,12 @@ class Storing:
 
     def _mapping(self, told: MappingTold) -> None:
         value = self._archive.mappings[told.id]
+        place = f"{RUN}, report of mapping {told.id}"
+        try:
+            masks = read_shape(MappingReport, told.report, place).masks()
+            check_masks([*masks, *told.masks()], len(value.ports))
+        except ValueError as error:
+            raise ExchangeError(f"{place}: {error}") from error
         report = dict(told.report)
         if isinstance(report.get(MEASURED_IN), list):
             measured_in = (self.numbers.sets.get(number) for number in report[MEASURED_IN])
@@ -128,7 +141,7 @@ class Storing:
             self._isas[told.isa],
             value,
             source=told.source or self._source,
-            machine=self._machine_numbered(told.machine),
+            machine=self._machines.get(told.machine),
             run=self._run if told.own else None,
             report=report,
             note=told.note,
@@ -139,33 +152,23 @@ class Storing:
         self._evaluations(row, told.evaluations)
 
     def _resource_mapping(self, told: MappingTold) -> None:
+        read_shape(MappingReport, told.report, f"{RUN}, report of resource mapping {told.id}")
         row = store_resource_mapping(
             free_name(ResourceMapping, told.name),
             self._isas[told.isa],
             self._archive.resource_mappings[told.id],
             origin=ResourceMapping.Origin.IMPORT,
             source=told.source or self._source,
-            machine=self._machine_numbered(told.machine),
+            machine=self._machines.get(told.machine),
             report=told.report,
             note=told.note,
         )
         self.numbers.resource_mappings[told.id] = row.pk
         self._evaluations(row, told.evaluations)
 
-    def _machine_numbered(self, number: int | None) -> Machine | None:
-        pk = self._machine_id(number)
-        return None if pk is None else Machine.objects.filter(pk=pk).first()
-
-    def _machine_id(self, number: int | None) -> int | None:
-        if number is None:
-            return None
-        if number not in self.numbers.machines:
-            raise ExchangeError(f"machine {number} is named, but not described in the zip of the run")
-        return self.numbers.machines[number]
-
     def _evaluations(self, row: PortMappingRow | ResourceMapping, told: Iterable[Scored]) -> None:
         for each in told:
-            on = None if each.experiment_set is None else self._set_id(each.experiment_set)
+            on = self._set_id(each.experiment_set)
             if on is None and not (isinstance(row, PortMappingRow) and row.run_id == self._run.pk):
                 raise ExchangeError(
                     f"{row.name}: only the run's own mapping is judged by what the run held out"
@@ -178,10 +181,8 @@ class Storing:
                 **_numbers(each),
             )
 
-    def _set_id(self, number: int) -> int:
-        if number not in self.numbers.sets:
-            raise ExchangeError(f"experiment set {number} is named, but not in the zip of the run")
-        return self.numbers.sets[number]
+    def _set_id(self, number: int | None) -> int | None:
+        return None if number is None else self.numbers.sets[number]
 
     def _verdicts(self, row: PortMappingRow, told: list[VerdictTold]) -> None:
         named = {each.scheme for each in told} | {w.blocker for each in told for w in each.witnesses}
@@ -213,9 +214,8 @@ class Storing:
     def _point(self, row: PortMappingRow, told: PointTold) -> FrontPoint:
         judged: Json = {}
         if told.judged is not None:
-            on = told.judged.experiment_set
-            judged = {**_numbers(told.judged), "experiment_set": None if on is None else self._set_id(on)}
-            del judged["unit"]
+            judged = told.judged.model_dump(mode="json", exclude={"unit"})
+            judged["experiment_set"] = self._set_id(told.judged.experiment_set)
         return FrontPoint(
             mapping=row,
             content=mapping_json(_value(told.mapping), scheme_ids(row.isa)),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
 from django import template
 from django.core.serializers.json import DjangoJSONEncoder
@@ -115,6 +116,39 @@ def sort_header(
         "target": f"-{key}" if ascending else key,
         "order": "ascending" if ascending else "descending" if current == f"-{key}" else "",
     }
+
+
+@register.inclusion_tag("partials/choice.html")
+def choice(
+    name: str,
+    label: str,
+    options: Iterable[Any],
+    chosen: Any = "",
+    *,
+    none: str | None = None,
+    submits: bool = False,
+    field_id: str = "",
+) -> dict[str, object]:
+    """Return a labelled field in which one of the `options` is chosen.
+
+    `options`: rows, whose numbers and names these are; values with their labels; or values alone. `none`:
+    what stands for no choice, where there may be none. `submits`: a choice sends the form.
+    """
+    return {
+        "name": name,
+        "label": label,
+        "options": [_option(option) for option in options],
+        "chosen": getattr(chosen, "pk", chosen),
+        "none": none,
+        "submits": submits,
+        "field_id": field_id or name,
+    }
+
+
+def _option(option: Any) -> tuple[object, object]:
+    if hasattr(option, "pk"):
+        return option.pk, option.name
+    return option if isinstance(option, tuple) else (option, option)
 
 
 @register.inclusion_tag("partials/uops.html")

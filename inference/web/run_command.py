@@ -17,6 +17,7 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.db.models import Count, QuerySet
 
+from inference.core.event import Event
 from inference.core.protocols import Json
 from inference.formats import journal_events
 from inference.models import ISA, InstructionScheme, Run
@@ -79,8 +80,8 @@ class RunCommand(DataCommand):
         """What the journal says since `seq`, one line each; returns the number of the last event."""
         events = events_since(run_id, seq)
         for event in events:
-            line = self.line(event["kind"], event["payload"])
-            if line:
+            told = journal_events.read(event["kind"], event["payload"])
+            if told is not None and (line := self.line(told)):
                 self._report(line)
         return events[-1]["seq"] if events else seq
 
@@ -89,9 +90,9 @@ class RunCommand(DataCommand):
         with contextlib.suppress(OSError):
             self.stderr.write(text)
 
-    def line(self, kind: str, payload: Json) -> str:
+    def line(self, event: Event) -> str:
         """An event for the shell; "" for those that only pictures need."""
-        return journal_events.line(kind, payload)
+        return event.line()
 
 
 def add_set_option(parser: ArgumentParser, what: str) -> None:

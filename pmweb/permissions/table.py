@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import AccessLevel
 from pmweb.permissions.rules import (
@@ -23,8 +21,13 @@ NOTES = "what is done there is noted where it is done, with what became of whom"
 SHUTS_OUT = f"it lets nobody in: who has to shut somebody out is not kept from it; {NOTES}"
 """Why some addresses of administrators ask nobody who they are, or have no line in the audit log."""
 
+MACHINE, RUN, SET = "inference.Machine", "inference.Run", "inference.ExperimentSet"
+MAPPING, RESOURCES = "inference.PortMapping", "inference.ResourceMapping"
+BLOCK_SET, COMPARISON = "inference.BasicBlockSet", "inference.Run"
+CAMPAIGN, DISCOVERY, FAMILY = "anica_app.Campaign", "anica_app.Discovery", "anica_app.Family"
 
-HOUSE = {
+TABLE: dict[str, Rule] = {
+    # the house
     "start": page(),
     "glossary": page(),
     "tour": page(),
@@ -59,114 +62,6 @@ HOUSE = {
     "storage-prune": button(AccessLevel.ADMIN, records=Action.DELETED, recent=True),
     "audit": page(AccessLevel.ADMIN, because=SHOWS),
     "audit-csv": Rule(AccessLevel.ADMIN, None, Action.EXPORTED, because=SHOWS),
-}
-
-
-MACHINE, RUN, SET = "inference.Machine", "inference.Run", "inference.ExperimentSet"
-MAPPING, RESOURCES = "inference.PortMapping", "inference.ResourceMapping"
-BLOCK_SET, COMPARISON = "inference.BasicBlockSet", "inference.Run"
-CAMPAIGN, DISCOVERY, FAMILY = "anica_app.Campaign", "anica_app.Discovery", "anica_app.Family"
-
-DISCOVERIES = {
-    "discovery": page(),
-    "discovery-tree": export(DISCOVERY),
-    "discovery-blocks": export(DISCOVERY),
-    "discovery-ask": form(),
-    "discovery-again": button(),
-    "discovery-schemes": page(),
-    "discovery-edit": button(records=Action.CHANGED, of=DISCOVERY),
-    "discovery-reproduce": page(),
-    "discovery-report": export(DISCOVERY),
-    "discovery-session": export(DISCOVERY),
-}
-
-CAMPAIGNS = {
-    "campaigns": page(),
-    "campaign": page(),
-    "campaign-new": form(),
-    "campaign-compare": page(),
-    "campaign-overlap": button(),
-    "campaign-coverage": button(),
-    "campaign-round": page(),
-    "campaign-export": export(CAMPAIGN),
-    "campaign-csv": export(CAMPAIGN),
-    "campaign-file": export(CAMPAIGN),
-    "campaign-families": button(),
-    "campaign-edit": edit(CAMPAIGN),
-    "campaign-delete": form(),
-    "family": page(),
-    "family-report": export(FAMILY),
-    "family-test": export(FAMILY),
-    "family-snippet": export(FAMILY),
-    "family-edit": button(records=Action.CHANGED, of=FAMILY),
-    "family-measure": button(),
-    "matrices": page(),
-    "matrix": page(),
-    "matrix-new": form(),
-    "matrix-cell": page(),
-    "matrix-csv": export("inference.Run"),
-}
-
-BLOCKS = {
-    "blocks": PAGE_WITH_BUTTONS,
-    "asked-blocks": PAGE_WITH_BUTTONS,
-    "asked-blocks-csv": export("inference.Run"),
-}
-
-BLOCK_SETS = {
-    "block-sets": page(),
-    "block-set": page(),
-    "block-set-upload": form(),
-    "block-set-paste": button(),
-    "anica-import": form(),
-    "anica-loops": form(),
-    "block-set-ask": form(),
-    "block-set-compare": button(),
-    "block-set-accuracy-csv": export(BLOCK_SET),
-    "block-set-baseline": export(BLOCK_SET),
-    "block-set-gate": form(),
-    "block-set-cover": button(),
-    "block-set-explain": button(),
-    "block-set-uncovered-csv": export(BLOCK_SET),
-    "block-set-csv": export(BLOCK_SET),
-    "block-set-edit": edit(BLOCK_SET),
-    "block-set-delete": form(),
-    "block-column-delete": button(records=Action.CHANGED, of=BLOCK_SET),
-}
-
-ACCURACY_CHECKS = {
-    "accuracy-checks": page(),
-    "accuracy-check": page(),
-    "accuracy-check-new": form(),
-    "accuracy-check-csv": export("inference.Run"),
-}
-
-COMPARISONS = {
-    "comparisons": page(),
-    "comparison": page(),
-    "comparison-new": form(),
-    "comparison-scores-csv": export(COMPARISON),
-    "comparison-schemes-csv": export(COMPARISON),
-    "comparison-answers-csv": export(COMPARISON),
-    "comparison-view-csv": export(COMPARISON),
-}
-
-ANICA = {
-    **ACCURACY_CHECKS,
-    **BLOCKS,
-    **BLOCK_SETS,
-    **CAMPAIGNS,
-    **COMPARISONS,
-    **DISCOVERIES,
-    "mapping-llvm": PAGE_WITH_BUTTONS,
-    "mapping-llvm-report": export(MAPPING),
-    "predictors": page(),
-    "predictor-add": form(AccessLevel.ADMIN, recent=True, because=NOTES),  # which programs are run here
-    "predictor-remove": button(AccessLevel.ADMIN, recent=True, because=NOTES),
-}
-
-
-INFERENCE = {
     "search": page(),
     # instruction sets, experiments
     "isas": page(),
@@ -288,20 +183,85 @@ INFERENCE = {
     "ws-run": page(),
     "ws-nothing": page(),
     "ws-agent": BY_TOKEN,
+    # checks of accuracy
+    "accuracy-checks": page(),
+    "accuracy-check": page(),
+    "accuracy-check-new": form(),
+    "accuracy-check-csv": export("inference.Run"),
+    # basic blocks
+    "blocks": PAGE_WITH_BUTTONS,
+    "asked-blocks": PAGE_WITH_BUTTONS,
+    "asked-blocks-csv": export("inference.Run"),
+    # sets of blocks
+    "block-sets": page(),
+    "block-set": page(),
+    "block-set-upload": form(),
+    "block-set-paste": button(),
+    "anica-import": form(),
+    "anica-loops": form(),
+    "block-set-ask": form(),
+    "block-set-compare": button(),
+    "block-set-accuracy-csv": export(BLOCK_SET),
+    "block-set-baseline": export(BLOCK_SET),
+    "block-set-gate": form(),
+    "block-set-cover": button(),
+    "block-set-explain": button(),
+    "block-set-uncovered-csv": export(BLOCK_SET),
+    "block-set-csv": export(BLOCK_SET),
+    "block-set-edit": edit(BLOCK_SET),
+    "block-set-delete": form(),
+    "block-column-delete": button(records=Action.CHANGED, of=BLOCK_SET),
+    # campaigns, families, matrices
+    "campaigns": page(),
+    "campaign": page(),
+    "campaign-new": form(),
+    "campaign-compare": page(),
+    "campaign-overlap": button(),
+    "campaign-coverage": button(),
+    "campaign-round": page(),
+    "campaign-export": export(CAMPAIGN),
+    "campaign-csv": export(CAMPAIGN),
+    "campaign-file": export(CAMPAIGN),
+    "campaign-families": button(),
+    "campaign-edit": edit(CAMPAIGN),
+    "campaign-delete": form(),
+    "family": page(),
+    "family-report": export(FAMILY),
+    "family-test": export(FAMILY),
+    "family-snippet": export(FAMILY),
+    "family-edit": button(records=Action.CHANGED, of=FAMILY),
+    "family-measure": button(),
+    "matrices": page(),
+    "matrix": page(),
+    "matrix-new": form(),
+    "matrix-cell": page(),
+    "matrix-csv": export("inference.Run"),
+    # comparisons
+    "comparisons": page(),
+    "comparison": page(),
+    "comparison-new": form(),
+    "comparison-scores-csv": export(COMPARISON),
+    "comparison-schemes-csv": export(COMPARISON),
+    "comparison-answers-csv": export(COMPARISON),
+    "comparison-view-csv": export(COMPARISON),
+    # discoveries
+    "discovery": page(),
+    "discovery-tree": export(DISCOVERY),
+    "discovery-blocks": export(DISCOVERY),
+    "discovery-ask": form(),
+    "discovery-again": button(),
+    "discovery-schemes": page(),
+    "discovery-edit": button(records=Action.CHANGED, of=DISCOVERY),
+    "discovery-reproduce": page(),
+    "discovery-report": export(DISCOVERY),
+    "discovery-session": export(DISCOVERY),
+    # predictors
+    "mapping-llvm": PAGE_WITH_BUTTONS,
+    "mapping-llvm-report": export(MAPPING),
+    "predictors": page(),
+    "predictor-add": form(AccessLevel.ADMIN, recent=True, because=NOTES),  # which programs are run here
+    "predictor-remove": button(AccessLevel.ADMIN, recent=True, because=NOTES),
 }
-
-
-def merged(*parts: Mapping[str, Rule]) -> dict[str, Rule]:
-    """One table of several; raises `ValueError` where two of them claim a name."""
-    rules: dict[str, Rule] = {}
-    for part in parts:
-        if twice := rules.keys() & part.keys():
-            raise ValueError(f"two rules for {', '.join(sorted(twice))}")
-        rules |= part
-    return rules
-
-
-TABLE = merged(HOUSE, INFERENCE, ANICA)
 
 
 def rule_of(view_name: str | None) -> Rule | None:

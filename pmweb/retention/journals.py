@@ -6,13 +6,14 @@ Every event keeps its number, so journals stay without gaps.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.db.models.functions import JSONArray, JSONObject
 
 from inference.core.pmevo.events import Cloud
 from inference.features.learning.inferring.evolution import CLOUD_FRAMES
-from inference.features.learning.inferring.records import EvolutionRecord
+from inference.features.learning.inferring.records import append_again
 from inference.features.running.runs.record import thinned
 from inference.formats import journal_events
 from inference.models import Run, RunEvent
@@ -42,8 +43,8 @@ def unshown_events(ended: QuerySet[Run]) -> Iterator[Surplus]:
 def _unshown_clouds(run: int) -> QuerySet[RunEvent]:
     """Those that the run's page does not show, with more than their fittest mapping."""
     clouds = RunEvent.objects.filter(run=run, kind=Cloud.kind).order_by("seq")
-    record = EvolutionRecord()
-    for pk, generation in clouds.values_list("pk", "payload__generation"):
-        record.take(Cloud.kind, {"generation": generation, "pk": pk})
-    frames = [frame["pk"] for frame in thinned(record.clouds, CLOUD_FRAMES)]
-    return clouds.exclude(pk__in=frames).filter(payload__errors__1__isnull=False)
+    frames: list[tuple[int, int]] = []
+    for frame in clouds.values_list("payload__generation", "pk"):
+        append_again(frames, frame, itemgetter(0))
+    shown = [pk for _, pk in thinned(frames, CLOUD_FRAMES)]
+    return clouds.exclude(pk__in=shown).filter(payload__errors__1__isnull=False)

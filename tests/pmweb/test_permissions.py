@@ -24,7 +24,7 @@ from pmweb.accounts.roles import AccessLevel, level_of
 from pmweb.models import Role
 from pmweb.permissions.context import rights
 from pmweb.permissions.rules import Rule
-from pmweb.permissions.table import SHOWS, TABLE, merged, rule_of
+from pmweb.permissions.table import SHOWS, TABLE, rule_of
 
 NOWHERE = "999999"
 PARAMETER = re.compile(r"<(?:(?P<kind>\w+):)?(?P<name>\w+)>")
@@ -132,11 +132,6 @@ def test_methods_of_a_kind_need_the_same():
     assert {rule.needed(method) for method in ("GET", "HEAD", "OPTIONS")} == {AccessLevel.READER}
     assert rule.needed("POST") == AccessLevel.OPERATOR
     assert {rule.needed(method) for method in ("DELETE", "PUT", "PATCH", "TRACE", "", "PROPFIND")} == {None}
-
-
-def test_no_two_applications_claim_a_name():
-    with pytest.raises(ValueError, match="two rules for start"):
-        merged({"start": Rule(None, None)}, {"start": Rule(None, None)})
 
 
 def test_only_the_ways_in_are_open_to_whoever_comes():

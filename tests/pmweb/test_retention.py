@@ -18,13 +18,14 @@ from django.utils import timezone
 
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.formats.campaign_zip import read_archive
-from anica_app.formats.file_trees import ZipTree
 from anica_app.formats.incoming import read_part, tree_of_path
 from anica_app.models import Campaign, GeneralisationStep, SampleBatch
 from anica_app.storage.campaigns import store_campaign, write_campaign
+from inference.core.events import Progress
 from inference.features.asking.predictors.answers import DatabaseAnswers
 from inference.features.learning.inferring.evolution import CLOUD_FRAMES
 from inference.features.running.runs.record import fold, thinned
+from inference.formats.file_trees import ZipTree
 from inference.isa.targets import X86
 from inference.models import AnswerCache, Predictor, Run, RunCheckpoint, RunEvent, Upload
 from inference.predictors.protocol import Answer
@@ -80,7 +81,7 @@ def evolution() -> list[tuple[str, dict]]:
     for generation in generations:
         points = {"errors": [0.5, 0.6, 0.7], "volumes": [3, 4, 5]}
         told.append(("cloud", {"generation": generation, "population": 3, **points}))
-        told.append(("progress", {"phase": "evolution", "done": generation, "total": 80}))
+        told.append(Progress("evolution", generation, 80, 0.0, "", None).entry)
     return [*told, ("result", {"mapping": 1, "name": "m"}), ("state", {"state": "done"})]
 
 

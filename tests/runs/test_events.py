@@ -13,8 +13,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from inference.core.event import Event
+from inference.core.events import Log
 from inference.formats import journal_events
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,6 +134,42 @@ def test_no_file_names_an_event_by_a_string_of_its_own() -> None:
         if texts & kinds and str(path.relative_to(ROOT)) not in OTHER_KINDS
     ]
     assert found == []
+
+
+def reads_payload(node: ast.AST) -> bool:
+    """Whether it is `payload`, `event.payload`, or `event["payload"]`."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and node.slice.value == "payload"
+    return "payload" in (getattr(node, "id", ""), getattr(node, "attr", ""))
+
+
+def fields_by_string(tree: ast.AST) -> Iterator[int]:
+    """Lines in which a field of a payload is looked up by its name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and reads_payload(node.value):
+            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+                yield node.lineno
+        elif isinstance(node, ast.Attribute) and node.attr == "get" and reads_payload(node.value):
+            yield node.lineno
+
+
+def test_fields_of_events_are_read_from_their_classes() -> None:
+    """A misspelt field is an error of the type checker: `journal_events.read` makes events of payloads."""
+    lines = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path, tree in sources()
+        for line in fields_by_string(tree)
+        if str(path.relative_to(ROOT)) not in OTHER_KINDS
+    ]
+    assert lines == []
+
+
+def test_stored_events_are_read_by_their_classes() -> None:
+    assert journal_events.read("log", {"level": "info", "text": "fine"}) == Log("info", "fine")
+    assert journal_events.read("a kind that nobody knows", {}) is None
+    assert journal_events.read("heat_map", {}) is None, "a newer one has replaced it"
+    with pytest.raises(ValidationError, match="text"):
+        journal_events.read("log", {"level": "info", "texts": "fine"})
 
 
 def handled_by_scripts() -> dict[str, set[str]]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from inference.formats import journal_events
+from inference.core.events import Progress
 from inference.formats.errors import ExchangeError
 from inference.runs.errors import ConfigError
 from inference.runs.request import OneOf, RunRequest
@@ -85,9 +85,4 @@ def test_an_archive_needs_what_otherwise_follows_from_rows():
     ],
 )
 def test_rates_are_told_as_people_say_them(rate: float, unit: str, said: str):
-    payload = {"done": 1, "total": 9, "eta": None, "rate": rate, "unit": unit}
-    assert journal_events.line("progress", payload) == f"  1 of 9{said}"
-
-
-def test_a_kind_without_a_class_has_no_line():
-    assert journal_events.line("a kind that nobody knows", {}) == ""
+    assert Progress("measuring", 1, 9, rate, unit, None).line() == f"  1 of 9{said}"

@@ -59,7 +59,6 @@ class Discovered(Event):
     subsumes: list[int]
     seconds: float
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """Its number, and the abstract block in words."""
-        return f"  {payload['number']}. {in_one_line(payload['abstract'])}"
+        return f"  {self.number}. {in_one_line(self.abstract)}"

@@ -21,6 +21,7 @@ from anica_app.features.families.shell import (
 )
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import DEFAULT_FRESH
+from inference.core.event import Event
 from inference.core.events import Progress, rate_in_words
 from inference.core.protocols import Json
 from inference.features.asking.predictors.choosing import check_processor, chosen_on
@@ -123,19 +124,19 @@ class Command(RunCommand):
 
     _told = 0.0
 
-    def line(self, kind: str, payload: Json) -> str:
+    def line(self, event: Event) -> str:
         """An event for the shell."""
-        if kind == Counted.kind:
-            if payload["seconds"] - self._told < _TELL_EVERY:
+        if isinstance(event, Counted):
+            if event.seconds - self._told < _TELL_EVERY:
                 return ""
-            self._told = payload["seconds"]
-            pace = rate_in_words(payload["rate"], "blocks")
+            self._told = event.seconds
+            pace = rate_in_words(event.rate, "blocks")
             return (
-                f"  {payload['seconds']:.0f} s: {payload['sampled']:,} blocks sampled, "
-                f"{payload['interesting']:,} interesting, {payload['standing']} discoveries"
+                f"  {event.seconds:.0f} s: {event.sampled:,} blocks sampled, "
+                f"{event.interesting:,} interesting, {event.standing} discoveries"
                 f"{f'; {pace}' if pace else ''}"
             )
-        return "" if kind == Progress.kind else super().line(kind, payload)
+        return "" if isinstance(event, Progress) else super().line(event)
 
     def _submitted(self, options: dict[str, Any]) -> Run:
         rows = [_predictor(name, options["processor"]) for name in options["predictors"]]

@@ -10,14 +10,11 @@ from typing import Annotated
 from django.db.models import Count, Q
 from pydantic import BaseModel, Field, ValidationError
 
+from anica_app.core.search.events import Counted
 from anica_app.models import Campaign
 from anica_app.storage.domains import SUPPORT
-from inference.core.protocols import Json
 from inference.formats.strict_json import StrictJsonError, load
 from inference.models import Run
-
-LIVE_COUNTERS = "counters"
-
 
 _MOST_BYTES, _MOST_VALUES = 16 << 20, 1_000_000
 """Of that file: with some ten thousand schemes, and what some tools say of each, it has a megabyte."""
@@ -66,31 +63,32 @@ class Lacking:
 def standing_of(campaign: Campaign, run: Run | None) -> CampaignStanding:
     """Counters of a campaign (two queries, three while it runs)."""
     told = campaign.discoveries.aggregate(n=Count("pk"), standing=Count("pk", filter=Q(subsumed_by=None)))
-    live = {} if run is None or run.state in Run.FINAL else _last_told(run)
-    facts = {**campaign.facts, **live}
+    live = None if run is None or run.state in Run.FINAL else _last_counted(run)
+    counters = live or campaign
+    facts = {**campaign.facts, **({} if live is None else live.payload())}
     seconds = facts.get("seconds", campaign.seconds)
     judged = facts.get("judged")
-    rate = live.get("rate") or (judged / seconds if judged and seconds else None)
+    rate = (live and live.rate) or (judged / seconds if judged and seconds else None)
     return CampaignStanding(
-        sampled=live.get("sampled", campaign.sampled),
-        interesting=live.get("interesting", campaign.interesting),
-        subsumed=live.get("subsumed", campaign.subsumed),
-        rounds=live.get("rounds", campaign.rounds),
+        sampled=counters.sampled,
+        interesting=counters.interesting,
+        subsumed=counters.subsumed,
+        rounds=counters.rounds,
         discoveries=told["standing"],
         included=told["n"] - told["standing"],
         generalisations=facts.get("generalisations"),
         judged=judged,
-        generalising=live.get("generalising", 0),
+        generalising=live.generalising if live else 0,
         rate=rate,
         seconds=seconds,
         failures=tuple(sorted(facts.get("failures", {}).items(), key=lambda item: -item[1])),
     )
 
 
-def _last_told(run: Run) -> Json:
-    """The newest counters in the journal; {} before there are any."""
-    event = run.events.filter(kind=LIVE_COUNTERS).order_by("-seq").first()
-    return {} if event is None else dict(event.payload)
+def _last_counted(run: Run) -> Counted | None:
+    """The newest counters in the journal; None before there are any."""
+    event = run.events.filter(kind=Counted.kind).order_by("-seq").first()
+    return None if event is None else Counted.read(event.payload)
 
 
 def lacking_of(campaign: Campaign, tools: list[str], shown: int = 200) -> list[Lacking]:

@@ -12,6 +12,7 @@ from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.coverage.job import MOST_BLOCKS
 from anica_app.features.coverage.query import KIND
 from anica_app.models import Campaign
+from inference.core.event import Event
 from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.isa.blocks import isa_beside
@@ -70,9 +71,9 @@ class Command(RunCommand):
         if left > 0:
             self.stdout.write(f"  and {left:,} more; --json lists them")
 
-    def line(self, kind: str, payload: Json) -> str:
+    def line(self, event: Event) -> str:
         """An event for the shell."""
-        return "" if kind == Progress.kind else super().line(kind, payload)
+        return "" if isinstance(event, Progress) else super().line(event)
 
 
 def _submitted(options: dict[str, Any]) -> Run:

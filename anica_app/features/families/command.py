@@ -12,6 +12,7 @@ from anica_app.features.families.shell import family_lines, mark_family, numbere
 from anica_app.features.families.storing import told_of
 from anica_app.models import Campaign
 from anica_app.storage.descriptions import DEFAULT_FRESH
+from inference.core.event import Event
 from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import chosen
@@ -81,9 +82,9 @@ class Command(RunCommand):
         for line in stored_lines(campaign):
             self.stdout.write(line.removeprefix("  "))
 
-    def line(self, kind: str, payload: Json) -> str:
+    def line(self, event: Event) -> str:
         """An event for the shell."""
-        return "" if kind == Progress.kind else super().line(kind, payload)
+        return "" if isinstance(event, Progress) else super().line(event)
 
 
 def _submitted(options: dict[str, Any]) -> Run:

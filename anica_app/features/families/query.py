@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
 
-from anica_app.features.families.events import FamiliesGrown
+from anica_app.features.families.events import FamiliesGrown, GrowingFamily
 from anica_app.figures.treemap import HEIGHT, WIDTH, treemap
 from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
@@ -166,10 +166,10 @@ def _percent(share: float, places: int = 1) -> str:
     return f"{100 * share:.{places}f}\N{NO-BREAK SPACE}%"
 
 
-def growing_families(run: Run) -> list[Json]:
+def growing_families(run: Run) -> Sequence[GrowingFamily]:
     """The families so far, as a campaign that goes on told them last (one query)."""
     event = run.events.filter(kind=FamiliesGrown.kind).order_by("-seq").first()
-    return [] if event is None else list(event.payload["families"])
+    return [] if event is None else FamiliesGrown.read(event.payload).families
 
 
 def grouping_runs(campaign: Campaign) -> tuple[Run | None, Run | None]:

@@ -15,7 +15,6 @@ from anica_app.features.campaigns.asked import campaigns_of
 from anica_app.formats.anica_documents import CONFIG, DISCOVERIES, WITNESSES
 from anica_app.formats.campaign_values import SpooledCampaign
 from anica_app.formats.campaign_zip import GENERALISATIONS, MAIN
-from anica_app.formats.file_trees import ZipTree
 from anica_app.formats.incoming import (
     Sort,
     check_part,
@@ -37,6 +36,7 @@ from inference.features.asking.block_files.upload_importers import PREVIEW, Uplo
 from inference.features.library.uploads.query import discard_upload
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import ZipTree
 from inference.models import Run, Upload
 from inference.runs.kinds import Store, Task
 from inference.storage.names import NAME_LIMIT, free_name

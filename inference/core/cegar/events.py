@@ -48,6 +48,16 @@ def _experiment_json(experiment: Experiment) -> Json:
     return {"text": str(experiment), "terms": [list(term) for term in experiment.terms]}
 
 
+StoredTerms = Annotated[
+    Experiment,
+    stored_as(
+        Terms,
+        lambda experiment: [list(term) for term in experiment.terms],
+        lambda terms: Experiment.of(dict(terms)),
+    ),
+]
+"""Stored as [scheme, multiplicity]."""
+
 StoredExperiment = Annotated[
     Experiment,
     stored_as(_WrittenExperiment, _experiment_json, lambda written: Experiment.of(dict(written.terms))),
@@ -81,10 +91,9 @@ class Ports(Event):
     ports: Count
     reason: str
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """The number and the reason."""
-        return f"  {payload['ports']} ports: {payload['reason']}"
+        return f"  {self.ports} ports: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -110,11 +119,10 @@ class Candidates(Event):
                 raise ValueError(f"both candidates have to say what {scheme[:80]!r} uses")
         return self
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """The experiment, and what each predicts."""
-        predicted = f"{payload['first_cycles']:.4g} or {payload['second_cycles']:.4g} cycles"
-        return f"  {payload['number']}. {payload['experiment']['text']}: {predicted}?"
+        predicted = f"{self.first_cycles:.4g} or {self.second_cycles:.4g} cycles"
+        return f"  {self.number}. {self.experiment}: {predicted}?"
 
 
 Survivor = Literal["first", "second", "neither", "open"]
@@ -135,12 +143,11 @@ class CandidatesDecided(Event):
     state: str
     survivor: Survivor
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """What was measured, and what stays."""
-        measured = payload["state"] if payload["cycles"] is None else f"{payload['cycles']:.4g}"
+        measured = self.state if self.cycles is None else f"{self.cycles:.4g}"
         stays = {"neither": "neither explains it", "open": "still open"}
-        return f"     {measured}: {stays.get(payload['survivor'], payload['survivor'] + ' stays')}"
+        return f"     {measured}: {stays.get(self.survivor, self.survivor + ' stays')}"
 
 
 @dataclass(frozen=True)
@@ -191,11 +198,10 @@ class ClashFound(Event):
         alone = [ClashingScheme(scheme, cycles) for scheme, cycles in clash.alone]
         return cls(experiments, alone, clash.ports, clash.dropped, clash.text)
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """What contradicts, and what was left out for it."""
-        dropped = f", left out: {'; '.join(payload['dropped'])}" if payload["dropped"] else ""
-        return f"  clash: {payload['text']}{dropped}"
+        dropped = f", left out: {'; '.join(self.dropped)}" if self.dropped else ""
+        return f"  clash: {self.text}{dropped}"
 
 
 @dataclass(frozen=True)
@@ -213,7 +219,6 @@ class Undecided(Event):
         """The number-th of the list."""
         return cls(number, alternative.mapping, alternative.differing, alternative.hidden)
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """The schemes that it says something else of."""
-        return f"  another mapping that cannot be excluded, other in {'; '.join(payload['differing'])}"
+        return f"  another mapping that cannot be excluded, other in {'; '.join(self.differing)}"

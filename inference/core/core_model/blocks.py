@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from inference.core.core_model.bounds import Assumptions, CodeShape, CorePrediction, predict_core
+from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.nearest import NearestSchemes
+from inference.core.core_model.prediction import Assumptions, CodeShape, CorePrediction
 from inference.isa.blocks import LOOP, Block
 from inference.isa.blocks.accesses import accesses_of, moves_of, pairs_of, stores_of
 from inference.isa.copies import usual_copies
@@ -20,20 +21,21 @@ class CoreModelBlocks:
 
     def __init__(self, model: CoreModel, assumed: Assumptions) -> None:
         self._assumed = assumed
-        self._nearest = NearestSchemes(model, _scheme)
+        self._model = model
+        self._nearest = NearestSchemes(model, _scheme) if assumed.nearest else None
 
     @property
     def model(self) -> CoreModel:
         """With what was taken so far."""
-        return self._nearest.model
+        return self._model if self._nearest is None else self._nearest.model
 
     def predict(self, block: Block) -> CorePrediction:
         """All bounds of a block, with what the model lacks."""
         accesses = accesses_of(block, alike=self._assumed.alike)
         shape, without = shape_of(block, in_loop=self._assumed.in_loop), self._assumed.without
-        if self._assumed.nearest:
+        if self._nearest is not None:
             return self._nearest.predict(accesses, shape, without)
-        return predict_core(accesses, shape, self.model, without)
+        return predict_core(accesses, shape, self._model, without)
 
 
 def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:

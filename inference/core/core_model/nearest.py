@@ -13,14 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log2
 
-from inference.core.core_model.bounds import (
-    BoundKind,
-    CodeShape,
-    CorePrediction,
-    TakenScheme,
-    predict_core,
-)
+from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.model import CoreModel, OperandLatencies
+from inference.core.core_model.prediction import BoundKind, CodeShape, CorePrediction, TakenScheme
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.scheme import Operand, Scheme

@@ -136,10 +136,8 @@ class Quiet:
 
     def emit(self, event: Event) -> None:
         """Take note of whole numbers in it."""
-        payload = event.payload()
-        self._numbers |= {
-            name: payload[name] for name in ("experiments", "ports") if isinstance(payload.get(name), int)
-        }
+        fields = {name: getattr(event, name, None) for name in ("experiments", "ports")}
+        self._numbers |= {name: number for name, number in fields.items() if isinstance(number, int)}
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Nothing: it starts anew, from the same answers."""

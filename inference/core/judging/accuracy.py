@@ -175,14 +175,14 @@ def verdict(
     """How good a column is on the items that the floor leaves; `tools`: the columns of published tools."""
     points = sheet.compare(column, among=np.flatnonzero(floor.items))
     items = int(floor.items.sum())
-    others = {name: sheet.columns[at].cycles for name, at in tools.items() if at != column}
+    published = {name: sheet.columns[at].cycles for name, at in tools.items() if at != column}
     own = sheet.columns[column].cycles
     figures = AccuracyFigures(
         agreement(points),
         len(points) / items if items else 0.0,
         floor.spread,
         floor.kendall,
-        best_tool(sheet.reference, own, floor.items, others),
+        best_tool(sheet.reference, own, floor.items, published),
     )
     return judged_accuracy(figures, sheet.items.kind)
 

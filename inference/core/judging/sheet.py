@@ -160,7 +160,7 @@ class ItemSelection:
     apart: float = 0.0
 
     @property
-    def everything(self) -> bool:
+    def is_all(self) -> bool:
         """Whether nothing is left out."""
         return self == EVERYTHING
 
@@ -178,10 +178,10 @@ class ItemSelection:
             chosen &= items.of_bound(self.bound)
         if self.schemes is not None and items.table is not None and len(items.table):
             table = items.table
-            wanted = np.zeros(table.n_schemes, dtype=bool)
-            wanted[list(self.schemes)] = True
+            has_scheme = np.zeros(table.n_schemes, dtype=bool)
+            has_scheme[list(self.schemes)] = True
             within = np.logical_and if self.only else np.logical_or
-            chosen &= within.reduceat(wanted[table.scheme], table.offsets[:-1])
+            chosen &= within.reduceat(has_scheme[table.scheme], table.offsets[:-1])
         return chosen
 
 
@@ -224,7 +224,7 @@ class AnswerSheet:
         `among` int64[m], ascending: the items of the selection, where they are known already; `apart` alone
         is heeded then.
         """
-        if among is None and not replace(selection, apart=0.0).everything:
+        if among is None and not replace(selection, apart=0.0).is_all:
             among = np.flatnonzero(self.among(selection))
         points = compared(self.reference, self.items.lengths, self.columns[column].cycles, unit, among)
         return points.where(np.abs(points.errors) >= selection.apart) if selection.apart else points

@@ -20,9 +20,10 @@ from inference.core.pmevo.climb import Climb, without_repeats
 from inference.core.pmevo.congruence import congruent_schemes
 from inference.core.pmevo.events import Congruence, phases
 from inference.core.pmevo.evolution import evolve
-from inference.core.pmevo.finishing import Finished, Finishing, LearntData
+from inference.core.pmevo.finishing import Finished, Finishing
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.heartbeat import heartbeat
+from inference.core.pmevo.learnt_data import LearntData
 from inference.core.pmevo.observing import Observations, Observer
 from inference.core.pmevo.plan import first_ports
 from inference.core.pmevo.population import chosen

@@ -34,6 +34,10 @@ class Likeness:
     largest: float
 
 
+Likenesses = Mapping[str, Likeness]
+"""By the scheme that is like its representative."""
+
+
 def congruence_classes(
     schemes: Sequence[str],
     times: Mapping[Experiment, float],

@@ -15,7 +15,6 @@ from inference.core.event_fields import Amount, Count, one_of, stored_as
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.congruence import Likeness
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
 
 _ALWAYS = {
@@ -94,10 +93,9 @@ class Congruence(Event):
     members: Sequence[Sequence[str]] = ()
     likeness: Mapping[str, StoredLikeness] = field(default_factory=dict)
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """How many there are."""
-        return f"  {payload['schemes']} schemes in {payload['classes']} classes"
+        return f"  {self.schemes} schemes in {self.classes} classes"
 
 
 @dataclass(frozen=True)
@@ -119,11 +117,9 @@ class Generation(Event):
     evaluations_per_second: Amount = 0.0
     minimised: Annotated[str, one_of(["error", "loss"])] = "error"
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """The best error or loss."""
-        minimised = payload.get("minimised", "error")
-        return f"  generation {payload['generation']}: {minimised} {payload['best_error']:.4f}"
+        return f"  generation {self.generation}: {self.minimised} {self.best_error:.4f}"
 
 
 @dataclass(frozen=True)
@@ -185,12 +181,11 @@ class Sweep(Event):
     volume: Count
     kinds: Count
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """What has changed, and how good it is now."""
-        error = f"error {payload['error']:.4f}, {payload['kinds']} distinct µops"
-        which = f"start {payload['start'] + 1}, sweep {payload['sweep']}"
-        return f"  {which}: {payload['changed']} schemes changed, {error}"
+        error = f"error {self.error:.4f}, {self.kinds} distinct µops"
+        which = f"start {self.start + 1}, sweep {self.sweep}"
+        return f"  {which}: {self.changed} schemes changed, {error}"
 
 
 @dataclass(frozen=True)
@@ -215,7 +210,6 @@ class FrontImproved(Event):
         """From (D_avg, volume, kinds) of its points."""
         return cls([FrontObjectives(round(error, 6), *sizes) for error, *sizes in objectives])
 
-    @staticmethod
-    def line(payload: Json) -> str:
+    def line(self) -> str:
         """How many there are."""
-        return f"  {len(payload['points'])} mappings on the front"
+        return f"  {len(self.points)} mappings on the front"

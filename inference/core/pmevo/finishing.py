@@ -12,25 +12,23 @@ from itertools import islice
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
-from inference.core.evaluator import Evaluator
+from inference.core.arrays import Int64s
 from inference.core.events import Log
 from inference.core.experiment import Experiment
 from inference.core.mapping import MAX_PORTS, PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo.heartbeat import heartbeat
+from inference.core.pmevo.learnt_data import LearntData
 from inference.core.pmevo.refit.apart import own_ports, prefer_apart, without_unused_ports
 from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.disjoint import with_disjoint_units
 from inference.core.pmevo.refit.front import RefitPoint
-from inference.core.pmevo.refit.preferring import COST, FormPair, prefer_forms
+from inference.core.pmevo.refit.preferring import COST, prefer_forms
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.second_uops import doubted, without_second_uops
 from inference.core.pmevo.refit.usage import Usage
-from inference.core.pmevo.representatives import learnable
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.splitting import held_out_experiments
-from inference.core.tables import ExperimentTable
 from inference.core.waste import Simulated, WastefulTimes, WasteSource, few_policies, wasteful_times
 
 _SEARCHES, _PATIENCE = 30, 10
@@ -65,51 +63,6 @@ class _Times:
 
     cycles: Mapping[Experiment, float]
     forgiven: float
-
-
-@dataclass(frozen=True)
-class LearntData:
-    """What a search learns from.
-
-    Args:
-        times: {experiment: cycles} of all schemes.
-        least: {experiment: cycles that it takes on any ports}.
-        classes: Of congruent schemes, the representative first.
-        alone: Cycles of each representative alone.
-        domains: The part of the core that each class is for.
-        forms: Pairs of classes, of which one has memory in place of a register.
-    """
-
-    times: Mapping[Experiment, float]
-    least: Mapping[Experiment, float]
-    classes: Sequence[Sequence[str]]
-    alone: Floats
-    domains: Sequence[str | None]
-    forms: Sequence[FormPair]
-
-    @property
-    def members(self) -> Int64s:
-        """How many schemes each representative stands for."""
-        return np.array([len(members) for members in self.classes])
-
-    def arrays(
-        self, times: Mapping[Experiment, float], settings: PMEvoSettings, forgiven: float = 0.0
-    ) -> SearchArrays:
-        """The experiments in `times` over the representatives, on the ports of the settings.
-
-        `forgiven`: the share of each time that may be waste. Only what waits for ports is wasted: what
-        registers or bytes take is lowered by it beforehand, so that with it they take no more than they do.
-        """
-        experiments, cycles = learnable(times, self.classes, settings)
-        table = ExperimentTable.from_experiments(experiments, [members[0] for members in self.classes])
-        least = (1 - forgiven) * self.least_of(times, settings)
-        evaluator = Evaluator(table, settings.n_ports, settings.r_max, least=least)
-        return SearchArrays(evaluator, np.array(cycles), self.alone, self.members)
-
-    def least_of(self, times: Mapping[Experiment, float], settings: PMEvoSettings) -> Floats:
-        """Bounds of the experiments that are learnt from, in the order of `learnable`."""
-        bounds = {experiment: self.least.get(experiment, 0.0) for experiment in times}
-        return np.array(learnable(bounds, self.classes, settings)[1])
 
 
 @dataclass(frozen=True)

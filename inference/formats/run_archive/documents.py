@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from inference.core.cegar.events import Terms
 from inference.core.event_fields import Amount, Uop
 from inference.core.explain import NotCharacterised, SchemeFate, Seen
 from inference.formats.archived_parts import ArchivedPart, DrawnTold
-from inference.formats.run_archive.reports import FactTold
 
 FORMAT = "pmweb-run"
 VERSION = 1
@@ -96,6 +96,14 @@ class EvidenceTold(_Document):
     run: int = Field(1, ge=0, le=2**31 - 1)
 
 
+class FactTold(ArchivedPart):
+    """An experiment that a verdict rests on."""
+
+    terms: Terms
+    expected: Amount | None
+    observed: Amount | None
+
+
 class VerdictTold(_Document):
     """What explainable inference concluded of a scheme, as `inference.models.Characterisation` has it."""
 
@@ -162,6 +170,10 @@ class MappingTold(_RowTold):
         for verdict in self.verdicts:
             yield from verdict.masks()
 
+    def scored(self) -> list[Scored]:
+        """Its evaluations, and those of its front."""
+        return [*self.evaluations, *(point.judged for point in self.front if point.judged)]
+
 
 class _Score(ArchivedPart):
     mape: Amount | None = None
@@ -216,6 +228,22 @@ class RunManifest(_Document):
     sets: list[SetTold] = []
     mappings: list[MappingTold] = []
     resource_mappings: list[MappingTold] = []
+
+    @model_validator(mode="after")
+    def _describes_what_it_names(self) -> Self:
+        mappings = [*self.mappings, *self.resource_mappings]
+        scored = [scored for mapping in mappings for scored in mapping.scored()]
+        for what, numbers, known in (
+            ("machine", [row.machine for row in (*self.sets, *mappings)], set(self.machines)),
+            (
+                "experiment set",
+                [evaluation.experiment_set for evaluation in scored],
+                {row.id for row in self.sets},
+            ),
+        ):
+            if unknown := set(numbers) - known - {None}:
+                raise ValueError(f"{what} {unknown.pop()} is named, but not in the zip of the run")
+        return self
 
 
 class EventTold(_Document):

@@ -15,7 +15,6 @@ from django.test import Client
 
 from anica_app.formats.anica_campaigns import read_campaign
 from anica_app.formats.campaign_zip import read_archive
-from anica_app.formats.file_trees import Directory, ZipTree
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.models import (
     Campaign,
@@ -28,6 +27,7 @@ from anica_app.models import (
 )
 from anica_app.storage.campaigns import store_campaign, write_campaign
 from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import Directory, ZipTree
 from inference.models import Predictor, identity_key
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack, unpack

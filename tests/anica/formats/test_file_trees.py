@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from anica_app.formats import file_trees
-from anica_app.formats.file_trees import Directory, ZipTree
+from inference.formats import file_trees
 from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import Directory, ZipTree
 
 
 def zipped(files: dict[str, bytes], **options: int) -> io.BytesIO:

@@ -14,9 +14,9 @@ from django.conf import settings
 
 from anica_app.core.domain.documents import expanded
 from anica_app.formats.anica_campaigns import read_campaign
-from anica_app.formats.file_trees import Directory
 from anica_app.models import Campaign, GeneralisationStep
 from anica_app.storage.campaigns import store_campaign
+from inference.formats.file_trees import Directory
 from inference.predictors.samples import unpack
 
 pytestmark = [pytest.mark.django_db, pytest.mark.shared]

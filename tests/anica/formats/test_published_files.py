@@ -13,11 +13,11 @@ import pytest
 
 from anica_app.formats.anica_abstract import abstract_document
 from anica_app.formats.anica_campaigns import read_campaign
-from anica_app.formats.file_trees import Directory, ZipTree
 from anica_app.formats.incoming import Sort, read_part, sort_of_content, sort_of_path
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign
 from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import Directory, ZipTree
 from inference.models import Predictor
 from inference.predictors.protocol import Failure
 from inference.predictors.samples import unpack
@@ -168,8 +168,8 @@ def test_a_name_in_use_is_refused_and_stores_nothing(tmp_path: Path) -> None:
         (_with("{", DISCOVERY), "not valid JSON"),
         (_with("[]", "campaign_config.json"), "no JSON object"),
         (_with("[" * 100_000, "report.json"), "nested too deeply"),
-        (_with('{"ab": 1e999}', DISCOVERY), "an infinite number"),
-        (_with('{"ab": "\\ud800"}', DISCOVERY), "the text"),
+        (_with('{"ab": 1e999}', DISCOVERY), "a number beyond 1.8e308"),
+        (_with('{"ab": "\\ud800"}', DISCOVERY), "half of a character"),
         (_with("nul\0", WITNESS), "NUL"),
         (_without("campaign_config.json", "predictors"), "predictors: null"),
         (_with(["a", "a"], "campaign_config.json", "predictors"), "each once"),
@@ -182,7 +182,7 @@ def test_a_name_in_use_is_refused_and_stores_nothing(tmp_path: Path) -> None:
         (_with({LABEL: 3}, "metrics.json"), "metrics.json"),
         (_with({LABEL: {"mean_interestingness": "much"}}, "metrics.json"), "mean_interestingness"),
         (_with({LABEL: {"mean_interestingness": 10**400}}, "metrics.json"), "mean_interestingness"),
-        (_with({"\0": {}}, "metrics.json"), "the text .* cannot be stored"),
+        (_with({"\0": {}}, "metrics.json"), "half of a character"),
     ],
 )
 def test_a_broken_document_is_told_with_its_file(

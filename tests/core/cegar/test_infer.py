@@ -153,7 +153,7 @@ def test_the_story_is_told_as_it_happens() -> None:
     assert {each["survivor"] for each in told} <= {"first", "second", "neither"}
     for event in listener.events:
         assert json.loads(json.dumps(event.payload(), allow_nan=False)) == event.payload()
-        event.check(event.payload())
+        assert event.read(event.payload()) == event.read(event.payload(), strict=True)
 
 
 def test_every_experiment_decides_between_its_two_candidates() -> None:

@@ -15,7 +15,7 @@ from inference.core.core_model import (
     MemoryTimes,
     predict_core,
 )
-from inference.core.core_model.bounds import CodeShape
+from inference.core.core_model.prediction import CodeShape
 from inference.core.mapping import PortMapping
 from inference.isa.blocks import LOOP, Block, read_blocks
 from inference.isa.blocks.accesses import accesses_of, name_of_location

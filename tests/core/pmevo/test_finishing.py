@@ -15,7 +15,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, algorithm, finishing, infer
-from inference.core.pmevo.finishing import LearntData
+from inference.core.pmevo.learnt_data import LearntData
 from inference.core.pmevo.plan import first_ports
 from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.usage import Usage

@@ -259,7 +259,7 @@ def test_a_listener_hears_every_stage_in_order(heard: Listener) -> None:
     for event in heard.events:
         if event.kind:
             assert json.loads(json.dumps(event.payload(), allow_nan=False)) == event.payload()
-            event.check(event.payload())
+            event.read(event.payload(), strict=True)
 
 
 def test_every_generation_is_told_and_the_mean_fitness_improves(heard: Listener) -> None:

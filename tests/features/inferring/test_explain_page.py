@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.event import Event
+from inference.core.events import Progress
 from inference.core.explain import REASONS, STAGES, NotCharacterised
 from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import BlockingClass
@@ -228,7 +229,7 @@ def test_before_anything_is_known_the_page_is_drawn_all_the_same(visitor: Client
     journal.write(
         Run.objects.all(),
         waiting.pk,
-        [phase("alone"), ("progress", {"phase": "alone", "done": 3, "total": 9, "unit": "schemes"})],
+        [phase("alone"), Progress("alone", 3, 9, 0.0, "schemes", None).entry],
     )
     assert page(visitor, waiting).context["tally"].asked == 9
 

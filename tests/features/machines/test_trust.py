@@ -93,7 +93,7 @@ def test_rounds_come_from_the_journals_of_its_runs(machine: Machine) -> None:
     other = Machine.objects.create(name="other", kind="agent", isa=machine.isa)
     (found,) = drift_rounds(machine, long_ago())
     assert (found.run_id, found.checked, found.unanswered, found.worst) == (run.pk, 3, 1, 1.0)
-    assert [each["verdict"] for each in found.notable] == ["doubted"]
+    assert [pair.verdict for pair in found.notable] == ["doubted"]
     assert drift_rounds(other, long_ago()) == []
 
 

@@ -254,7 +254,7 @@ def test_a_picture_may_be_emptied_where_a_newer_one_is_there() -> None:
         (
             "excluded",
             {"stage": "alone", "schemes": [["a", "bored", ""]]},
-            "schemes.0.1: .*'bored' is none of",
+            r"schemes\[0\]\[1\]: .*'bored' is none of",
         ),
     ],
 )

@@ -12,6 +12,7 @@ import pytest
 from django.test import Client
 from django.utils.html import escape
 
+from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.learning.inferring.records import CURVE_POINTS
 from inference.features.running.runs.asked import asked_of
@@ -101,8 +102,8 @@ def test_a_stage_stops_where_the_run_failed_and_goes_on_after_a_resume():
 def test_generations_told_again_after_a_resume_replace_the_first_telling():
     told = (generation(0), generation(1), generation(2, 0.4), generation(1), generation(2, 0.3))
     record = fold(events(*told))
-    assert [point["generation"] for point in record.parts["evolution"].generations] == [0, 1, 2]
-    assert record.parts["evolution"].generations[-1]["best_error"] == 0.3
+    assert [point.generation for point in record.parts["evolution"].generations] == [0, 1, 2]
+    assert record.parts["evolution"].generations[-1].best_error == 0.3
 
 
 def test_a_long_curve_is_thinned_to_its_ends_and_an_even_choice_between():
@@ -186,9 +187,9 @@ def test_the_time_spent_on_a_working_run_counts_and_that_on_another_stands(visit
 
 
 def test_a_stage_begins_without_the_progress_of_the_one_before():
-    full: tuple[str, Json] = ("progress", {"phase": "measuring", "done": 9, "total": 9, "eta": 0.0})
+    full: tuple[str, Json] = Progress("measuring", 9, 9, 0.0, "", 0.0).entry
     record = fold(events(phase(1), full, phase(2)))
-    assert (record.progress, record.stage) == ({}, "Stage of evolution")
+    assert (record.progress, record.stage) == (None, "Stage of evolution")
 
 
 def test_the_log_tells_stages_classes_and_where_the_result_is():

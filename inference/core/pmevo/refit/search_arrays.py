@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.evaluator import Evaluator, slots_per_experiment
 from inference.core.pmevo.refit.front import RefitPoint
+from inference.core.pmevo.refit.kernel_arrays import RefitMixes, RefitRows, RefitSurroundings, Used
 from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.port_width import natural_width
-
-if TYPE_CHECKING:
-    from inference.core.pmevo.refit.kernels import RefitMixes, RefitRows, RefitSurroundings
 
 _LEAST_WIDTH = 5  # port sets at least so wide are tried, whatever the schemes' times suggest
 _FIRST_ROOM = 1 << 14  # unions; grows where that is too few
@@ -45,8 +42,6 @@ class SearchArrays:
     """
 
     def __init__(self, evaluator: Evaluator, measured: Floats, times: Floats, members: Int64s) -> None:
-        from inference.core.pmevo.refit.kernels import RefitMixes  # loads numba
-
         table = evaluator.table
         self._evaluator = evaluator
         self._measured = evaluator.checked(measured)
@@ -104,7 +99,7 @@ class SearchArrays:
         With `forgive_waste` an experiment is explained too if it takes longer than the best distribution of
         its µops over the ports, but no longer than the even one: a scheduler does not know what comes.
         """
-        from inference.core.pmevo.refit.kernels import losses  # loads numba
+        from inference.core.pmevo.refit.candidates import losses  # loads numba
 
         cycles = self._cycles(usage, objective.per_slot)
         if forgive_waste:
@@ -158,7 +153,8 @@ class SearchArrays:
 
         `keep`: it may stay as it is; otherwise it gets µops out of `lists`, whatever that costs.
         """
-        from inference.core.pmevo.refit.kernels import RefitRows, Used, gather, refit  # loads numba
+        from inference.core.pmevo.refit.kernels import refit  # loads numba
+        from inference.core.pmevo.refit.surroundings import gather  # loads numba
 
         rows: RefitRows = RefitRows(usage.masks, usage.counts, usage.sizes, usage.slots)
         if not self._is_slow(objective)[scheme]:
@@ -184,8 +180,6 @@ class SearchArrays:
         return float(after - before)
 
     def _surroundings(self, room: int) -> RefitSurroundings:
-        from inference.core.pmevo.refit.kernels import RefitSurroundings  # loads numba
-
         terms = int(np.diff(self._mixes.offsets).max())
         widths = np.zeros(65)
         widths[1:] = 1 / np.arange(1, 65)

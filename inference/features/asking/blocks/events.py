@@ -8,7 +8,6 @@ from typing import Annotated
 
 from inference.core.event import Event
 from inference.core.event_fields import OMIT_EMPTY, Amount, Count, Signed
-from inference.core.protocols import Json
 from inference.runs.record_parts import RecordPart
 
 
@@ -30,9 +29,9 @@ class BlockMeasured(Event):
 class BlocksRecord(RecordPart):
     """The newest result of each block, by its index."""
 
-    results: dict[int, Json] = field(default_factory=dict)
+    results: dict[int, BlockMeasured] = field(default_factory=dict)
 
-    def take(self, kind: str, payload: Json) -> None:
+    def take(self, event: Event) -> None:
         """Fold one event in."""
-        if kind == BlockMeasured.kind:
-            self.results[payload["index"]] = payload
+        if isinstance(event, BlockMeasured):
+            self.results[event.index] = event

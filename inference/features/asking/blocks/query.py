@@ -180,7 +180,7 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
     asked = (whole_number(request, "from", 1) or 1) - 1
     first = min(max(asked, 0), len(codes) - 1) // PAGE * PAGE
     measured = cast(BlocksRecord, record.parts["blocks"]).results
-    results = {index + 1: result for index, result in measured.items()}
+    results = {index + 1: event.payload() for index, event in measured.items()}
     for number, stored in enumerate(_stored_results(run), start=1):
         shapes = (("operands", dict), ("repeated", list))
         values = {name: stored[name] for name, shape in shapes if isinstance(stored.get(name), shape)}

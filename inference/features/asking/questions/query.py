@@ -197,11 +197,12 @@ def event_of(said: PredictorSaid, isa: str) -> PredictorAnswered:
     return PredictorAnswered(said.predictor, said.name, said.error, sample_document(samples, isa))
 
 
-def read_said(given: Json) -> PredictorSaid:
+def read_said(payload: Json) -> PredictorSaid:
     """Back from the payload of `event_of`. Raises `ExchangeError`."""
-    samples = read_samples(given["answers"], 1, "answers")
+    event = PredictorAnswered.read(payload)
+    samples = read_samples(event.answers, 1, "answers")
     said = {sample.code: sample.answers[0] for sample in samples}
-    return PredictorSaid(given["predictor"], given["name"], said, given["error"])
+    return PredictorSaid(event.predictor, event.name, said, event.error)
 
 
 def names_in(run: Run) -> list[BlockName]:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
+from inference.core.pmevo.congruence import Likenesses
 from inference.core.pmevo.events import Congruence
-from inference.core.protocols import Json
 from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_told
 from inference.models import ExperimentSet, Measurement, PortMapping, RunEvent
 from inference.storage.rows import experiment_of, texts_in
@@ -33,10 +33,10 @@ class WeakMember:
 
 @dataclass(frozen=True)
 class ComparedClasses:
-    """`classes`, and `likeness` {scheme: [compared, different, largest]}, as the run has told them."""
+    """`classes`, and `likeness` by scheme, as the run has told them."""
 
     classes: Sequence[Sequence[str]]
-    likeness: Json
+    likeness: Likenesses
     weak: tuple[WeakMember, ...]
 
     @property
@@ -51,10 +51,10 @@ def congruence_of(row: PortMapping) -> ComparedClasses:
     classes = classes_told(row.report)
     likeness = likeness_of(row)
     members = [
-        (int(likeness[scheme][0]), scheme, representative)
+        (likeness[scheme].compared, scheme, representative)
         for representative, *others in classes
         for scheme in others
-        if scheme in likeness and likeness[scheme][0] < FEW_COMPARED
+        if scheme in likeness and likeness[scheme].compared < FEW_COMPARED
     ]
     if not members:
         return ComparedClasses(classes, likeness, ())
@@ -68,13 +68,12 @@ def congruence_of(row: PortMapping) -> ComparedClasses:
     return ComparedClasses(classes, likeness, weak)
 
 
-def likeness_of(row: PortMapping) -> Json:
+def likeness_of(row: PortMapping) -> Likenesses:
     """How each member compares with its representative, as the run has told; {} where nobody has."""
     if row.run_id is None:
         return {}
     told = RunEvent.objects.filter(run=row.run_id, kind=Congruence.kind).order_by("-seq").first()
-    found: Json = {} if told is None else told.payload.get("likeness", {})
-    return found
+    return {} if told is None else Congruence.read(told.payload).likeness
 
 
 def _measured_pairs(row: PortMapping) -> frozenset[Experiment]:

@@ -13,8 +13,8 @@ from inference.core.experiment import Experiment
 from inference.core.judging.sheet import Answers, Items
 from inference.core.tables import ExperimentTable
 from inference.features.asking.block_sets.columns import codes_of
-from inference.features.judging.engine.asked_blocks import AskedBlocks, sampled
 from inference.features.judging.engine.experiment_blocks import ExperimentBlock
+from inference.features.judging.engine.question_blocks import QuestionBlocks, sampled
 from inference.features.judging.engine.request import JudgeConfig
 from inference.features.judging.engine.sources import AnswerSource
 from inference.isa.blocks import BlockError, block_of_bytes
@@ -59,11 +59,11 @@ class BlockAnswers:
         """What a column says; None for what has to be asked."""
         return column_answers(source.row, self.read) if isinstance(source.row, BlockColumn) else None
 
-    def to_ask(self) -> AskedBlocks:
+    def question_blocks(self) -> QuestionBlocks:
         """The blocks, or a sample of many."""
         at = sampled(self.read, self._config.most, self._config.seed)
         blocks = [ExperimentBlock(self._codes[place], 1) for place in at.tolist()]
-        return AskedBlocks(self._task, self.read, at, blocks, code_isa(self.row.isa))
+        return QuestionBlocks(self._task, self.read, at, blocks, code_isa(self.row.isa))
 
 
 def column_answers(column: BlockColumn, size: int) -> Answers:

@@ -32,6 +32,6 @@ def column_verdict(
         if kind == Kind.TOOL or predictor in PUBLISHED
     }
     floor = floor_of(sheet, again)
-    if not selection.everything:
+    if not selection.is_all:
         floor = SheetFloor(floor.items & sheet.among(selection), floor.spread, floor.kendall)
     return verdict(sheet, position, floor, tools)

@@ -110,10 +110,10 @@ class Command(RunCommand):
         """Compare, or look at a comparison, and write."""
         row = self._comparison(options)
         if options["write_baseline"]:
-            made = baseline_of(row)
-            write_file(Path(options["write_baseline"]), write_baseline(made).encode())
+            baseline = baseline_of(row)
+            write_file(Path(options["write_baseline"]), write_baseline(baseline).encode())
             self.stdout.write(
-                f"{options['write_baseline']}: {len(made.columns)} sources beside {made.reference}"
+                f"{options['write_baseline']}: {len(baseline.columns)} sources beside {baseline.reference}"
             )
         elif options["baseline"]:
             self._hold_against(row, options)
@@ -139,8 +139,8 @@ class Command(RunCommand):
         if options["csv"] is not None:
             self.deliver(csv_of(tables[0]), None if options["csv"] == Path("-") else options["csv"])
         if options["json"]:
-            found = view_json(view, question, selected(row, question.part.selection))
-            self.stdout.write(json.dumps(found, ensure_ascii=False))
+            view_data = view_json(view, question, selected(row, question.part.selection))
+            self.stdout.write(json.dumps(view_data, ensure_ascii=False))
         elif options["csv"] != Path("-"):
             for table in tables:
                 self.stdout.write(table.title)
@@ -156,14 +156,16 @@ class Command(RunCommand):
             baseline = read_baseline(file.read_bytes(), file.name)
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error}") from error
-        found = judged(baseline, baseline_of(row), options["tolerance"])
+        verdicts = judged(baseline, baseline_of(row), options["tolerance"])
         if options["junit"]:
-            write_file(Path(options["junit"]), found.as_junit().encode())
-        lines = [json.dumps(found.as_json(), ensure_ascii=False)] if options["json"] else gate_lines(found)
+            write_file(Path(options["junit"]), verdicts.as_junit().encode())
+        lines = (
+            [json.dumps(verdicts.as_json(), ensure_ascii=False)] if options["json"] else gate_lines(verdicts)
+        )
         for line in lines:
             self.stdout.write(line)
-        if found.worse:
-            names = ", ".join(one.name for one in found.worse)
+        if verdicts.worse:
+            names = ", ".join(verdict.name for verdict in verdicts.worse)
             raise CommandError(f"worse than {file}: {names}", returncode=WORSE)
 
 
@@ -188,11 +190,11 @@ def _config(options: dict[str, Any]) -> Json:
 
 def _question(row: Comparison, options: dict[str, Any]) -> ViewQuestion:
     columns = columns_of(row)
-    wanted = options["column"] or columns[0].name
-    column = next((column for column in columns if column.name == wanted), None)
+    name = options["column"] or columns[0].name
+    column = next((column for column in columns if column.name == name), None)
     if column is None:
         known = ", ".join(column.name for column in columns)
-        raise CommandError(f"there is no source {wanted!r} in it, only {known}")
+        raise CommandError(f"there is no source {name!r} in it, only {known}")
     try:
         schemes = schemes_found(row, options["search"]) if options["search"] else None
     except SearchError as error:

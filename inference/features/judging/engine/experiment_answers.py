@@ -12,8 +12,8 @@ from inference.core.arrays import Floats
 from inference.core.judging.sheet import Answers, ItemKind, Items
 from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.tables import ExperimentTable
-from inference.features.judging.engine.asked_blocks import AskedBlocks, sampled, tell_progress
 from inference.features.judging.engine.experiment_blocks import ExperimentBlock, blocks_of
+from inference.features.judging.engine.question_blocks import QuestionBlocks, sampled, tell_progress
 from inference.features.judging.engine.request import JudgeConfig
 from inference.features.judging.engine.sources import AnswerSource, SourceKind
 from inference.isa.targets import DEFAULT
@@ -99,7 +99,7 @@ class ExperimentAnswers:
             return Answers.of(cycles, NO_ANSWER if source.row is None else NOT_DESCRIBED)
         return None
 
-    def to_ask(self) -> AskedBlocks:
+    def question_blocks(self) -> QuestionBlocks:
         """The experiments as blocks, or a sample of many."""
         table, config = self.table, self._config
         at = sampled(len(table), config.most, config.seed)
@@ -109,7 +109,7 @@ class ExperimentAnswers:
             blocks.append(block)
             if number % 200 == 0:
                 tell_progress(self._task, "blocks", number, len(at), "experiments", began)
-        return AskedBlocks(self._task, len(table), at, blocks, DEFAULT)
+        return QuestionBlocks(self._task, len(table), at, blocks, DEFAULT)
 
 
 def joined(tables: Sequence[ExperimentTable]) -> ExperimentTable:
@@ -139,15 +139,15 @@ def measured_elsewhere(items: Items, other: ExperimentSet) -> Answers:
     """What another set has of the same experiments: the median of its settled measurements of each."""
     rows = Measurement.objects.filter(experiment_set=other, state=Measurement.State.SETTLED)
     values = rows.order_by("experiment_id", "cycles").values_list("experiment_id", "cycles")
-    found = np.array(list(values.iterator(_ROWS)), dtype=np.float64).reshape(-1, 2)
+    rows_of_other = np.array(list(values.iterator(_ROWS)), dtype=np.float64).reshape(-1, 2)
     experiments, first, counts = np.unique(
-        found[:, 0].astype(np.int64), return_index=True, return_counts=True
+        rows_of_other[:, 0].astype(np.int64), return_index=True, return_counts=True
     )
     cycles = np.full(len(items), np.nan)
     own = items.experiments
     if len(experiments) and own is not None:
         low, high = first + (counts - 1) // 2, first + counts // 2
-        medians = (found[low, 1] + found[high, 1]) / 2
+        medians = (rows_of_other[low, 1] + rows_of_other[high, 1]) / 2
         place = np.minimum(np.searchsorted(experiments, own), len(experiments) - 1)
         there = experiments[place] == own
         cycles[there] = medians[place[there]]

@@ -12,11 +12,11 @@ from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.judging.sheet import Answers, AnswerSheet, Grouping
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
-from inference.features.judging.engine.asked_blocks import AskedBlocks, tell_progress
 from inference.features.judging.engine.block_answers import BlockAnswers
 from inference.features.judging.engine.column_verdicts import column_verdict
 from inference.features.judging.engine.experiment_answers import ExperimentAnswers
 from inference.features.judging.engine.largest_bounds import bounds_by, first_core_model
+from inference.features.judging.engine.question_blocks import QuestionBlocks, tell_progress
 from inference.features.judging.engine.request import (
     KIND,
     ComparisonConfig,
@@ -63,16 +63,16 @@ class JudgeJob:
             what = "settled measurement" if config.experiment_set is not None else "block"
             raise JobError(f"{reader.row.name!r} has no {what} to compare with")
         _stage(task, 1)
-        columns, asked = _answered(task, reader, sources)
+        columns, blocks = _answered(task, reader, sources)
         reference = columns.pop() if config.against else None
-        items = replace(reader.items, bounds=_bounds(config, columns, asked, len(reader.items)))
+        items = replace(reader.items, bounds=_bounds(config, columns, blocks, len(reader.items)))
         _stage(task, 2)
         cycles = reader.measured if reference is None else reference.answers.cycles
         if not (cycles > 0).any():
             raise JobError(f"{config.against or reader.row.name}: there is no number to hold others against")
         sheet = AnswerSheet(items, cycles, [column.answers for column in columns])
-        found = _summed_up(task, sheet, columns)
-        return partial(_store, task.run, config, reader, reference, found)
+        summary = _summed_up(task, sheet, columns)
+        return partial(_store, task.run, config, reader, reference, summary)
 
 
 class ComparisonJob(JudgeJob):
@@ -98,11 +98,11 @@ def _opened(task: Task, config: JudgeConfig) -> tuple[ExperimentAnswers | BlockA
     """Whoever reads the set, and all sources; raises `JobError` where one is gone."""
     try:
         if config.block_set is not None:
-            blocks = BasicBlockSet.objects.filter(pk=config.block_set).select_related("isa").first()
-            if blocks is None:
+            block_set = BasicBlockSet.objects.filter(pk=config.block_set).select_related("isa").first()
+            if block_set is None:
                 raise JobError("the basic-block set to compare on has been deleted")
-            sources = [read_source(text, blocks) for text in config.texts]
-            return BlockAnswers(task, blocks, config), sources
+            sources = [read_source(text, block_set) for text in config.texts]
+            return BlockAnswers(task, block_set, config), sources
         judge = ExperimentSet.objects.filter(pk=config.experiment_set or 0).select_related("isa").first()
         if judge is None:
             raise JobError("the experiment set to compare on has been deleted")
@@ -114,35 +114,35 @@ def _opened(task: Task, config: JudgeConfig) -> tuple[ExperimentAnswers | BlockA
 
 def _answered(
     task: Task, reader: ExperimentAnswers | BlockAnswers, sources: Sequence[AnswerSource]
-) -> tuple[list[ComparisonColumn], AskedBlocks | None]:
+) -> tuple[list[ComparisonColumn], QuestionBlocks | None]:
     """A column for each source, and the blocks that predictors were asked about."""
-    asked: AskedBlocks | None = None
+    blocks: QuestionBlocks | None = None
     columns = []
     for source in sources:
         answers = reader.direct(source)
         if answers is not None:
             columns.append(ComparisonColumn(source, answers))
             continue
-        asked = asked or reader.to_ask()
+        blocks = blocks or reader.question_blocks()
         try:
             assert isinstance(source.row, Predictor), "whoever is asked was stored as a predictor"
-            columns.append(ComparisonColumn(source, asked.ask(source.row)))
+            columns.append(ComparisonColumn(source, blocks.ask(source.row)))
         except PredictorError as error:
             task.reporter.emit(Log("warning", f"{source.name} cannot be asked: {error}"))
-            columns.append(ComparisonColumn(source, asked.nothing(), str(error)))
-    return columns, asked
+            columns.append(ComparisonColumn(source, blocks.nothing(), str(error)))
+    return columns, blocks
 
 
 def _bounds(
-    config: JudgeConfig, columns: Sequence[ComparisonColumn], asked: AskedBlocks | None, size: int
+    config: JudgeConfig, columns: Sequence[ComparisonColumn], blocks: QuestionBlocks | None, size: int
 ) -> Grouping | None:
-    """The largest bound of each item that was asked about, by the first core model among the sources."""
+    """The largest bound of each item of a question, by the first core model among the sources."""
     rows = [column.source.row for column in columns if not column.error]
     model = first_core_model([row for row in rows if isinstance(row, Predictor)])
-    if asked is None or model is None:
+    if blocks is None or model is None:
         return None
     labels = [""] * size
-    for place, bound in zip(asked.places, bounds_by(model, asked.codes, config.mode), strict=True):
+    for place, bound in zip(blocks.places, bounds_by(model, blocks.codes, config.mode), strict=True):
         labels[place] = bound
     return Grouping.of(labels)
 
@@ -187,7 +187,7 @@ def _store(
     config: JudgeConfig,
     reader: ExperimentAnswers | BlockAnswers,
     reference: ComparisonColumn | None,
-    found: _SummedUp,
+    summary: _SummedUp,
 ) -> tuple[Json, Sequence[Event]]:
     subject = reader.row
     is_there = type(subject)._default_manager.filter(pk=subject.pk).exists()
@@ -201,14 +201,15 @@ def _store(
         reference="" if reference is None else reference.source.name[:200],
         against=config.against,
         read=reader.read,
-        n=found.n,
-        common=found.common,
-        **found.points,
+        n=summary.n,
+        common=summary.common,
+        **summary.points,
     )
-    for position, fields in enumerate(found.fields):
+    for position, fields in enumerate(summary.fields):
         ComparedColumn.objects.create(comparison=row, position=position, **fields)
     scores = [
-        {"name": fields["name"], **fields["summary"]["scores"][Unit.CYCLES.value]} for fields in found.fields
+        {"name": fields["name"], **fields["summary"]["scores"][Unit.CYCLES.value]}
+        for fields in summary.fields
     ]
     result: Json = {
         "comparison": row.pk,

@@ -12,9 +12,9 @@ from inference.predictors import core_model
 from inference.predictors.protocol import PredictorError
 
 
-def first_core_model(asked: Sequence[Predictor]) -> Json | None:
+def first_core_model(predictors: Sequence[Predictor]) -> Json | None:
     """The options of the first core model among predictors; None where there is none."""
-    return next((row.options for row in asked if row.kind == core_model.KIND), None)
+    return next((row.options for row in predictors if row.kind == core_model.KIND), None)
 
 
 def bounds_by(options: Json, codes: Sequence[bytes], mode: str) -> list[str]:
@@ -33,7 +33,7 @@ def bounds_by(options: Json, codes: Sequence[bytes], mode: str) -> list[str]:
 
 def _largest(model: core_model.ModelledBlocks, code: bytes) -> str:
     try:
-        found = model.explain(block_of_bytes(code))
+        explained = model.explain(block_of_bytes(code))
     except BlockError:
         return ""
-    return str(found.bounds[0].kind) if found.bounds and not found.unknown else ""
+    return str(explained.bounds[0].kind) if explained.bounds and not explained.unknown else ""

@@ -128,7 +128,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "unit": choice.unit.value,
         "unit_label": choice.unit.label,
         "selected": selected(row, choice.selection),
-        "everything": choice.selection.everything,
+        "everything": choice.selection.is_all,
         "kept": _kept(request),
         "tab_template": f"inference/engine/tab_{'view' if tab in views else tab}.html",
         **(_view_tab if tab in views else _FILLED[tab])(request, row, columns, choice),
@@ -186,7 +186,7 @@ def _verdicts(
     row: Comparison, columns: Sequence[ComparedColumn], choice: ComparisonPart
 ) -> dict[int, AccuracyJudgement]:
     """{position: verdict} of the columns, where they are stored or quick to find."""
-    if not choice.everything and row.n * len(columns) > MOST_JUDGED_AT_ONCE:
+    if not choice.is_all and row.n * len(columns) > MOST_JUDGED_AT_ONCE:
         return {}
     return {column.position: verdict_of(columns, column, choice) for column in columns}
 

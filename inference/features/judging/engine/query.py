@@ -52,9 +52,9 @@ class ComparisonPart:
     against: int | None = None
 
     @property
-    def everything(self) -> bool:
+    def is_all(self) -> bool:
         """Whether all items are looked at, beside the comparison's own reference: what is stored."""
-        return self.selection.everything and self.against is None
+        return self.selection.is_all and self.against is None
 
 
 EVERYTHING = ComparisonPart()
@@ -117,7 +117,7 @@ def sheet_for(key: Key, part: ComparisonPart) -> AnswerSheet:
 def points_of(key: Key, position: int, part: ComparisonPart) -> ComparedPoints:
     """A column beside the reference of a part; a map, its scores and its bins look at the same."""
     sheet, selection = sheet_for(key, part), replace(part.selection, apart=0.0)
-    among = None if selection.everything else items_in(key, selection)
+    among = None if selection.is_all else items_in(key, selection)
     return sheet.compare(position, part.unit, ItemSelection(apart=part.selection.apart), among)
 
 
@@ -139,7 +139,7 @@ def numbers_of(row: Comparison, texts: Collection[str]) -> frozenset[int]:
 
 def selected(row: Comparison, selection: ItemSelection) -> int:
     """How many items a selection has."""
-    if selection.everything:
+    if selection.is_all:
         return row.n
     if selection == ItemSelection(common=True):
         return row.common
@@ -178,10 +178,12 @@ def verdict_of(
 ) -> AccuracyJudgement:
     """How good a column is in cycles, beside what repeating and published tools among the columns give."""
     stored = column.summary.get("verdict")
-    if stored is not None and part.everything:
+    if stored is not None and part.is_all:
         return AccuracyJudgement.from_json(stored)
     in_cycles = ComparisonPart(Unit.CYCLES, part.selection, part.against)
-    kinds = tuple((one.kind, one.predictor.kind if one.predictor else "", one.name) for one in columns)
+    kinds = tuple(
+        (source.kind, source.predictor.kind if source.predictor else "", source.name) for source in columns
+    )
     return _verdict(key_of(column.comparison), column.position, in_cycles, kinds)
 
 
@@ -194,7 +196,7 @@ def _verdict(
 
 def heat_map_of(column: ComparedColumn, part: ComparisonPart) -> HeatMap:
     """A column against the reference of a part."""
-    if part.everything:
+    if part.is_all:
         pictures = _pictures(key_of(column.comparison), column.position)
         return HeatMap.from_json(pictures[part.unit.value]["all"])
     return _heat_map(key_of(column.comparison), column.position, part, None)
@@ -205,7 +207,7 @@ def heat_maps_of(columns: Sequence[ComparedColumn], part: ComparisonPart) -> lis
     limit = max((axis_limit(column, part) for column in columns), default=1.0)
     return [
         heat_map_of(column, part)
-        if part.everything and axis_limit(column, part) == limit
+        if part.is_all and axis_limit(column, part) == limit
         else _heat_map(key_of(column.comparison), column.position, part, limit)
         for column in columns
     ]
@@ -213,7 +215,7 @@ def heat_maps_of(columns: Sequence[ComparedColumn], part: ComparisonPart) -> lis
 
 def axis_limit(column: ComparedColumn, part: ComparisonPart) -> float:
     """Where the axes of a column's own map end."""
-    if part.everything:
+    if part.is_all:
         return heat_map_of(column, part).limit
     return _axis_limit(key_of(column.comparison), column.position, part)
 
@@ -233,7 +235,7 @@ def _heat_map(key: Key, position: int, part: ComparisonPart, limit: float | None
 
 def length_maps_of(column: ComparedColumn, part: ComparisonPart) -> list[LengthMap]:
     """The maps of a column by the length of the items (thesis Figure 3.7)."""
-    if part.everything:
+    if part.is_all:
         stored = _pictures(key_of(column.comparison), column.position)
         return [LengthMap.from_json(panel) for panel in stored[part.unit.value]["lengths"]]
     return _length_maps(key_of(column.comparison), column.position, part)
@@ -253,7 +255,7 @@ def _pictures(key: Key, position: int) -> Json:
 
 def biases_in(column: ComparedColumn, part: ComparisonPart) -> list[SchemeBias]:
     """By which factors a column errs, scheme by scheme, on a part."""
-    if part.everything:
+    if part.is_all:
         return biases_from(column.summary["biases"])
     in_cycles = ComparisonPart(Unit.CYCLES, part.selection, part.against)
     return _biases(key_of(column.comparison), column.position, in_cycles)
@@ -285,6 +287,8 @@ def items_at(row: Comparison, points: ComparedPoints) -> list[Predicted | Predic
     numbers = list(zip(ids, points.reference.tolist(), points.predicted.tolist(), strict=True))
     if row.item_kind == ItemKind.BLOCKS:
         blocks = BasicBlock.objects.in_bulk(ids)
-        return [PredictedBlock(blocks[pk], seen, said) for pk, seen, said in numbers if pk in blocks]
-    stored = {one.id: one for one in measurements_of(Measurement.objects.filter(pk__in=ids))}
-    return [Predicted(stored[pk], seen, said) for pk, seen, said in numbers if pk in stored]
+        return [
+            PredictedBlock(blocks[pk], reference, cycles) for pk, reference, cycles in numbers if pk in blocks
+        ]
+    stored = {entry.id: entry for entry in measurements_of(Measurement.objects.filter(pk__in=ids))}
+    return [Predicted(stored[pk], reference, cycles) for pk, reference, cycles in numbers if pk in stored]

@@ -37,7 +37,7 @@ MOST_ASKED = 20_000
 """Experiments that each tool is asked for, unless a description says otherwise."""
 
 
-class AskedSources(RunRequest):
+class QuestionLimits(RunRequest):
     """How sources that answer for blocks are asked about the items.
 
     Experiments become blocks of at least `instructions` instructions. Of more items than `most`, the `seed`
@@ -54,7 +54,7 @@ class AskedSources(RunRequest):
     mode: QuestionMode = AS_NAMED
 
 
-class JudgeConfig(AskedSources):
+class JudgeConfig(QuestionLimits):
     """Whose items are compared, by which sources: an `experiment_set` or a `block_set`, by their ids.
 
     `sources` and `against`: see `engine.sources`. `against` is what the sources are held against: of a set,
@@ -111,12 +111,12 @@ def _usual_column(block_set: BasicBlockSet) -> str:
     return f"{SourceKind.COLUMN}:{usual_reference(columns).pk}"
 
 
-def _sources(subject: Subject, config: AskedSources, field: str, texts: Sequence[str]) -> list[str]:
+def _sources(subject: Subject, config: QuestionLimits, field: str, texts: Sequence[str]) -> list[str]:
     """The written forms by number; of what is asked about blocks, the predictor in its mode."""
     measured_here = isinstance(subject, ExperimentSet) and subject.origin != ExperimentSet.Origin.UPLOAD
     try:
         sources = [read_source(text, subject) for text in texts]
-        rows = {source.text: source.as_predictor() for source in sources if source.is_asked(subject)}
+        rows = {source.text: source.as_predictor() for source in sources if source.needs_predictor(subject)}
         mode = config.mode or (LOOP if measured_here else mode_of_measurements(rows.values()))
         asked = {text: in_mode(row, mode) for text, row in rows.items()}
     except (SourceError, PredictorError) as error:
@@ -128,7 +128,7 @@ def _sources(subject: Subject, config: AskedSources, field: str, texts: Sequence
     return list(dict.fromkeys(written))
 
 
-class ComparisonConfig(AskedSources):
+class ComparisonConfig(QuestionLimits):
     """Ids of rows, by kind of column.
 
     `tools`: names of those whose answers came with the set. `predictors` are asked for blocks of at least
@@ -156,7 +156,7 @@ class ComparisonConfig(AskedSources):
         return JudgeConfig(
             experiment_set=self.experiment_set,
             sources=[text for field in LISTS for text in self.texts_of(field)],
-            **{name: getattr(self, name) for name in AskedSources.model_fields},
+            **{name: getattr(self, name) for name in QuestionLimits.model_fields},
         )
 
 

@@ -120,7 +120,7 @@ class AnswerSource:
         """The field of a column that refers to its row."""
         return {} if self.row is None else {_FIELDS[self.kind]: self.row}
 
-    def is_asked(self, subject: Subject) -> bool:
+    def needs_predictor(self, subject: Subject) -> bool:
         """Whether it answers for these items as a predictor of blocks."""
         if isinstance(subject, BasicBlockSet):
             return self.kind is not SourceKind.COLUMN
@@ -198,7 +198,7 @@ def _check(source: AnswerSource, text: str, subject: Subject) -> None:
         raise SourceError(f"{text}: a set cannot be compared with itself")
     if isinstance(subject, BasicBlockSet):
         return
-    if source.is_asked(subject) and target_of(subject.isa.name).blocks is None:
+    if source.needs_predictor(subject) and target_of(subject.isa.name).blocks is None:
         raise SourceError(
             f"{text}: {subject.name!r} is for {subject.isa.name}, of which no blocks can be made"
         )

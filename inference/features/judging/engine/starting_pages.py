@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -79,7 +79,7 @@ class JudgeForm(RunForm, ProcessorForm):
 
     def __init__(self, subject: Subject, data: Any = None, ticked: Json | None = None) -> None:
         self.subject = subject
-        known = offers() if can_be_asked(subject) else Offers([], [], [], [])
+        known = offers() if has_blocks(subject) else Offers([], [], [], [])
         known = Offers(known.tools, known.core_models, [], known.machines)
         super().__init__(data, ticked, known)
         stored = stored_sources(subject)
@@ -91,17 +91,17 @@ class JudgeForm(RunForm, ProcessorForm):
         """The description of the run."""
         data = self.cleaned_data
         stored = [f"{kind}:{value}" for name, kind in _STORED.items() for value in data[name]]
-        asked = [f"{SourceKind.PREDICTOR}:{row.pk}" for row in self.rows]
+        predictors = [f"{SourceKind.PREDICTOR}:{row.pk}" for row in self.rows]
         is_block_set = isinstance(self.subject, BasicBlockSet)
         return {
             "block_set" if is_block_set else "experiment_set": self.subject.pk,
-            "sources": [text for text in (*stored, *asked) if text != data["against"]],
+            "sources": [text for text in (*stored, *predictors) if text != data["against"]],
             "against": data["against"],
             **self.stated(),
         }
 
 
-def can_be_asked(subject: Subject) -> bool:
+def has_blocks(subject: Subject) -> bool:
     """Whether predictors can be asked about the items."""
     return isinstance(subject, BasicBlockSet) or target_of(subject.isa.name).blocks is not None
 
@@ -111,16 +111,16 @@ def stored_sources(subject: Subject) -> dict[str, list[tuple[str, str]]]:
     same = {} if subject.isa_id is None else {"isa": subject.isa_id}
     mappings = PortMapping.objects.filter(**same).order_by("-id")
     resources = ResourceMapping.objects.filter(**same).order_by("-id")
-    found: dict[str, Iterable[tuple[int, str]]] = {
+    rows_of: dict[str, Iterable[tuple[int, str]]] = {
         "mappings": mappings.values_list("pk", "name"),
         "resource_mappings": resources.values_list("pk", "name"),
     }
     if isinstance(subject, BasicBlockSet):
-        found["columns"] = subject.columns.order_by("position").values_list("pk", "name")
+        rows_of["columns"] = subject.columns.order_by("position").values_list("pk", "name")
     else:
-        others = ExperimentSet.objects.filter(**same).exclude(pk=subject.pk).order_by("-id")
-        found["other_sets"] = others.values_list("pk", "name")
-    entries = {name: [(str(pk), str(label)) for pk, label in rows] for name, rows in found.items()}
+        sets = ExperimentSet.objects.filter(**same).exclude(pk=subject.pk).order_by("-id")
+        rows_of["other_sets"] = sets.values_list("pk", "name")
+    entries = {name: [(str(pk), str(label)) for pk, label in rows] for name, rows in rows_of.items()}
     tools = tool_names(subject) if isinstance(subject, ExperimentSet) else []
     return {**{name: [] for name in _STORED}, **entries, "tools": [(name, name) for name in tools]}
 
@@ -169,15 +169,15 @@ def _subjects(request: HttpRequest) -> dict[str, Subject]:
     sets = ExperimentSet.objects.select_related("isa", "machine__isa").order_by("-id")
     blocks = BasicBlockSet.objects.filter(size__gt=0).select_related("isa").order_by("-id")
     models: dict[str, QuerySet[Any]] = {OF_SET: sets, OF_BLOCKS: blocks}
-    found: dict[str, Subject] = {f"{OF_SET}:{row.pk}": row for row in sets[:_LISTED]}
-    found |= {f"{OF_BLOCKS}:{row.pk}": row for row in blocks[:_LISTED]}
+    subjects: dict[str, Subject] = {f"{OF_SET}:{row.pk}": row for row in sets[:_LISTED]}
+    subjects |= {f"{OF_BLOCKS}:{row.pk}": row for row in blocks[:_LISTED]}
     named = _items_text(request)
     kind, _, number = named.partition(":")
-    if named and named not in found and number.isdecimal() and len(number) < 19:
+    if named and named not in subjects and number.isdecimal() and len(number) < 19:
         rows = models.get(kind)
         row = None if rows is None else rows.filter(pk=int(number)).first()
-        found |= {} if row is None else {named: row}
-    return found
+        subjects |= {} if row is None else {named: row}
+    return subjects
 
 
 def _items_text(request: HttpRequest) -> str:
@@ -229,8 +229,8 @@ def _offer_text(source: AnswerSource) -> str:
     if source.kind in _OFFERED:
         kind, option = _OFFERED[source.kind]
         return f"{kind}:{option}={source.name}"
-    found: Sequence[str] = [one.text for one in offers().all if source.name in (one.label, one.text)]
-    return next(iter(found), source.name)
+    matching = (offer.text for offer in offers().all if source.name in (offer.label, offer.text))
+    return next(matching, source.name)
 
 
 urlpatterns = [path("comparisons/new/", comparison_new, name="comparison-new")]

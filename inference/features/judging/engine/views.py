@@ -70,8 +70,7 @@ def _scores(question: ViewQuestion) -> list[PublishedTable]:
 
 
 def _grouped(question: ViewQuestion, groups: Grouping, key: str, title: str) -> PublishedTable:
-    groups_found = errors_by_group(question.points, groups)
-    rows = tuple(_group_row(group) for group in groups_found)
+    rows = tuple(_group_row(group) for group in errors_by_group(question.points, groups))
     heads = (PublishedColumn(title), *_ERRORS)
     return PublishedTable(key, f"{question.column.name} by {title.lower()}", heads, rows)
 
@@ -112,15 +111,15 @@ def _bias_row(name: str, bias: SchemeBias) -> tuple[Value, ...]:
 
 def _extensions(question: ViewQuestion) -> list[PublishedTable]:
     table = sheet_of(key_of(question.row)).items.table
-    found: list[tuple[Value, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     if table is not None and question.row.isa_id is not None:
         extensions = extensions_of(question.row.isa_id, table.schemes)
         in_cycles = ComparisonPart(Unit.CYCLES, question.part.selection, question.part.against)
         points = points_of(key_of(question.row), question.column.position, in_cycles)
         grouped = regrouped(table, extensions)
-        found = [_bias_row(grouped.schemes[bias.scheme], bias) for bias in biases(grouped, points)]
+        rows = [_bias_row(grouped.schemes[bias.scheme], bias) for bias in biases(grouped, points)]
     heads = (PublishedColumn("Extension"), *_BIASES)
-    return [PublishedTable("extensions", f"{question.column.name} by extension", heads, tuple(found))]
+    return [PublishedTable("extensions", f"{question.column.name} by extension", heads, tuple(rows))]
 
 
 @lru_cache(maxsize=16)
@@ -147,17 +146,26 @@ def _traits(question: ViewQuestion) -> list[PublishedTable]:
     if len(points) > MOST_FOR_TRAITS:
         points = points.where(np.linspace(0, len(points) - 1, MOST_FOR_TRAITS).astype(np.int64))
     traits = traits_of_table(items, points.at)
-    found = telling_traits(points.errors, traits)
+    findings = telling_traits(points.errors, traits)
     rows = tuple(
-        (one.kind, one.name, one.n, one.inside, one.outside, one.signed, 100 * one.farther, one.p)
-        for one in found.found
+        (
+            trait.kind,
+            trait.name,
+            trait.n,
+            trait.inside,
+            trait.outside,
+            trait.signed,
+            100 * trait.farther,
+            trait.p,
+        )
+        for trait in findings.found
     )
     heads = (
         *(PublishedColumn("Kind", Kind.CHOICE), PublishedColumn("Trait", Kind.CODE), number("Items", 0)),
         *(number("Median with it (%)"), number("Without (%)"), number("Signed (%)")),
         *(number("Farther off (%)", 0), number("p", 8)),
     )
-    note = f"Of {found.tried:,} traits that were tried."
+    note = f"Of {findings.tried:,} traits that were tried."
     title = f"{question.column.name}: what goes with large errors"
     return [PublishedTable("traits", title, heads, rows, note)]
 

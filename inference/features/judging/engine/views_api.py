@@ -126,10 +126,10 @@ def get_view(
 def comparison_of_run(run: int) -> Comparison:
     """The comparison that a run has made. Raises `ProblemError` (409) where it is not done."""
     row = get_object_or_404(Run, pk=run, kind__in=KINDS)
-    found = comparison_rows().filter(run=row).first()
-    if found is None:
+    comparison = comparison_rows().filter(run=row).first()
+    if comparison is None:
         raise not_done(row, "comparison_id")
-    return found
+    return comparison
 
 
 def part_of(row: Comparison, part: PartOfComparison) -> ComparisonPart:

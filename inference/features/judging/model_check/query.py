@@ -9,6 +9,7 @@ from typing import Any
 from inference.core.model_check import Alone, AloneSummary, summary_of
 from inference.core.protocols import Json
 from inference.features.judging.model_check.events import MixesMeasured, OrdersMeasured, SchemesAlone
+from inference.formats import journal_events
 from inference.formats.csv_cells import written
 from inference.models import PortMapping, Run, RunEvent
 
@@ -36,10 +37,11 @@ def model_check_of(run: Run) -> ModelCheck:
     lengths: dict[str, dict[int, Json]] = {MixesMeasured.kind: {}, OrdersMeasured.kind: {}}
     events = RunEvent.objects.filter(run=run, kind__in=KINDS).order_by("seq")
     for kind, payload in events.values_list("kind", "payload"):
-        if kind == SchemesAlone.kind:
-            alone |= {row[0]: Alone.of_row(row) for row in payload["rows"]}
-        else:
-            lengths[kind][payload["length"]] = payload
+        event = journal_events.read(kind, payload)
+        if isinstance(event, SchemesAlone):
+            alone |= {row.scheme: row for row in event.rows}
+        elif isinstance(event, MixesMeasured | OrdersMeasured):
+            lengths[kind][event.length] = payload
     mixes, orders = (tuple(found[length] for length in sorted(found)) for found in lengths.values())
     return ModelCheck(tuple(alone.values()), mixes, orders)
 

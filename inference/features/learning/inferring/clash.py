@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.core.cegar.clashing import mnemonic
+from inference.core.cegar.events import ClashFound
 from inference.core.protocols import Json
 from inference.features.learning.inferring.search_record import SearchRecord
 from inference.models import ISA, Run
@@ -30,9 +31,9 @@ def drop_choices(search: SearchRecord) -> list[LeaveOutChoice]:
     clash = search.clashes[-1]
     left = [scheme for scheme in search.schemes if not _was_dropped(scheme, search.clashes)]
     counted = {
-        each["scheme"]: sum(_mentions(one["experiment"], each["scheme"]) for one in clash["experiments"])
-        for each in clash["alone"]
-        if each["scheme"] in left
+        alone.scheme: sum(_mentions(clashing.experiment, alone.scheme) for clashing in clash.experiments)
+        for alone in clash.alone
+        if alone.scheme in left
     }
     ordered = sorted(counted, key=lambda scheme: (-counted[scheme], scheme))
     return [
@@ -42,8 +43,8 @@ def drop_choices(search: SearchRecord) -> list[LeaveOutChoice]:
     ]
 
 
-def _was_dropped(scheme: str, clashes: Sequence[Json]) -> bool:
-    return any(scheme in clash["dropped"] for clash in clashes)
+def _was_dropped(scheme: str, clashes: Sequence[ClashFound]) -> bool:
+    return any(scheme in clash.dropped for clash in clashes)
 
 
 def _mentions(experiment: str, scheme: str) -> bool:

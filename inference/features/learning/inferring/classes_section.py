@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
+from inference.core.pmevo.congruence import Likeness, Likenesses
 from inference.core.protocols import Json
 from inference.isa.search import SearchError
 from inference.models import ISA
@@ -68,8 +69,8 @@ class ClassLine:
 
 
 def classes_told(told: Json) -> list[Members]:
-    """The classes in a mapping's report or a `congruence` event, each with its representative first."""
-    return [members for members in told.get("congruence_classes") or told.get("members") or () if members]
+    """The classes in a mapping's report, each with its representative first."""
+    return [members for members in told.get("congruence_classes", ()) if members]
 
 
 def classes_context(
@@ -78,7 +79,7 @@ def classes_context(
     isa: ISA | None,
     value: Mapping | None,
     size: int = PAGE_SIZE,
-    likeness: Json | None = None,
+    likeness: Likenesses | None = None,
 ) -> dict[str, Any]:
     """A page of the classes that a search finds, the largest first unless the address says otherwise."""
     q = request.GET.get("q", "").strip()
@@ -102,7 +103,7 @@ def _found(classes: Sequence[Members], q: str, isa: ISA | None) -> list[Members]
 
 
 def _lines(
-    shown: Sequence[Members], isa: ISA | None, value: Mapping | None, likeness: Json
+    shown: Sequence[Members], isa: ISA | None, value: Mapping | None, likeness: Likenesses
 ) -> list[ClassLine]:
     texts = [scheme for members in shown for scheme in members]
     ids = {} if isa is None else ids_of_schemes(isa.pk, texts)
@@ -115,7 +116,7 @@ def _lines(
     return lines
 
 
-def _member(scheme: str, pk: int | None, like: Sequence[float] | None) -> Member:
+def _member(scheme: str, pk: int | None, like: Likeness | None) -> Member:
     if like is None:
         return Member(scheme, pk)
-    return Member(scheme, pk, int(like[0]), int(like[1]), 100 * like[2], told=True)
+    return Member(scheme, pk, like.compared, like.different, 100 * like.largest, told=True)

@@ -22,6 +22,7 @@ from inference.figures.curves import fitness_curve, sweep_curve
 from inference.figures.error_by_length import length_figure
 from inference.figures.objectives import cloud_figure, cloud_points
 from inference.models import ISA, PortMapping, PortUsage, Run
+from inference.runs.events import HeatMapDrawn
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS
 from inference.storage.listing import lengths_from, schemes_from
 from inference.storage.rows import ids_of_schemes, load_mapping
@@ -85,31 +86,32 @@ def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]
     over = run.state in Run.FINAL
     search = settings.get("search", "evolution")
     told = evolution_record(record)
-    last = told.last_generation
+    last, heat_map = told.last_generation, record.heat_map
+    lengths = lengths_from(heat_map.lengths) if heat_map else []
     shows = {
         "curve": bool(told.generations) or not (over or search == "refit"),
         "cloud": bool(told.clouds) or not (over or search == "refit"),
         "sweeps": bool(told.sweeps) or not (over or search == "evolution"),
-        "lengths": not over or len(record.heat_map.get("lengths", ())) > 1,
+        "lengths": not over or len(lengths) > 1,
     }
     front = front_on_page(record, row)
     judged_by = _judged_by(row)
     return {
         "evolution": told,
         "last_generation": last,
-        "best_error": None if last is None else 100 * last["best_error"],
+        "best_error": None if last is None else 100 * last.best_error,
         "minimised": minimised(run),
-        "sweeps_figure": sweep_curve(told.sweeps) if told.sweeps else None,
+        "sweeps_figure": sweep_curve(map(vars, told.sweeps)) if told.sweeps else None,
         "card": card_of(run, record, row),
         # Beside the heat map an odd number of pictures leaves no room in its last row.
         "worst_wide": sum(shows.values()) % 2 == 1,
         "shows": shows | {"front": front is not None or not (over or search == "evolution")},
         "front": front,
         "made": row,
-        "lengths": lengths_from(record.heat_map.get("lengths", ())),
-        "schemes_judged": record.heat_map.get("schemes", 0),
+        "lengths": lengths,
+        "schemes_judged": heat_map.schemes if heat_map else 0,
         "all_schemes_url": _accuracy_url(row, judged_by, "by-scheme"),
-        "worst_schemes": _worst(record.heat_map, isa, row, judged_by),
+        "worst_schemes": _worst(heat_map, isa, row, judged_by),
         **_classes(request, record, isa, row),
     }
 
@@ -128,12 +130,12 @@ def evolution_live(run: Run, record: RunRecord) -> Json:
     """What the page's script starts from: figures, and the populations to leaf through."""
     if not draws(run):
         return {}
-    frames = thinned(evolution_record(record).clouds, CLOUD_FRAMES)
+    frames = [vars(cloud) for cloud in thinned(evolution_record(record).clouds, CLOUD_FRAMES)]
     return {
-        "curve": fitness_curve(evolution_record(record).curve(), minimised(run)),
+        "curve": fitness_curve(map(vars, evolution_record(record).curve()), minimised(run)),
         "cloud": cloud_figure(frames, minimised(run)),
         "frames": [{"generation": frame["generation"], **cloud_points(frame)} for frame in frames],
-        "lengths": length_figure(lengths_from(record.heat_map.get("lengths", ()))),
+        "lengths": length_figure(lengths_from(record.heat_map.lengths if record.heat_map else ())),
     }
 
 
@@ -150,15 +152,15 @@ def card_of(run: Run, record: RunRecord, row: PortMapping | None) -> Card:
     recorded = "datasets" in run.config["source"]
     congruence, report = evolution_record(record).congruence, {} if row is None else row.report
     best = evolution_record(record).best_sweep
-    measured = report.get("experiments") or record.experiments.get("settled")
+    settled = record.experiments.settled if record.experiments else None
     return Card(
         recorded=recorded,
         benchmarking=None if recorded else _spent(record, MEASURING),
         inference=_spent(record, [p.name for p in record.phases if p.name not in (*MEASURING, MIXES)]),
-        schemes=congruence.get("schemes"),
-        classes=congruence.get("classes"),
-        kinds=_kinds(row) if row is not None else best["kinds"] if best else None,
-        measured=measured,
+        schemes=congruence.schemes or None,
+        classes=congruence.classes or None,
+        kinds=_kinds(row) if row is not None else best.kinds if best else None,
+        measured=report.get("experiments") or settled,
         exhaustive=report.get("exhaustive"),
     )
 
@@ -172,9 +174,11 @@ def _kinds(row: PortMapping) -> int:
     return PortUsage.objects.filter(mapping=row, count__gt=0).order_by().values("mask").distinct().count()
 
 
-def _worst(heat_map: Json, isa: ISA | None, row: PortMapping | None, judged_by: str) -> list[SchemeLine]:
+def _worst(
+    heat_map: HeatMapDrawn | None, isa: ISA | None, row: PortMapping | None, judged_by: str
+) -> list[SchemeLine]:
     """The schemes with the largest errors, as the newest heat map came with them."""
-    errors = schemes_from(heat_map.get("worst", ()))
+    errors = schemes_from(heat_map.worst if heat_map else ())
     ids = {} if isa is None else ids_of_schemes(isa.pk, (each.scheme for each in errors))
     return [_scheme_line(each, ids.get(each.scheme), row, judged_by) for each in errors]
 
@@ -207,9 +211,9 @@ def _classes(
     request: HttpRequest, record: RunRecord, isa: ISA | None, row: PortMapping | None
 ) -> dict[str, Any]:
     """Of the mapping's report, or as they were told while there is none; {} before that."""
-    classes = classes_told(evolution_record(record).congruence if row is None else row.report)
+    congruence = evolution_record(record).congruence
+    classes = list(congruence.members) if row is None else classes_told(row.report)
     if not classes:
         return {}
     value = None if row is None else load_mapping(row)
-    likeness = evolution_record(record).congruence.get("likeness")
-    return classes_context(request, classes, isa, value, CLASSES_SHOWN, likeness)
+    return classes_context(request, classes, isa, value, CLASSES_SHOWN, congruence.likeness)

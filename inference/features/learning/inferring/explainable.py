@@ -10,11 +10,10 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.http import urlencode
 
-from inference.core.explain import REASONS, STAGES, NotCharacterised, SchemeFate
+from inference.core.explain import REASONS, STAGES, BlockingClass, NotCharacterised, SchemeFate
 from inference.core.explain.flooding import NEAR_R_MAX
 from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT
 from inference.core.mapping import Uops, ports_in
-from inference.core.protocols import Json
 from inference.features.learning.inferring.outcome_lists import HERE, is_left_out, left_out, scheme_urls
 from inference.features.learning.inferring.records import (
     FIRST,
@@ -155,13 +154,15 @@ def told_of(run: Run, record: ExplainRecord, row: PortMapping | None) -> list[Sc
 
 def _asked_so_far(record: RunRecord) -> int | None:
     """In the first stage its progress says how many schemes there are."""
-    total: int | None = record.progress["total"] if record.progress.get("phase") == FIRST else None
-    return total
+    progress = record.progress
+    if progress is None or progress.phase != FIRST or progress.total is None:
+        return None
+    return int(progress.total)
 
 
 def _r_max(run: Run, record: ExplainRecord) -> float | None:
-    found: float | None = record.bottleneck.get("r_max", run.config["settings"]["r_max"])
-    return found
+    r_max: float | None = run.config["settings"]["r_max"]
+    return r_max if record.bottleneck is None else record.bottleneck.r_max
 
 
 def tally_of(asked: int | None, told: Iterable[SchemeOutcome]) -> Tally:
@@ -218,28 +219,28 @@ def blocking_lines(
 ) -> list[BlockingLine]:
     """The blocking instructions as they stand."""
     documented = run.config.get("known", {}).get("documented", {})
-    urls = scheme_urls([each["blocker"] for each in record.classes], isa, row)
-    return [_blocking_line(each, record.ports, urls, documented, r_max) for each in record.classes]
+    urls = scheme_urls([blocking.blocker for blocking in record.classes], isa, row)
+    return [_blocking_line(blocking, record.ports, urls, documented, r_max) for blocking in record.classes]
 
 
 def _blocking_line(
-    told: Json,
+    blocking: BlockingClass,
     ports: Sequence[str],
     urls: Mapping[str, str],
     documented: Mapping[str, Sequence[str]],
     r_max: float | None,
 ) -> BlockingLine:
-    blocker = told["blocker"]
+    blocker = blocking.blocker
     return BlockingLine(
         blocker=blocker,
         url=urls.get(blocker, ""),
-        width=told["width"],
-        members=len(told["members"]),
+        width=blocking.width,
+        members=len(blocking.members),
         members_url=f"?{urlencode({'class': blocker})}#{HERE}",
-        ports=[(index, ports[index]) for index in ports_in(told["mask"])] if ports else [],
+        ports=[(index, ports[index]) for index in ports_in(blocking.mask)] if ports else [],
         sought=bool(ports),
-        beside=tuple((mask, count) for mask, count in told["beside"]),
-        improper=told["improper"],
-        wide=r_max is not None and told["width"] > r_max - NEAR_R_MAX,
+        beside=blocking.beside,
+        improper=blocking.improper,
+        wide=r_max is not None and blocking.width > r_max - NEAR_R_MAX,
         documented=" ".join(documented.get(blocker, ())),
     )

@@ -13,6 +13,7 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.pmevo.events import FrontObjectives
 from inference.core.protocols import Json
 from inference.features.learning.inferring.query import StoredFront, front_of
 from inference.figures.objectives import DrawnPoint, front_figure
@@ -69,11 +70,11 @@ def front_shown(found: StoredFront) -> FrontView:
     return FrontView(lines, found.owner, None if found.here is None else found.here.place)
 
 
-def front_told(points: Sequence[Json]) -> FrontView:
-    """A front while it is being found, from the payload of its event."""
+def front_told(points: Sequence[FrontObjectives]) -> FrontView:
+    """A front while it is being found."""
     return FrontView(
         [
-            FrontLine(DrawnPoint(point["kinds"], point["volume"], round(100 * point["error"], 4), None))
+            FrontLine(DrawnPoint(point.kinds, point.volume, round(100 * point.error, 4), None))
             for point in points
         ]
     )

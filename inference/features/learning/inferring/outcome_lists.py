@@ -11,8 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from inference.core.explain import REASONS, STAGES, NotCharacterised, SchemeFate
-from inference.core.protocols import Json
+from inference.core.explain import REASONS, STAGES, BlockingClass, NotCharacterised, SchemeFate
 from inference.features.learning.inferring.records import (
     OPEN,
     SchemeOutcome,
@@ -72,7 +71,7 @@ def is_left_out(told: SchemeOutcome) -> bool:
 def left_out(
     request: HttpRequest,
     told: Sequence[SchemeOutcome],
-    classes: Sequence[Json],
+    classes: Sequence[BlockingClass],
     isa: ISA | None,
     row: PortMapping | None,
 ) -> dict[str, Any]:
@@ -96,9 +95,11 @@ def left_out(
     return _listed(request, LeftOutList(asked, title, groups), shown, isa, row)
 
 
-def _of_class(told: Sequence[SchemeOutcome], classes: Sequence[Json], blocker: str) -> list[SchemeOutcome]:
+def _of_class(
+    told: Sequence[SchemeOutcome], classes: Sequence[BlockingClass], blocker: str
+) -> list[SchemeOutcome]:
     known = {each.scheme: each for each in told}
-    members = next((each["members"] for each in classes if each["blocker"] == blocker), ())
+    members = next((blocking.members for blocking in classes if blocking.blocker == blocker), ())
     return [known.get(scheme) or SchemeOutcome(scheme, "", OPEN) for scheme in members]
 
 

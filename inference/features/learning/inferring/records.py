@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TypeVar, cast
 
+from inference.core.event import Event
 from inference.core.events import Log
-from inference.core.explain import REASONS, NotCharacterised, SchemeFate
+from inference.core.explain import REASONS, BlockingClass, NotCharacterised, SchemeFate
 from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
-from inference.core.pmevo.events import Cloud, Congruence, FrontImproved, Generation, Sweep
-from inference.core.protocols import Json
+from inference.core.pmevo.events import Cloud, Congruence, FrontImproved, FrontObjectives, Generation, Sweep
 from inference.features.learning.inferring.search_record import SearchRecord
 from inference.features.running.runs.record import RunRecord, thinned
 from inference.runs.record_parts import RecordPart
 
 CURVE_POINTS = 800
+
+Step = TypeVar("Step")
 
 
 @dataclass
@@ -26,56 +28,54 @@ class EvolutionRecord(RecordPart):
     See `inference.core.pmevo.events`.
     """
 
-    generations: list[Json] = field(default_factory=list)
-    clouds: list[Json] = field(default_factory=list)
-    sweeps: list[Json] = field(default_factory=list)
-    front: list[Json] = field(default_factory=list)
-    congruence: Json = field(default_factory=dict)
+    generations: list[Generation] = field(default_factory=list)
+    clouds: list[Cloud] = field(default_factory=list)
+    sweeps: list[Sweep] = field(default_factory=list)
+    front: Sequence[FrontObjectives] = ()
+    congruence: Congruence = field(default_factory=lambda: Congruence(schemes=0, classes=0))
 
     @property
-    def last_generation(self) -> Json | None:
+    def last_generation(self) -> Generation | None:
         """The newest point of the fitness curve."""
         return self.generations[-1] if self.generations else None
 
-    def curve(self) -> list[Json]:
+    def curve(self) -> list[Generation]:
         """At most `CURVE_POINTS` generations, evenly chosen, the first and the last among them."""
         return thinned(self.generations, CURVE_POINTS)
 
     @property
-    def best_sweep(self) -> Json | None:
+    def best_sweep(self) -> Sweep | None:
         """The newest sweep of the independent re-fit that is best off so far."""
-        newest = {each["start"]: each for each in self.sweeps}
-        return min(newest.values(), key=lambda each: each["error"], default=None)
+        newest = {sweep.start: sweep for sweep in self.sweeps}
+        return min(newest.values(), key=lambda sweep: sweep.error, default=None)
 
-    def take(self, kind: str, payload: Json) -> None:
+    def take(self, event: Event) -> None:
         """Fold one event in."""
-        if kind == Generation.kind:
-            _add(self.generations, payload, kind)
-        elif kind == Cloud.kind:
-            _add(self.clouds, payload, "generation")
-        elif kind == Sweep.kind:
-            told = payload["start"], payload["sweep"]
-            self.sweeps = [
-                each for each in self.sweeps if each["start"] != told[0] or each["sweep"] < told[1]
-            ]
-            self.sweeps.append(payload)
-        elif kind == FrontImproved.kind:
-            self.front = payload["points"]
-        elif kind == Congruence.kind:
-            self.congruence = payload
+        match event:
+            case Generation():
+                append_again(self.generations, event, lambda point: point.generation)
+            case Cloud():
+                append_again(self.clouds, event, lambda cloud: cloud.generation)
+            case Sweep(start=start, sweep=number):
+                self.sweeps = [sweep for sweep in self.sweeps if sweep.start != start or sweep.sweep < number]
+                self.sweeps.append(event)
+            case FrontImproved():
+                self.front = event.points
+            case Congruence():
+                self.congruence = event
 
-    def log_line(self, kind: str, payload: Json) -> str:
+    def log_line(self, event: Event) -> str:
         """What filtering found."""
-        if kind != Congruence.kind:
+        if not isinstance(event, Congruence):
             return ""
-        return f"{payload['schemes']} schemes in {payload['classes']} classes of equal behaviour"
+        return f"{event.schemes} schemes in {event.classes} classes of equal behaviour"
 
 
-def _add(told: list[Json], payload: Json, number: str) -> None:
+def append_again(steps: list[Step], step: Step, number: Callable[[Step], int]) -> None:
     """Append; a run that is taken up from a checkpoint tells its last steps again."""
-    while told and told[-1][number] >= payload[number]:
-        told.pop()
-    told.append(payload)
+    while steps and number(steps[-1]) >= number(step):
+        steps.pop()
+    steps.append(step)
 
 
 FIRST, LAST = "alone", "remaining"
@@ -101,15 +101,15 @@ class ExplainRecord(RecordPart):
     """Everything told of the stages, see `inference.core.explain.events`; warnings come as `log`.
 
     `left`: schemes left after a stage; `excluded` and `verdicts`: {scheme: …}, the latter by run; `ports` are
-    those of the masks in `classes`; `bottleneck` is {} before R_max is known.
+    those of the masks in `classes`; `bottleneck` is None before R_max is known.
     """
 
     left: dict[str, int] = field(default_factory=dict)
     excluded: dict[str, SchemeOutcome] = field(default_factory=dict)
     verdicts: dict[str, dict[int, SchemeOutcome]] = field(default_factory=dict)
-    classes: list[Json] = field(default_factory=list)
+    classes: Sequence[BlockingClass] = ()
     ports: tuple[str, ...] = ()
-    bottleneck: Json = field(default_factory=dict)
+    bottleneck: BottleneckFound | None = None
     warnings: dict[str, None] = field(default_factory=dict)
 
     @property
@@ -119,27 +119,26 @@ class ExplainRecord(RecordPart):
             return None
         return self.left[FIRST] + sum(told.stage == FIRST for told in self.excluded.values())
 
-    def take(self, kind: str, payload: Json) -> None:
+    def take(self, event: Event) -> None:
         """Fold one event in; what an attempt tells again changes nothing."""
-        if kind == Funnel.kind:
-            self.left[payload["stage"]] = payload["left"]
-        elif kind == Excluded.kind:
-            for scheme, reason, text in payload["schemes"]:
-                self.excluded[scheme] = SchemeOutcome(
-                    scheme, payload["stage"], SchemeFate.EXCLUDED, reason, text
-                )
-        elif kind == BottleneckFound.kind:
-            self.bottleneck = payload
-        elif kind == Blocked.kind:
-            self.classes, self.ports = payload["classes"], tuple(payload["ports"])
-        elif kind == Verdicts.kind:
-            for scheme, said, text in payload["schemes"]:
-                done = said == SchemeFate.CHARACTERISED
-                outcome, reason = (said, "") if done else (SchemeFate.EXCLUDED, said)
-                told = SchemeOutcome(scheme, LAST, outcome, reason, text)
-                self.verdicts.setdefault(scheme, {})[payload["run"]] = told
-        elif kind == Log.kind and payload["level"] == "warning":
-            self.warnings[payload["text"]] = None
+        match event:
+            case Funnel():
+                self.left[event.stage] = event.left
+            case Excluded(stage=stage):
+                for scheme, reason, text in event.schemes:
+                    self.excluded[scheme] = SchemeOutcome(scheme, stage, SchemeFate.EXCLUDED, reason, text)
+            case BottleneckFound():
+                self.bottleneck = event
+            case Blocked():
+                self.classes, self.ports = event.classes, tuple(event.ports)
+            case Verdicts(run=run):
+                for scheme, said, text in event.schemes:
+                    done = said == SchemeFate.CHARACTERISED
+                    outcome, reason = (said, "") if done else (SchemeFate.EXCLUDED, said)
+                    verdict = SchemeOutcome(scheme, LAST, outcome, reason, text)
+                    self.verdicts.setdefault(scheme, {})[run] = verdict
+            case Log(level="warning"):
+                self.warnings[event.text] = None
 
     def told(self, runs: int, *, over: bool) -> Iterator[SchemeOutcome]:
         """Every scheme of which something has been said, excluded ones first.

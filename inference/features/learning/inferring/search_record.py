@@ -13,9 +13,10 @@ from inference.core.cegar.events import (
     Seeded,
     Undecided,
 )
+from inference.core.event import Event
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.protocols import Json
+from inference.formats import journal_events
 from inference.models import Run, RunEvent
 from inference.runs.record_parts import RecordPart
 
@@ -29,26 +30,18 @@ _EVENTS = [
 class CounterExample:
     """A counter-example: two mappings, the experiment that decides, and what measuring it said.
 
-    `survivor` is "first", "second", "neither", "open", or "" before there was an answer. Cycles throughout.
+    `first` was held for right until then, `second` was found beside it. `survivor` is "first", "second",
+    "neither", "open", or "" before there was an answer. Cycles throughout.
     """
 
     number: int
     experiment: Experiment
     first_cycles: float
     second_cycles: float
-    candidates: tuple[Json, Json]
+    first: PortMapping
+    second: PortMapping
     measured: float | None = None
     survivor: str = ""
-
-    @property
-    def first(self) -> PortMapping:
-        """The mapping that was held for right until then."""
-        return mapping_of(self.candidates[0])
-
-    @property
-    def second(self) -> PortMapping:
-        """The one that was found beside it."""
-        return mapping_of(self.candidates[1])
 
 
 @dataclass
@@ -60,9 +53,9 @@ class SearchRecord(RecordPart):
     examples: dict[int, CounterExample] = field(default_factory=dict)
     ports: int | None = None
     reason: str = ""
-    standing: Json = field(default_factory=dict)
-    clashes: list[Json] = field(default_factory=list)
-    undecided: list[Json] = field(default_factory=list)
+    standing: SearchStanding | None = None
+    clashes: list[ClashFound] = field(default_factory=list)
+    undecided: list[Undecided] = field(default_factory=list)
 
     @property
     def newest(self) -> CounterExample | None:
@@ -72,39 +65,29 @@ class SearchRecord(RecordPart):
     @property
     def last_clash(self) -> str:
         """The newest contradiction in words; "" for none."""
-        return self.clashes[-1]["text"] if self.clashes else ""
+        return self.clashes[-1].text if self.clashes else ""
 
-    def take(self, kind: str, payload: Json) -> None:
+    def take(self, event: Event) -> None:
         """Fold one event in; what an attempt tells again changes nothing."""
-        if kind == Seeded.kind:
-            self.alone[payload["experiment"]["text"]] = payload["cycles"]
-            self.schemes |= dict.fromkeys(scheme for scheme, _ in payload["experiment"]["terms"])
-        elif kind == Ports.kind:
-            self.ports, self.reason = payload["ports"], payload["reason"]
-        elif kind == Candidates.kind:
-            self.examples[payload["number"]] = CounterExample(
-                payload["number"],
-                Experiment.of(dict(payload["experiment"]["terms"])),
-                payload["first_cycles"],
-                payload["second_cycles"],
-                (payload["first"], payload["second"]),
-            )
-        elif kind == CandidatesDecided.kind and payload["number"] in self.examples:
-            example = self.examples[payload["number"]]
-            example.measured, example.survivor = payload["cycles"], payload["survivor"]
-        elif kind == SearchStanding.kind:
-            self.standing = payload
-        elif kind == ClashFound.kind and payload not in self.clashes:
-            self.clashes.append(payload)
-        elif kind == Undecided.kind:
-            del self.undecided[payload["number"] - 1 :]  # a list begins anew when the search goes on
-            self.undecided.append(payload)
-
-
-def mapping_of(told: Json) -> PortMapping:
-    """A mapping as the events have it."""
-    usage = {scheme: tuple((mask, count) for mask, count in uops) for scheme, uops in told["usage"].items()}
-    return PortMapping(tuple(told["ports"]), usage)
+        match event:
+            case Seeded():
+                self.alone[str(event.experiment)] = event.cycles
+                self.schemes |= dict.fromkeys(event.experiment.schemes)
+            case Ports():
+                self.ports, self.reason = event.ports, event.reason
+            case Candidates(number=number):
+                cycles, mappings = (event.first_cycles, event.second_cycles), (event.first, event.second)
+                self.examples[number] = CounterExample(number, event.experiment, *cycles, *mappings)
+            case CandidatesDecided(number=number) if number in self.examples:
+                example = self.examples[number]
+                example.measured, example.survivor = event.cycles, event.survivor
+            case SearchStanding():
+                self.standing = event
+            case ClashFound() if event not in self.clashes:
+                self.clashes.append(event)
+            case Undecided(number=number):
+                del self.undecided[number - 1 :]  # a list begins anew when the search goes on
+                self.undecided.append(event)
 
 
 def search_of(run: Run) -> SearchRecord:
@@ -112,5 +95,6 @@ def search_of(run: Run) -> SearchRecord:
     record = SearchRecord()
     events = RunEvent.objects.filter(run=run, kind__in=_EVENTS).order_by("seq")
     for kind, payload in events.values_list("kind", "payload"):
-        record.take(kind, payload)
+        if event := journal_events.read(kind, payload):
+            record.take(event)
     return record

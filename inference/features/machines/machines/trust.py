@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from inference.figures.noise import NoiseReading
 from inference.measuring.drift import DriftVerdict
 from inference.models import ExperimentSet, Machine, Measurement, RunEvent
 from inference.models.run import runs_on
-from inference.runs.events import DriftChecked
+from inference.runs.events import DriftChecked, RemeasuredExperiment
 from inference.storage.set_summary import kept_summary, summarise
 
 GOOD_NOISE, MOST_NOISE = 0.01, 0.04
@@ -63,7 +62,7 @@ class DriftRound:
     counts: Mapping[str, int]
     unanswered: int
     worst: float | None
-    notable: Sequence[Mapping[str, Any]]
+    notable: Sequence[RemeasuredExperiment]
 
     @property
     def worst_percent(self) -> float | None:
@@ -109,16 +108,15 @@ def drift_rounds(machine: Machine, since: datetime) -> list[DriftRound]:
         "-at"
     )
     rows = events.values_list("at", "run_id", "payload")[:_ROUNDS]
-    return [_round(at, run, runs[run], payload) for at, run, payload in rows]
+    return [_round(at, run, runs[run], DriftChecked.read(payload)) for at, run, payload in rows]
 
 
-def _round(at: datetime, run: int, name: str, payload: Mapping[str, Any]) -> DriftRound:
-    compared = payload.get("compared", [])
-    counts = Counter(each["verdict"] for each in compared)
-    first = [each for each in compared if each["verdict"] in {DriftVerdict.AGREES, DriftVerdict.DOUBTED}]
-    worst = max((abs(each["after"][-1] / each["before"] - 1) for each in first), default=None)
-    notable = [each for each in compared if each["verdict"] != DriftVerdict.AGREES]
-    return DriftRound(at, run, name, counts, payload.get("unanswered", 0), worst, notable)
+def _round(at: datetime, run: int, name: str, check: DriftChecked) -> DriftRound:
+    counts = Counter(pair.verdict for pair in check.compared)
+    first = [pair for pair in check.compared if pair.verdict in {DriftVerdict.AGREES, DriftVerdict.DOUBTED}]
+    worst = max((abs(pair.after[-1] / pair.before - 1) for pair in first), default=None)
+    notable = [pair for pair in check.compared if pair.verdict != DriftVerdict.AGREES]
+    return DriftRound(at, run, name, counts, check.unanswered, worst, notable)
 
 
 def shares_by_set(machine: Machine) -> list[SetShares]:

@@ -18,11 +18,11 @@ from inference.core.events import ResultStored
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import archived_kinds, presentation_of
-from inference.formats.archived_parts import read_strictly
+from inference.formats.archived_parts import read_shape
 from inference.formats.errors import ExchangeError
 from inference.formats.import_formats import taken_in
 from inference.formats.other_formats import Importer
-from inference.formats.run_archive.documents import EventTold
+from inference.formats.run_archive.documents import EventTold, set_file
 from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_archive, read_archive
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
 from inference.models import Run, RunEvent
@@ -108,13 +108,13 @@ class _Evaluation(_Rows):
 
 def archived_rows(config: Json) -> Json:
     """A description in which nothing matters but the rows that it names. Raises `ExchangeError`."""
-    read_strictly(_Rows, config, "run.config")
+    read_shape(_Rows, config, "run.json, run.config", strict=True)
     return config
 
 
 def archived_evaluation(config: Json) -> Json:
     """The description of an evaluation. Raises `ExchangeError`."""
-    read_strictly(_Evaluation, config, "run.config")
+    read_shape(_Evaluation, config, "run.json, run.config", strict=True)
     return config
 
 
@@ -158,7 +158,10 @@ class RunArchives(Importer):
             "made_by": told.made_by,
             "events": seen.events,
             "rows": seen.rows,
-            "sets": [{"name": each.name, "own": each.own, "count": count} for each, count in seen.sets],
+            "sets": [
+                {"name": row.name, "own": row.own, "count": seen.measurements[set_file(row.id)]}
+                for row in told.sets
+            ],
             "mappings": [{"name": each.name, "own": each.own} for each in told.mappings],
             "resource_mappings": [each.name for each in told.resource_mappings],
             "machines": [{"name": each.name, "cpu": each.cpu} for each in told.machines.values()],

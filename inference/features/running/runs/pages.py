@@ -32,7 +32,6 @@ from inference.features.running.runs.record import (
 )
 from inference.features.running.runs.standing import failure_of, keeping, kept_of, waiting_of
 from inference.figures.error_by_length import length_figure
-from inference.figures.heatmap import HeatMap
 from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, Run, Upload
 from inference.models.upload import UNDECIDED
@@ -142,30 +141,30 @@ def _live(found: Run, record: RunRecord) -> Json:
         "live": found.state not in Run.FINAL,
         "state": found.state,
         "final": list(Run.FINAL),
-        "progress": record.progress,
+        "progress": record.progress.payload() if record.progress else {},
         **presentation_of(found.kind).live(found, record),
         "heat_map": drawn(found, record.heat_map),
         "heat_map_url": reverse("run-heat-map", args=[found.pk]),
     }
 
 
-def drawn(found: Run, payload: Json) -> Json | None:
-    """A `heat_map` event for the page: figures for plotly, and the source of the experiments named."""
-    if not payload:
+def drawn(found: Run, heat_map: HeatMapDrawn | None) -> Json | None:
+    """A heat map for the page: figures for plotly, and the source of the experiments named."""
+    if heat_map is None:
         return None
     return {
-        "figure": HeatMap.from_json(payload["figure"]).figure(),
-        "scores": payload["scores"],
-        "on": judged_on(found, payload),
-        "lengths": length_figure(lengths_from(payload.get("lengths", ()))),
+        "figure": heat_map.figure.figure(),
+        "scores": heat_map.scores.as_json(),
+        "on": judged_on(found, heat_map),
+        "lengths": length_figure(lengths_from(heat_map.lengths)),
     }
 
 
-def judged_on(found: Run, payload: Json) -> str:
-    """What a `heat_map` event shows, to follow a number: an evaluation set goes by its name."""
+def judged_on(found: Run, heat_map: HeatMapDrawn | None) -> str:
+    """What a heat map shows, to follow a number: an evaluation set goes by its name."""
     chosen = found.config.get("evaluate")
-    if not payload or payload["on"] != "held-out" or chosen is None:
-        return str(payload.get("on", ""))
+    if heat_map is None or heat_map.on != "held-out" or chosen is None:
+        return "" if heat_map is None else heat_map.on
     names = ExperimentSet.objects.filter(pk=chosen).values_list("name", flat=True)
     return f"of {names.first() or 'a deleted set'}"
 
@@ -174,7 +173,7 @@ def run_heat_map(request: HttpRequest, pk: int) -> HttpResponse:
     """The newest heat map of a run as JSON: {"figure", "scores", "on", "lengths"}, or null."""
     found = get_object_or_404(Run, pk=pk)
     event = found.events.filter(kind=HeatMapDrawn.kind).exclude(payload={}).order_by("-seq").first()
-    return JsonResponse(drawn(found, event.payload) if event else None, safe=False)
+    return JsonResponse(drawn(found, HeatMapDrawn.read(event.payload)) if event else None, safe=False)
 
 
 def run_archive(request: HttpRequest, pk: int) -> HttpResponse:

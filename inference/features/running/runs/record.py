@@ -9,8 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
+from inference.core.event import Event
 from inference.core.events import (
     ExperimentsCounted,
     Log,
@@ -22,11 +25,15 @@ from inference.core.events import (
 )
 from inference.core.pmevo.events import Cloud, Generation
 from inference.core.protocols import Json
+from inference.formats import journal_events
+from inference.formats.archived_parts import first_flaw
 from inference.models import Run
 from inference.runs.events import HeatMapDrawn
 from inference.runs.journal import events_since
 from inference.runs.leases import busy_seconds
 from inference.runs.record_parts import RecordPart, empty_parts
+
+Point = TypeVar("Point")
 
 JOURNAL_LIMIT = 50_000
 """Events read for one page: of longer stories, fewer points of their curves."""
@@ -82,10 +89,10 @@ class RunRecord:
 
     seq: int = 0
     phases: list[Phase] = field(default_factory=list)
-    progress: Json = field(default_factory=dict)
-    experiments: Json = field(default_factory=dict)
+    progress: Progress | None = None
+    experiments: ExperimentsCounted | None = None
     waiting: str = ""
-    heat_map: Json = field(default_factory=dict)
+    heat_map: HeatMapDrawn | None = None
     result: Json = field(default_factory=dict)
     log: list[Json] = field(default_factory=list)
     parts: dict[str, RecordPart] = field(default_factory=empty_parts)
@@ -98,60 +105,74 @@ class RunRecord:
 
     def take(self, event: Json) -> None:
         """Fold one event in."""
-        kind, payload, at = event["kind"], event["payload"], datetime.fromisoformat(event["at"])
+        at = datetime.fromisoformat(event["at"])
         self.seq = event["seq"]
-        if kind == PhaseStarted.kind:
-            self._enter(payload, at)
-            self._log(at, f"stage {payload['index']} of {len(self.phases)}: {self.stage}")
-        elif kind == Log.kind:
-            self.log.append({"at": at, **payload})
-        elif kind == WaitChanged.kind:
-            self.waiting = payload["text"]
-        elif kind == StateChanged.kind:
-            self._change_state(payload, at)
-        elif kind == ResultStored.kind:
-            self.result = payload
-            named = f"result: {payload['name']}" if "name" in payload else "result"  # old questions had none
-            self._log(at, named, result=True)
-        elif kind in (Progress.kind, ExperimentsCounted.kind, HeatMapDrawn.kind):
-            setattr(self, kind, payload)
+        try:
+            told = journal_events.read(event["kind"], event["payload"])
+        except ValidationError as error:
+            self._log(at, first_flaw(error, f"event {self.seq}, {event['kind']!r}, is not shown"), "warning")
+            return
+        if told is None:
+            return
+        self._take(told, at)
         for part in self.parts.values():
-            part.take(kind, payload)
-            if line := part.log_line(kind, payload):
+            part.take(told)
+            if line := part.log_line(told):
                 self._log(at, line)
+
+    def _take(self, event: Event, at: datetime) -> None:
+        match event:
+            case PhaseStarted():
+                self._enter(event, at)
+                self._log(at, f"stage {event.index} of {len(self.phases)}: {self.stage}")
+            case Log():
+                self._log(at, event.text, event.level)
+            case WaitChanged():
+                self.waiting = event.text
+            case StateChanged():
+                self._change_state(event, at)
+            case ResultStored(facts=facts):
+                self.result = facts
+                named = f"result: {facts['name']}" if "name" in facts else "result"  # old questions had none
+                self._log(at, named, result=True)
+            case Progress():
+                self.progress = event
+            case ExperimentsCounted():
+                self.experiments = event
+            case HeatMapDrawn():
+                self.heat_map = event
 
     def _log(self, at: datetime, text: str, level: str = "info", **facts: Any) -> None:
         self.log.append({"at": at, "level": level, "text": text, **facts})
 
-    def _enter(self, payload: Json, at: datetime) -> None:
-        index = payload["index"]
+    def _enter(self, event: PhaseStarted, at: datetime) -> None:
         self.waiting = ""
-        self.progress = {}  # the stage before had it
+        self.progress = None  # the stage before had it
         known = {phase.index: phase for phase in self.phases}
         self.phases = [
             known.get(number) or Phase(label=label, index=number)
-            for number, label in enumerate(payload["labels"], start=1)
+            for number, label in enumerate(event.labels, start=1)
         ]
         for phase in self.phases:
-            if phase.index < index:
+            if phase.index < event.index:
                 if phase.state != "done":
                     phase.ended = at if phase.started else None
-                    phase.busy_to = payload.get("busy")
+                    phase.busy_to = event.busy
                 phase.state = "done"
-            elif phase.index == index:
+            elif phase.index == event.index:
                 phase.state = "current"
-                phase.name = payload["name"]
+                phase.name = event.name
                 phase.started = phase.started or at
                 phase.ended = None
                 if phase.busy_from is None:
-                    phase.busy_from = payload.get("busy")
+                    phase.busy_from = event.busy
             else:
                 phase.state = ""
 
-    def _change_state(self, payload: Json, at: datetime) -> None:
-        state = payload["state"]
+    def _change_state(self, event: StateChanged, at: datetime) -> None:
+        state = event.state
         self.waiting = ""
-        text = f"{state}: {payload['error']}" if payload.get("error") else state
+        text = f"{state}: {event.error}" if event.error else state
         self._log(at, text, "warning" if state == "failed" else "info")
         for phase in self.phases:
             if phase.state in ("current", "stopped"):
@@ -170,7 +191,7 @@ def fold(events: Iterable[Json]) -> RunRecord:
 def record_of(run: Run) -> RunRecord:
     """The record of a stored run.
 
-    That of one that is over, or waits, is remembered, without what pictures alone need.
+    That of one that is over, or waits, is remembered, without what curves alone need.
     """
     return _record(run, _remembered_of(run)) if is_brief(run) else whole_record_of(run)
 
@@ -206,7 +227,7 @@ def _remembered_of(run: Run) -> list[Json]:
 @lru_cache(maxsize=REMEMBERED_RUNS)
 def _remembered(pk: int, created: datetime, next_seq: int) -> bytes:
     """Compressed: as objects they are twenty times as large, and folding them takes no millisecond."""
-    return zlib.compress(json.dumps(without_pictures(_told(pk, created, next_seq))).encode(), 1)
+    return zlib.compress(json.dumps(without_curves(_told(pk, created, next_seq))).encode(), 1)
 
 
 @lru_cache(maxsize=AT_HAND)
@@ -221,19 +242,15 @@ def _read(pk: int, next_seq: int) -> list[Json]:
     return [event for event in told if event["seq"] < next_seq]
 
 
-def without_pictures(events: Sequence[Json]) -> list[Json]:
-    """The events without the numbers that pictures alone need."""
+def without_curves(events: Sequence[Json]) -> list[Json]:
+    """The events without those that curves alone need."""
     last = {event["kind"]: event["seq"] for event in events}
     return [
-        {**event, "payload": {name: told for name, told in event["payload"].items() if name != "figure"}}
-        if event["kind"] == HeatMapDrawn.kind
-        else event
-        for event in events
-        if event["kind"] not in _ONLY_LAST or event["seq"] == last[event["kind"]]
+        event for event in events if event["kind"] not in _ONLY_LAST or event["seq"] == last[event["kind"]]
     ]
 
 
-def thinned(points: list[Any], limit: int) -> list[Any]:
+def thinned(points: list[Point], limit: int) -> list[Point]:
     """At most `limit` (≥ 2) of the points, evenly spaced, with both ends."""
     if len(points) <= limit:
         return list(points)

@@ -38,7 +38,7 @@ def sampled(size: int, most: int, seed: int) -> Int64s:
     return np.sort(np.random.default_rng(seed).choice(size, most, replace=False))
 
 
-class AskedBlocks:
+class QuestionBlocks:
     """The blocks that every predictor is asked about, for the items `at`: int64[m] of `size` items.
 
     `isa` is the instruction set of their code.

@@ -7,6 +7,7 @@ it than a limit allows, whatever its header says.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import stat
@@ -15,8 +16,9 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Protocol
+from typing import IO, BinaryIO, Protocol, cast
 
 from inference.formats.errors import ExchangeError
 from inference.formats.zip_directory import listed_files
@@ -30,6 +32,10 @@ NAME_LIMIT = 300  # characters, as the column of kept files has it
 
 _PIECE = 1 << 20
 _KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError),
+    ValueError,  # a place before the beginning, or a name that is no text
+)
 _ODD = re.compile(r"[\x00-\x1f\x7f\\:]")
 
 
@@ -41,9 +47,7 @@ class FileTree(Protocol):
         """What the whole is called."""
         ...
 
-    def names(self) -> list[str]:
-        """All files, sorted."""
-        ...
+    def names(self) -> list[str]: ...
 
     def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
         """The content of a file. Raises `ExchangeError` where it is larger than the limit, or broken."""
@@ -69,11 +73,9 @@ class Directory:
 
     @property
     def name(self) -> str:
-        """The directory's own name."""
         return self._path.name
 
     def names(self) -> list[str]:
-        """All files, sorted."""
         return sorted(self._files)
 
     def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
@@ -86,7 +88,6 @@ class Directory:
 
     @contextmanager
     def on_disk(self, name: str, limit: int) -> Iterator[Path]:
-        """The file itself."""
         if self._files[name].stat().st_size > limit:
             raise _too_large(name, limit)
         yield self._files[name]
@@ -101,11 +102,9 @@ class PartOfTree:
 
     @property
     def name(self) -> str:
-        """The directory's own name."""
         return PurePosixPath(self._top).name
 
     def names(self) -> list[str]:
-        """All files, sorted."""
         return [one.removeprefix(self._top) for one in self._tree.names() if one.startswith(self._top)]
 
     def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
@@ -121,17 +120,17 @@ class ZipTree:
     """The files of a zip archive; a single directory around all of them does not show in their names.
 
     Raises `ExchangeError` for what is no archive, or has names that lead out of it, twice the same name,
-    links, or encrypted files.
+    links, or encrypted files. `most_bytes` of all files together, unpacked; 0: `MOST_BYTES`.
     """
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
+    def __init__(self, file: BinaryIO, name: str, most_bytes: int = 0) -> None:
         self._name = PurePosixPath(name).name.removesuffix(".zip")
-        self._read = 0
+        self._most = self._left = most_bytes or MOST_BYTES
         if (listed := listed_files(file)) > MOST_FILES:
             raise ExchangeError(f"{name} has {listed:,} files, of {MOST_FILES:,} at most")
         try:
             self._zip = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        except _DAMAGED as error:
             raise ExchangeError(f"{name} is no zip archive: {error}") from error
         entries = [one for one in self._zip.infolist() if not one.filename.endswith("/")]
         members: dict[str, zipfile.ZipInfo] = {}
@@ -154,16 +153,29 @@ class ZipTree:
         return self._name
 
     def names(self) -> list[str]:
-        """All files, sorted."""
         return sorted(self._members)
 
     def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
         """The content of a file. Raises `ExchangeError` where it is larger than the limit, or broken."""
         return b"".join(self._pieces(name, limit))
 
+    def lines(self, name: str, most: int, longest: int) -> Iterator[tuple[str, bytes]]:
+        """(place, line) of those that are not empty, as they come; at most so many, each of so many bytes."""
+        with self._opened(name) as opened, io.BufferedReader(cast("io.RawIOBase", opened), _PIECE) as file:
+            for number in count(1):
+                line = file.readline(longest + 1)
+                if not line:
+                    return
+                self._spend(len(line))
+                if number > most:
+                    raise ExchangeError(f"{name} has more than {most:,} lines, the most that are read")
+                if len(line) > longest:
+                    raise _too_large(f"{name}, line {number}", longest)
+                if line.strip():
+                    yield f"{name}, line {number}", line
+
     @contextmanager
     def on_disk(self, name: str, limit: int) -> Iterator[Path]:
-        """A temporary copy."""
         with tempfile.TemporaryDirectory(prefix="pmweb-archive-") as directory:
             copy = Path(directory) / "file"
             with copy.open("wb") as file:
@@ -173,26 +185,28 @@ class ZipTree:
 
     def _pieces(self, name: str, limit: int) -> Iterator[bytes]:
         size = 0
+        with self._opened(name) as file:
+            while piece := file.read(_PIECE):
+                size += len(piece)
+                self._spend(len(piece))
+                if size > limit:
+                    raise _too_large(name, limit)
+                yield piece
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[IO[bytes]]:
+        if name not in self._members:
+            raise ExchangeError(f"{self._name} has no {name}")
         try:
             with self._zip.open(self._members[name]) as file:
-                while piece := file.read(_PIECE):
-                    size += len(piece)
-                    self._read += len(piece)
-                    if size > limit:
-                        raise _too_large(name, limit)
-                    if self._read > MOST_BYTES:
-                        raise ExchangeError(f"{self._name} unpacks to more than {MOST_BYTES >> 20} MiB")
-                    yield piece
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            OSError,
-            RuntimeError,
-            NotImplementedError,
-            ValueError,  # a place before the beginning, or a name that is no text
-        ) as error:
+                yield file
+        except _DAMAGED as error:
             raise ExchangeError(f"{name} in the archive {self._name} is broken: {error}") from error
+
+    def _spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise ExchangeError(f"{self._name} unpacks to more than {self._most >> 20} MiB")
 
 
 def _checked(path: str, where: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from inference.formats.run_archive.documents import MappingTold
-from inference.formats.run_archive.reports import ReportTold
+from inference.storage.mapping_reports import MappingReport
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ from inference.formats.run_archive.reports import ReportTold
 )
 def test_what_a_page_could_not_show_is_refused(damage: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        ReportTold.model_validate_json(json.dumps(damage))
+        MappingReport.model_validate_json(json.dumps(damage))
 
 
 def test_what_a_search_goes_by_is_taken_over() -> None:
     report = {"assumptions": ["fewer µops"], "excess": 3, "loop_code": [[100, 350, 14.0]]}
-    told = ReportTold.model_validate_json(json.dumps(report))
+    told = MappingReport.model_validate_json(json.dumps(report))
     assert (told.assumptions, told.excess) == (["fewer µops"], 3)
     assert told.loop_code == [(100, 350, 14.0)]
 

@@ -1,0 +1,115 @@
+"""A candidate for the µops of a scheme, judged by compiled code.
+
+Importing this module loads numba. The inverse throughput with candidate µops is the densest of the unions
+beside it, each alone and together with each union of the candidate's own port sets (thesis Thm 5.2 over
+µops): exact, for any number of ports. A candidate is given up as soon as its errors exceed those of the best
+so far.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.core.arrays import Floats, Integers
+from inference.core.compiling import compiled_in_place
+from inference.core.kernels.densest import size_of
+from inference.core.kernels.loops import loss_of
+from inference.core.loss import Loss
+from inference.core.pmevo.refit.kernel_arrays import Number, RefitSurroundings, Used
+from inference.core.pmevo.refit.objective import Objective, Prices
+
+_SMALLER = 1e-12  # what rounding can make of equal objectives
+
+
+@compiled_in_place
+def losses(cycles: Floats, measured: Floats, loss: Loss) -> Number:
+    """The sum of what all predictions cost."""
+    total = 0.0
+    for i in range(len(cycles)):
+        total += loss_of(cycles[i], measured[i], loss)
+    return total
+
+
+@compiled_in_place
+def errors_of(
+    around: RefitSurroundings, n: int, n_kinds: int, slots: Number, objective: Objective, limit: Number
+) -> Number:
+    """Sum of the losses with the µops in `tried`; anything from `limit` on where it exceeds that."""
+    joint, joint_counts = around.joint, around.joint_counts
+    n_joint = (1 << n_kinds) - 1
+    for chosen in range(n_joint):
+        mask, count = 0, 0.0
+        for k in range(n_kinds):
+            if (chosen + 1) >> k & 1:
+                mask |= around.tried[k]
+                count += around.tried_counts[k]
+        joint[chosen], joint_counts[chosen] = mask, count
+    total = 0.0
+    start = 0
+    for i in range(n):
+        cycles = max(around.alone[i], (around.beside[i] + slots * around.repeats[i]) * objective.per_slot)
+        end = around.ends[i]
+        for j in range(n_joint):
+            mask, more = joint[j], joint_counts[j] * around.repeats[i]
+            for u in range(np.uint64(start), np.uint64(end)):
+                value = (around.masses[u] + more) * around.widths[np.uint64(size_of(around.unions[u] | mask))]
+                cycles = value if value > cycles else cycles
+        total += loss_of(cycles, around.measured[i], objective.loss)
+        if total >= limit:
+            return total
+        start = end
+    return total
+
+
+@compiled_in_place
+def price_of(around: RefitSurroundings, n_kinds: int, slots: Number, used: Used, prices: Prices) -> Number:
+    """What the µops in `tried` and the slots cost; `used`: what other schemes use."""
+    total = prices.slot * slots
+    if n_kinds == 0:
+        total += prices.none
+    for k in range(n_kinds):
+        mask = around.tried[k]
+        total += (prices.volume * size_of(mask) + prices.uop) * around.tried_counts[k]
+        place = _place_of(used.kinds, mask)
+        if place < 0:
+            total += prices.kind + prices.rare * used.rarest
+        else:
+            total += prices.rare * used.rarity[place]
+    return total
+
+
+@compiled_in_place
+def _place_of(ascending: Integers, wanted: Number) -> Number:
+    low, high = 0, len(ascending)
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(ascending) and ascending[low] == wanted else -1
+
+
+@compiled_in_place
+def consider(
+    around: RefitSurroundings,
+    n: int,
+    n_kinds: int,
+    slots: Number,
+    used: Used,
+    objective: Objective,
+    prices: Prices,
+    best: Number,
+    n_best: Number,
+) -> tuple[Number, Number]:
+    """Compare what is in `tried` with the best so far, and keep the better; (objective, kinds) of that."""
+    price = price_of(around, n_kinds, slots, used, prices)
+    if price >= best:
+        return best, n_best
+    value = errors_of(around, n, n_kinds, slots, objective, best - price) + price
+    if value >= best - _SMALLER:
+        return best, n_best
+    for k in range(n_kinds):
+        around.best[k], around.best_counts[k] = around.tried[k], around.tried_counts[k]
+    around.best_slots[0] = slots
+    return value, n_kinds

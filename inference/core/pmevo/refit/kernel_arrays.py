@@ -1,0 +1,73 @@
+"""The arrays that the compiled loops of a re-fit work in, by name. Numba is not loaded."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from inference.core.arrays import Floats, Integers
+
+Number = Any
+
+
+class RefitMixes(NamedTuple):
+    """All experiments: compressed rows of scheme numbers and repeats; `floor` and `measured` in cycles.
+
+    `of_scheme[starts[s]:starts[s + 1]]` are the experiments that contain scheme s.
+    """
+
+    offsets: Integers
+    scheme: Integers
+    repeats: Integers
+    floor: Floats
+    measured: Floats
+    starts: Integers
+    of_scheme: Integers
+
+
+class RefitRows(NamedTuple):
+    """A mapping: `masks` and `counts` [n_schemes, MOST_KINDS], of which the first `sizes[s]` are in use.
+
+    `slots` [n_schemes]: issue slots.
+    """
+
+    masks: Integers
+    counts: Integers
+    sizes: Integers
+    slots: Integers
+
+
+class Used(NamedTuple):
+    """The kinds of µops that other schemes use, ascending, and how rare each is: see `Usage.used_beside`."""
+
+    kinds: Integers
+    rarity: Floats
+    rarest: float
+
+
+class RefitSurroundings(NamedTuple):
+    """What the experiments of one scheme hold beside it: unions of port sets with the µops inside each.
+
+    `ends[i]`: where the unions of the i-th experiment end; the empty union comes first. `alone`: cycles
+    without the scheme; `beside`: issue slots without it; `repeats`, `measured`: of the scheme, of the
+    experiment. The rest is scratch; `best_slots` has one number, the slots that go with `best`.
+    """
+
+    unions: Integers
+    masses: Floats
+    ends: Integers
+    alone: Floats
+    beside: Floats
+    repeats: Floats
+    measured: Floats
+    kinds: Integers
+    amounts: Floats
+    widths: Floats  # 1 / number of ports
+    tried: Integers
+    tried_counts: Floats
+    joint: Integers
+    joint_counts: Floats
+    best: Integers
+    best_counts: Floats
+    best_slots: Integers
+    held: Integers
+    held_counts: Floats

@@ -57,7 +57,6 @@ class AgentConnection:
             raise ConnectionLostError(_reason(error)) from error
 
     async def close(self) -> None:
-        """Hang up."""
         await self._socket.close()
 
     async def receive(self) -> str | bytes:

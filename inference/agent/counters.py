@@ -119,13 +119,11 @@ class KernelGroup:
             raise
 
     def close(self) -> None:
-        """Count no more."""
         for file in self._files:
             os.close(file)
         self._files = []
 
     def count(self, execution: Callable[[], object]) -> Sequence[int]:
-        """See `EventGroup`."""
         before = [_read(file) for file in self._files]
         for file in self._files:
             fcntl.ioctl(file, ENABLE, 0)
@@ -150,7 +148,6 @@ class ProcessorCounters:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The events."""
         return tuple(name for group in self._groups for name in group.names)
 
     def difference(self, long: Callable[[], object], short: Callable[[], object]) -> dict[str, float]:

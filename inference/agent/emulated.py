@@ -25,7 +25,6 @@ class EmulatedHarness(LocalHarness):
         return replace(beat, note=beat.note or MEANINGLESS)
 
     async def measure(self, batch: Batch, progress: Progress) -> list[Result]:
-        """See `Harness`."""
         results = await super().measure(batch, progress)
         return [
             one if one.state == "failed" else replace(one, state="unsettled", note=MEANINGLESS)

@@ -44,13 +44,9 @@ class Harness(Protocol):
         """One result per item; `progress` is told (settled, all). May be cancelled at any time."""
         ...
 
-    def beat(self) -> Beat:
-        """How it goes."""
-        ...
+    def beat(self) -> Beat: ...
 
-    async def close(self) -> None:
-        """Stop for good."""
-        ...
+    async def close(self) -> None: ...
 
 
 class UnfitHarness:
@@ -66,7 +62,6 @@ class UnfitHarness:
         raise UnfitError(self._reason)
 
     def beat(self) -> Beat:
-        """That it cannot."""
         return Beat("unfit", note=self._reason)
 
     async def close(self) -> None:

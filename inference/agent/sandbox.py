@@ -53,7 +53,6 @@ class Confinement:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is missing."""
         return self.no_new_privileges and self.system_calls
 
 

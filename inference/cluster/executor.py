@@ -42,7 +42,6 @@ class DaskExecutor:
     def carry_out(
         self, task: Task, common: bytes, pieces: Sequence[bytes], pace: PacedReporter
     ) -> list[bytes]:
-        """See `Executor`."""
         answers: dict[int, bytes] = {}
         if pace.clock() >= self._not_before:
             try:

@@ -14,5 +14,4 @@ def shield(*places: str | os.PathLike[str]) -> None:
 
 
 def shielded() -> tuple[Path, ...]:
-    """All of them."""
     return tuple(_places)

@@ -61,7 +61,6 @@ class HeatMap:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_json` gave."""
         return cls(
             bins=data["bins"],
             limit=data["limit"],

@@ -38,7 +38,6 @@ class LengthMap:
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
-        """What `as_json` gave."""
         return cls(told["length"], HeatMap.from_json(told["heat_map"]), Scores(**told["scores"]))
 
 

@@ -42,7 +42,6 @@ class PortColumn:
 
     @property
     def load(self) -> float:
-        """Cycles of work."""
         return sum(part.height for part in self.parts)
 
 
@@ -58,7 +57,6 @@ class WitnessPicture:
 
     @property
     def roles(self) -> tuple[UopRole, ...]:
-        """Those that occur."""
         there = {part.role for column in self.columns for part in column.parts}
         return tuple(role for role in UopRole if role in there)
 

@@ -69,7 +69,6 @@ class AccuracyBaseline(_Part):
 
 
 def write_baseline(baseline: AccuracyBaseline) -> str:
-    """The file."""
     return json_text(clean_texts(baseline.model_dump(), _every_key), indent=1) + "\n"
 
 

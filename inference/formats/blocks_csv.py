@@ -109,7 +109,6 @@ class BlockRow:
 
     @property
     def instructions(self) -> int:
-        """How many there are."""
         return len(self.mnemonics)
 
 

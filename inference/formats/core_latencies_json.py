@@ -48,8 +48,6 @@ class KindPart(DocumentPart):
 
 
 class BypassesPart(DocumentPart):
-    """See `BypassTimes`."""
-
     kinds: dict[_Text, list[KindPart]] = {}
     excess: list[list[_Excess]] = []
 

@@ -32,8 +32,6 @@ class ForwardingTold(DocumentPart):
 
 
 class RenamingPart(DocumentPart):
-    """See `RenamingConditions`."""
-
     by_text: bool = True
     rewritten: bool = False
     other_base: bool = False
@@ -46,7 +44,6 @@ class RenamingPart(DocumentPart):
     forwarded: list[ForwardingTold] = []
 
     def conditions(self) -> RenamingConditions:
-        """The value."""
         return RenamingConditions(
             **self.model_dump(exclude={"forwarded"}), forwarded=_forwarding(self.forwarded)
         )
@@ -59,13 +56,10 @@ class StoreCurvePart(DocumentPart):
     in_turn: Annotated[list[_LinesAndCycles], Field(min_length=1)]
 
     def curve(self) -> StoreCurve:
-        """The value."""
         return StoreCurve(tuple(sorted((int(lines), cycles) for lines, cycles in self.in_turn)))
 
 
 class MemoryTold(DocumentPart):
-    """See `MemoryTimes`."""
-
     usual: Amount = MemoryTimes().usual
     indexed: Amount = MemoryTimes().indexed
     relative: Amount = MemoryTimes().relative
@@ -87,7 +81,6 @@ class MemoryTold(DocumentPart):
     stores: list[StoreCurvePart] = []
 
     def times(self) -> MemoryTimes:
-        """The value."""
         return MemoryTimes(
             _forwarding(self.forwarded),
             **self.model_dump(exclude={"forwarded", "renaming", "stores"}),

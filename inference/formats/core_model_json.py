@@ -52,8 +52,6 @@ class UopsTold(DocumentPart):
 
 
 class LimitsTold(DocumentPart):
-    """Per cycle."""
-
     instructions: _Rate | None = None
     slots: _Rate | None = None
 
@@ -68,16 +66,12 @@ class PortsTold(DocumentPart):
 
 
 class IdiomsTold(DocumentPart):
-    """See `CoreModel`."""
-
     free: list[_Text] = []
     portless: list[_Text] = []
     moves: list[_Text] = []
 
 
 class FrontEndTold(DocumentPart):
-    """See `FrontEndLimits`."""
-
     slots: _Rate | None = None
     straight_instructions: _Rate | None = None
     straight_bytes: _Rate | None = None
@@ -89,7 +83,6 @@ class FrontEndTold(DocumentPart):
     kept_flags: _Rate | None = None
 
     def limits(self) -> FrontEndLimits:
-        """The value."""
         fused = None if self.fused is None else frozenset(self.fused)
         by_length = tuple(sorted((length, rate) for length, rate in self.by_length))
         return FrontEndLimits(

@@ -204,16 +204,13 @@ class ReadExperiments(Sequence[Measured]):
         return self._value(self._entries[index])
 
     def __iter__(self) -> Iterator[Measured]:
-        """One after the other."""
         return map(self._value, self._entries)
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._entries)
 
     @property
     def cycles(self) -> list[float]:
-        """Of each."""
         return [entry.cycles for entry in self._entries]
 
     @cached_property
@@ -228,7 +225,6 @@ class ReadExperiments(Sequence[Measured]):
 
     @cached_property
     def lengths(self) -> list[int]:
-        """Instructions of each."""
         return [sum(count for _, count in entry.terms) for entry in self._entries]
 
     @cached_property

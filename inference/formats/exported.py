@@ -53,7 +53,6 @@ class ExportedScheme:
 
     @property
     def count(self) -> int:
-        """Number of µops."""
         return sum(count for _, count in self.uops)
 
     @property

@@ -47,9 +47,7 @@ class FileTree(Protocol):
         """What the whole is called."""
         ...
 
-    def names(self) -> list[str]:
-        """All files, sorted."""
-        ...
+    def names(self) -> list[str]: ...
 
     def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
         """The content of a file. Raises `ExchangeError` where it is larger than the limit, or broken."""
@@ -75,11 +73,9 @@ class Directory:
 
     @property
     def name(self) -> str:
-        """The directory's own name."""
         return self._path.name
 
     def names(self) -> list[str]:
-        """All files, sorted."""
         return sorted(self._files)
 
     def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
@@ -92,7 +88,6 @@ class Directory:
 
     @contextmanager
     def on_disk(self, name: str, limit: int) -> Iterator[Path]:
-        """The file itself."""
         if self._files[name].stat().st_size > limit:
             raise _too_large(name, limit)
         yield self._files[name]
@@ -107,11 +102,9 @@ class PartOfTree:
 
     @property
     def name(self) -> str:
-        """The directory's own name."""
         return PurePosixPath(self._top).name
 
     def names(self) -> list[str]:
-        """All files, sorted."""
         return [one.removeprefix(self._top) for one in self._tree.names() if one.startswith(self._top)]
 
     def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
@@ -160,7 +153,6 @@ class ZipTree:
         return self._name
 
     def names(self) -> list[str]:
-        """All files, sorted."""
         return sorted(self._members)
 
     def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
@@ -184,7 +176,6 @@ class ZipTree:
 
     @contextmanager
     def on_disk(self, name: str, limit: int) -> Iterator[Path]:
-        """A temporary copy."""
         with tempfile.TemporaryDirectory(prefix="pmweb-archive-") as directory:
             copy = Path(directory) / "file"
             with copy.open("wb") as file:

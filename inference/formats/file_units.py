@@ -40,7 +40,6 @@ class FileUnit(StrEnum):
 
     @property
     def label(self) -> str:
-        """In words."""
         return HUNDRED if self is FileUnit.HUNDREDTHS else Unit(self.value).label
 
     def in_cycles(self, value: float, length: int) -> float:

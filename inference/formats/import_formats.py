@@ -44,8 +44,6 @@ SCHEME_LIMIT = 50_000  # several times what x86-64 has; looking up more would ke
 
 
 class FileContent(StrEnum):
-    """What a file brings."""
-
     EXPERIMENTS = "experiments"
     MAPPING = "mapping"
     RESOURCES = "resources"

@@ -59,12 +59,10 @@ def read_ports(text: str) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def counts_text(counts: dict[str, int]) -> str:
-    """What `read_counts` reads."""
     return "\n".join(f"{scheme}: {number}" for scheme, number in counts.items())
 
 
 def ports_text(documented: dict[str, list[str]]) -> str:
-    """What `read_ports` reads."""
     return "\n".join(f"{scheme}: {' '.join(ports)}" for scheme, ports in documented.items())
 
 

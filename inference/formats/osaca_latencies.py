@@ -35,8 +35,6 @@ _GENERAL = {X86: "gpr", AARCH64: "x"}
 
 
 class OsacaLatencies:
-    """Of one core model."""
-
     def __init__(self, core: ExportedCore) -> None:
         self._core = core
         self.loads: dict[str, float | None] = {
@@ -51,7 +49,6 @@ class OsacaLatencies:
         return max(_forwarded(self._core.model) - load, 0.0)
 
     def of(self, scheme: ExportedScheme) -> float:
-        """Cycles of a form."""
         accesses = "".join(each["access"] for each in scheme.operands if each["kind"] == "memory")
         if "W" not in accesses:
             known = self._core.chained(scheme.text)

@@ -52,7 +52,6 @@ class AnyNames:
     """Takes every name as it is: for the first file of an instruction set that is not known yet."""
 
     def resolve(self, name: str) -> str:
-        """The name itself."""
         return name
 
     def nearest(self, name: str, n: int = 1) -> list[str]:
@@ -111,7 +110,6 @@ class Parsed:
 
     @property
     def content(self) -> FileContent | None:
-        """What the file brings."""
         return None if self.format is None else self.format.content
 
     @property

@@ -88,8 +88,6 @@ class DependentBlockPart(_Part):
 
 
 class CodeScoresPart(_Part):
-    """See `inference.core.simulation.dependent_code.CodeScores`."""
-
     error: _Share
     error_without: _Share
     overstated: _Share

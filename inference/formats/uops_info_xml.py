@@ -126,7 +126,6 @@ class _Digest(ContentHandler):
         self.silent = 0
 
     def finished(self) -> bytes:
-        """The whole digest."""
         self._out.write(b"\n]}\n")
         return self._out.getvalue()
 

@@ -53,7 +53,6 @@ def reads_throughputs(source: Source) -> bool:
 
 
 def read_winic_throughput(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
-    """An experiment per instruction."""
     del unit
     dropped: dict[str, str] = {}
     found: dict[str, ExperimentEntry] = {}

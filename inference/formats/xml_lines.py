@@ -38,7 +38,6 @@ class XmlLines:
         self._end(name)
 
     def text(self) -> str:
-        """What has been written."""
         return self._out.getvalue()
 
     def _begin(self, name: str, attributes: Mapping[str, str]) -> None:

@@ -85,8 +85,6 @@ def _documents(events: Iterator[Any]) -> Iterator[YamlDocument]:
 
 
 class _Reader:
-    """Makes values of events."""
-
     def __init__(self, events: Iterator[Any]) -> None:
         self._events = events
         self._values = 0

@@ -79,17 +79,13 @@ class BlockChange:
 
 
 class ChangedBlock(Protocol):
-    """A block and its changes."""
-
     @property
     def copies(self) -> int:
         """Copies of the block in each change."""
         ...
 
     @property
-    def carriers(self) -> tuple[Carrier, ...]:
-        """What could be cut."""
-        ...
+    def carriers(self) -> tuple[Carrier, ...]: ...
 
     def first(self) -> list[BlockChange]:
         """The changes to be tried with every block; without carriers there is nothing to be cut."""

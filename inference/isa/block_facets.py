@@ -116,9 +116,7 @@ class BlockFramer(Protocol):
         """Whether vector registers start 256 bits wide."""
         ...
 
-    def mask_bits(self, block: Block, flags: Collection[str] | None) -> int:
-        """Of the mask registers."""
-        ...
+    def mask_bits(self, block: Block, flags: Collection[str] | None) -> int: ...
 
     def filled_fpu(self, block: Block) -> str:
         """Whose registers a block finds filled."""
@@ -157,8 +155,6 @@ class DependentBlockMaker(Protocol):
 
 
 class MemoryVariantMaker(Protocol):
-    """Blocks with other addresses."""
-
     def variants(self, code: bytes) -> Variants:
         """The block with the same address, other offsets, other bases. Raises `BlockError`."""
         ...
@@ -167,6 +163,4 @@ class MemoryVariantMaker(Protocol):
 class BlockChanger(Protocol):
     """Blocks changed so that they tell why tools disagree about them."""
 
-    def changed_block(self, code: bytes, *, executes: bool = False) -> ChangedBlock:
-        """See `inference.isa.blocks.changes`."""
-        ...
+    def changed_block(self, code: bytes, *, executes: bool = False) -> ChangedBlock: ...

@@ -60,7 +60,6 @@ class MemoryPlace(NamedTuple):
         return self._replace(page=page, offset=offset)
 
     def behind(self, more: int) -> MemoryPlace:
-        """With a larger displacement."""
         return self._replace(displacement=self.displacement + more)
 
 
@@ -93,7 +92,6 @@ class InstructionAccesses(NamedTuple):
 
     @property
     def in_memory(self) -> bool:
-        """Whether it accesses memory."""
         return any(access.memory is not None for access in (*self.reads, *self.writes))
 
 

@@ -55,8 +55,6 @@ class OperandForm:
 
 @dataclass(frozen=True, slots=True)
 class InstructionSet:
-    """A whole document."""
-
     name: str
     source: str
     schemes: tuple[Scheme, ...]

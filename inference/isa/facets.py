@@ -99,14 +99,10 @@ class Textbook(Protocol):
         """What is documented of the latencies of a core."""
         ...
 
-    def latency_source(self, core: str) -> str:
-        """Who says so."""
-        ...
+    def latency_source(self, core: str) -> str: ...
 
 
 class ForeignNames(Protocol):
-    """What others call schemes."""
-
     def meaning_of(self, word: str) -> SearchMeaning:
         """What a word of a search means as a name; false for what is no name."""
         ...
@@ -133,8 +129,6 @@ class FrontEndMaker(Protocol):
 
 
 class LatencyChainMaker(Protocol):
-    """Chains that show latencies."""
-
     def links_of(self, text: str) -> tuple[ChainLink, ...]:
         """The pairs of source and destination operands of a scheme; () for one that there is not."""
         ...
@@ -155,9 +149,7 @@ class LatencyChainMaker(Protocol):
         """Ordinary instructions that wait for nothing, which idioms are held against."""
         ...
 
-    def memory_chains(self) -> tuple[MemoryChain, ...]:
-        """Chains through memory."""
-        ...
+    def memory_chains(self) -> tuple[MemoryChain, ...]: ...
 
     def mixer(self) -> ChainMixer | None:
         """Makes the chains that show bypasses."""

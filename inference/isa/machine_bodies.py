@@ -15,9 +15,7 @@ class MachineCode(Protocol):
     """A loop body as `inference.agent.protocol.BatchItem` needs it."""
 
     @property
-    def code(self) -> bytes:
-        """Machine code."""
-        ...
+    def code(self) -> bytes: ...
 
     @property
     def copies(self) -> int:
@@ -44,9 +42,7 @@ class Around(Protocol):
         ...
 
     @property
-    def options(self) -> Options:
-        """How they are made."""
-        ...
+    def options(self) -> Options: ...
 
     def obstacle(self, scheme: Scheme) -> str:
         """Why a scheme cannot be measured within this frame, "" where it can."""
@@ -57,9 +53,7 @@ class LoopBody(MachineCode, Protocol):
     """A loop body that can be shown."""
 
     @property
-    def listing(self) -> tuple[str, ...]:
-        """The instructions as text."""
-        ...
+    def listing(self) -> tuple[str, ...]: ...
 
     @property
     def chains(self) -> float | None:

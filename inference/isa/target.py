@@ -67,8 +67,6 @@ class _NoSchemes:
 
 
 class _NoTextbook:
-    """Of cores without documents."""
-
     def known_cpi(self, name: str) -> Mapping[str, tuple[float, str]]:
         return {}
 
@@ -176,5 +174,4 @@ class IsaTarget:
 
     @property
     def names(self) -> ForeignNames:
-        """What others call schemes."""
         return _NoNames()

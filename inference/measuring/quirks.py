@@ -23,8 +23,6 @@ _BUSY = 3  # cycles for which a unit that is not pipelined takes nothing else
 
 
 class Quirk(StrEnum):
-    """How a scheme misbehaves."""
-
     TWO_SPEEDS = "two speeds"  # conditional moves, conversions: unstable beside other instructions
     NOT_PIPELINED = "not pipelined"  # divisions, square roots: slower than the ports permit
     THIRD_PORT = "third port"  # fused multiply-add: keeps the data lines of another port busy

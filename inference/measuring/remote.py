@@ -270,7 +270,6 @@ class _Work:
         self._again.append(experiment)
 
     def answer(self, experiment: Experiment, result: Measured) -> None:
-        """Its result has come."""
         self._answers[experiment] = result
 
     def ready(self) -> Iterator[Measured]:

@@ -27,11 +27,9 @@ class SecondOpinion:
 
     @property
     def identity(self) -> Json:
-        """That of the measurer."""
         return self._measurer.identity
 
     def offers(self) -> Sequence[Experiment] | None:
-        """Those of the measurer."""
         return self._measurer.offers()
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:

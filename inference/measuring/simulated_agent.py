@@ -97,7 +97,6 @@ class SimulatedHarness:
         return results
 
     def beat(self) -> Beat:
-        """Always well."""
         state = "measuring" if self._measuring else "idle"
         return Beat(state, noise=self._noise, ghz=_GHZ, rate=self._rate)
 

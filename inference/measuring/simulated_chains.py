@@ -88,7 +88,6 @@ class SimulatedLatencies:
     memory: SimulatedMemory | None = None
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
-        """One after the other."""
         return (self._read(chain, repeat) for chain in chains)
 
     def _read(self, chain: DependencyChain, repeat: int) -> ChainReading:

@@ -54,7 +54,6 @@ class DataflowCore:
     seed: int = 1
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
-        """See `inference.core.latency.ChainMeasurer`."""
         for chain in chains:
             dice = random.Random(zlib.crc32(chain.code, repeat) ^ self.seed)  # noqa: S311  not for secrets
             cycles = self.per_turn(accesses_of(block_of_bytes(chain.code), alike=True))

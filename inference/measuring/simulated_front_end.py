@@ -52,7 +52,6 @@ class SimulatedFrontEnd:
 
     @classmethod
     def drawn(cls, seed: int, noise: float = 0.0) -> SimulatedFrontEnd:
-        """One of many."""
         dice = random.Random(f"front end {seed}")  # noqa: S311  not for secrets
         some = dice.sample(("cmp", "test", "add", "sub", "and", "inc", "dec"), dice.randint(0, 7))
         core = cls(

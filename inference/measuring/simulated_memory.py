@@ -215,7 +215,6 @@ class _Commits:
     lines: deque[int] = field(default_factory=deque)
 
     def commit(self, place: MemoryPlace, earliest: float) -> float:
-        """When it is there."""
         line, slots = place.offset // _LINE, self.unit.slots if place.bits >= self.unit.wide else 1
         is_far = line not in self.lines
         if line in self.lines:

@@ -88,6 +88,5 @@ class SchemeLatencies(models.Model):
         indexes = [models.Index(fields=["latency_set", "isolated"], name="latency_isolated_pairs")]
 
     def pairs_with_chains(self) -> list[Json]:
-        """As `PairLatency.as_json` has them."""
         together = zip(self.pairs, self.chains, strict=True)
         return [{**pair, "chains": chains} for pair, chains in together]

@@ -42,7 +42,6 @@ class CallSettings:
 
     @property
     def limits(self) -> Limits:
-        """Of one call."""
         return Limits(seconds=self.seconds, memory=self.memory)
 
 
@@ -103,16 +102,13 @@ class CalledTool:
 
     @property
     def name(self) -> str:
-        """See `inference.predictors.protocol.Predictor`."""
         return self._name
 
     @property
     def identity(self) -> Json:
-        """What changes its answers."""
         return self._identity
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
-        """See `inference.predictors.protocol.Predictor`."""
         self.check()
         return list(self._pool.map(self.answer, blocks))
 

@@ -125,23 +125,19 @@ class AskedCommand:
 
     @property
     def name(self) -> str:
-        """See `inference.predictors.protocol.Predictor`."""
         return self._name
 
     @property
     def identity(self) -> Json:
-        """What changes its answers."""
         return self._identity
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
-        """See `inference.predictors.protocol.Predictor`."""
         try:
             return self._workers.answers([self._line(block) for block in blocks], self._read)
         except CannotStartError as error:
             raise PredictorError(f"{self._name}: {error}; {INSTALL}") from error
 
     def close(self) -> None:
-        """End the processes."""
         self._workers.close()
 
     def _line(self, block: bytes) -> bytes | Answer:

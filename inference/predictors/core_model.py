@@ -67,7 +67,6 @@ class CoreModelSettings:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The bounds by name."""
         return tuple(filter(None, (one.strip() for one in self.without.split("+"))))
 
 
@@ -98,7 +97,6 @@ class ModelledBlocks:
 
     @property
     def identity(self) -> Json:
-        """What changes its answers."""
         settings: Json = {"registers": self._settings.registers, "without": list(self._settings.left_out)}
         if self._settings.assumed.nearest:
             settings["unknown"] = self._settings.unknown
@@ -107,7 +105,6 @@ class ModelledBlocks:
         return {"kind": KIND, "content": self._content, **settings}
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
-        """See `inference.predictors.protocol.Predictor`."""
         return [self._answer(code) for code in blocks]
 
     def explain(self, block: Block) -> CorePrediction:

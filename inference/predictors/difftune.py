@@ -68,7 +68,6 @@ class DiffTune(LlvmMca):
 
     @property
     def identity(self) -> Json:
-        """What changes its answers."""
         return {
             **super().identity,
             "kind": KIND,

@@ -83,7 +83,6 @@ class MeasuredBlocks:
 
     @property
     def identity(self) -> Json:
-        """What changes its answers."""
         return {"kind": KIND, "measured": self._identity, "options": self._settings.options.as_json()}
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:

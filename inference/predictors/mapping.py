@@ -76,7 +76,6 @@ class MappedBlocks:
         return {"kind": KIND, "content": self._content, "r_max": self._settings.r_max}
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
-        """See `inference.predictors.protocol.Predictor`."""
         found: list[Answer | None] = []
         experiments: list[Experiment] = []
         for block in blocks:

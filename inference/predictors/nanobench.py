@@ -46,8 +46,6 @@ _READING = CyclesPattern(
 
 @dataclass(frozen=True)
 class NanoBenchSettings(ToolSettings):
-    """How nanoBench measures."""
-
     program: str = setting(
         "", "path of the program; empty: where its installation puts it", None, chooses=COMMAND
     )
@@ -109,7 +107,6 @@ class NanoBench:
 
     @property
     def name(self) -> str:
-        """See `inference.predictors.protocol.Predictor`."""
         return self._tool.name
 
     @property
@@ -129,7 +126,6 @@ class NanoBench:
         return found
 
     def close(self) -> None:
-        """Nothing is kept running."""
         self._tool.close()
 
 

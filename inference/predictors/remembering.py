@@ -50,12 +50,10 @@ class Remembering:
 
     @property
     def name(self) -> str:
-        """That of the predictor."""
         return self._predictor.name
 
     @property
     def identity(self) -> Json:
-        """That of the predictor."""
         return self._predictor.identity
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:

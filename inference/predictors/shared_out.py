@@ -66,7 +66,6 @@ class SharedOut:
 
     @property
     def name(self) -> str:
-        """That of the predictor."""
         return self._predictor.name
 
     @property
@@ -84,7 +83,6 @@ class SharedOut:
         return [answer for piece in told for answer in _answers(piece)]
 
     def close(self) -> None:
-        """See `inference.predictors.protocol.Predictor`."""
         self._close()
 
 

@@ -61,7 +61,6 @@ class Workers:
             self._idle.put(worker)
 
     def close(self) -> None:
-        """End all of them."""
         self._pool.shutdown(cancel_futures=True)
         for worker in self._workers:
             worker.close()

@@ -32,7 +32,6 @@ class DriftChecked(Event):
 
     @classmethod
     def of(cls, check: DriftCheck) -> DriftChecked:
-        """A round of checks."""
         compared = [
             RemeasuredExperiment(str(pair.experiment), pair.before, pair.after, pair.verdict)
             for pair in check.compared

@@ -52,7 +52,6 @@ class Lease:
 
     @classmethod
     def from_text(cls, text: str) -> Lease:
-        """Back from `as_text`."""
         return cls(**json.loads(text))
 
 

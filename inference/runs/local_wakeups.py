@@ -71,12 +71,10 @@ class Wakeup:
             loop.remove_reader(descriptor)
 
     def wake(self) -> None:
-        """Wake this listener alone."""
         if self._socket is not None:
             _reach([self._name], b"!")
 
     def close(self) -> None:
-        """Listen no longer."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None

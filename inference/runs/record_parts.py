@@ -29,5 +29,4 @@ def register(parts: Mapping[str, Callable[[], RecordPart]]) -> None:
 
 
 def empty_parts() -> dict[str, RecordPart]:
-    """One of each."""
     return {name: make() for name, make in _PARTS.items()}

@@ -27,7 +27,6 @@ class RemoteWakeup(Wakeup):
         self._hang_up: Callable[[], None] | None = None if relay is None else relay.connect(topic, self.wake)
 
     def close(self) -> None:
-        """Listen no longer."""
         if self._hang_up is not None:
             self._hang_up()
             self._hang_up = None
@@ -55,12 +54,10 @@ def announce_results(run_id: int) -> None:
 
 
 def wakeup_for_batches(machine_id: int) -> Wakeup:
-    """Rung by `announce_batches`."""
     return RemoteWakeup(_batches(machine_id))
 
 
 def wakeup_for_results(run_id: int) -> Wakeup:
-    """Rung by `announce_results`."""
     return RemoteWakeup(_results(run_id))
 
 

@@ -53,7 +53,6 @@ def argument(index: int) -> int:
 
 
 def load(place: int, label: str = "") -> FilterInstruction:
-    """Look at another word."""
     return FilterInstruction(_LOAD, place, label=label)
 
 

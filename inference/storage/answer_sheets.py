@@ -144,7 +144,6 @@ def biases_json(found: Sequence[SchemeBias]) -> list[list[float | int | None]]:
 
 
 def biases_from(told: Sequence[Sequence[Any]]) -> list[SchemeBias]:
-    """What `biases_json` gave."""
     return [SchemeBias(*each) for each in told]
 
 

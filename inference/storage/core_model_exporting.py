@@ -54,17 +54,14 @@ def _provenance(row: StoredCoreModel, sources: Iterable[tuple[str, str]]) -> Pro
 
 
 def osaca_of(row: StoredCoreModel) -> str:
-    """See `osaca_yaml`."""
     return write_osaca_core(core_of_row(row))
 
 
 def uops_info_of(row: StoredCoreModel) -> str:
-    """See `latencies_xml`."""
     return write_core_xml(core_of_row(row))
 
 
 def llvm_of(row: StoredCoreModel) -> str:
-    """See `llvm_td`."""
     core = core_of_row(row)
     texts = [scheme.text for scheme in core.mapping.schemes]
     try:
@@ -101,7 +98,6 @@ def _llvm_sources() -> Path:
 
 
 def exegesis_of(row: StoredCoreModel, mode: str) -> str:
-    """See `exegesis_yaml`."""
     core = core_of_row(row)
     return write_exegesis_yaml(core, instances_of(core), mode)
 

@@ -47,7 +47,6 @@ class DocumentedShare:
     off: tuple[DisagreeingPair, ...]
 
     def as_json(self) -> Json:
-        """A plain object."""
         return asdict(self)
 
 

@@ -50,7 +50,6 @@ class Predictions:
 
     @cached_property
     def heat_map(self) -> HeatMap:
-        """Predictions against measurements."""
         return heat_map(self.measured, self.predicted)
 
     def worked_out(self) -> Self:

@@ -64,7 +64,6 @@ class WorstPredictions:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_json` gave."""
         places = {key: key.split(",") for key in data["bins"]}
         return cls(
             worst=tuple(data["worst"]),
@@ -85,7 +84,6 @@ def lengths_json(found: Iterable[LengthError]) -> list[tuple[int, int, float]]:
 
 
 def lengths_from(data: Iterable[Sequence[Any]]) -> tuple[LengthError, ...]:
-    """What `lengths_json` gave."""
     return tuple(LengthError(*entry) for entry in data)
 
 
@@ -95,7 +93,6 @@ def schemes_json(found: Iterable[SchemeError]) -> list[tuple[str, int, float, fl
 
 
 def schemes_from(data: Iterable[Sequence[Any]]) -> tuple[SchemeError, ...]:
-    """What `schemes_json` gave."""
     return tuple(SchemeError(*entry) for entry in data)
 
 

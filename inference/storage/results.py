@@ -95,7 +95,6 @@ def store_result(
 
 
 def _store_conflicts(row: PortMappingRow, compared: Sequence[ComparedResult]) -> None:
-    """From both sides."""
     ids = ids_of_schemes(row.isa_id, {conflict.scheme for result in compared for conflict in result.here})
     SchemeConflict.objects.bulk_create(
         [

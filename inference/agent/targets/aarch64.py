@@ -162,7 +162,6 @@ def checks(*, avx: bool = False) -> tuple[KnownBlock, ...]:
 
 
 def emulator(machine: str, processor: Mapping[str, str]) -> str:
-    """See `Target.emulator`."""
     return arm.emulator(machine, processor)
 
 
@@ -185,5 +184,4 @@ _DOCUMENTED: Mapping[tuple[int, int], Mapping[str, float]] = {
 
 
 def documented(facts: Mapping[str, Any]) -> Mapping[str, float]:
-    """See `Target.documented`."""
     return _DOCUMENTED.get((facts.get("implementer") or 0, facts.get("part") or 0), {})

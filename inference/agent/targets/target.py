@@ -22,7 +22,6 @@ class Target(Protocol):
 
     @property
     def ISA(self) -> str:  # noqa: N802  modules are the implementations, and these their constants
-        """As `protocol.Frame.isa` has it."""
         ...
 
     @property

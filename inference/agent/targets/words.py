@@ -29,7 +29,6 @@ def set_register(number: int, value: int) -> Iterator[int]:
 
 
 def add(target: int, first: int, second: int) -> int:
-    """`add xT, xA, xB`."""
     return 0x8B000000 | second << 16 | first << 5 | target
 
 
@@ -43,12 +42,10 @@ def add_immediate(target: int, source: int, value: int) -> Iterator[int]:
 
 
 def move(target: int, source: int) -> int:
-    """`mov xT, xS`."""
     return 0xAA0003E0 | source << 16 | target
 
 
 def multiply(target: int, first: int, second: int) -> int:
-    """`mul wT, wA, wB`."""
     return 0x1B007C00 | second << 16 | first << 5 | target
 
 
@@ -88,12 +85,10 @@ def set_bit(number: int, bit: int) -> int:
 
 
 def fill_vector(vector: int, source: int) -> int:
-    """`dup vV.2d, xS`."""
     return 0x4E080C00 | source << 5 | vector
 
 
 def multiply_vectors(target: int, first: int, second: int) -> int:
-    """`fmul vT.4s, vA.4s, vB.4s`."""
     return 0x6E20DC00 | second << 16 | first << 5 | target
 
 

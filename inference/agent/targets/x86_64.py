@@ -194,7 +194,6 @@ _FAMILIES: tuple[tuple[str, int, range | tuple[int, ...], Mapping[str, float]], 
 
 
 def emulator(machine: str, processor: Mapping[str, str]) -> str:
-    """None is recognised."""
     del machine, processor
     return ""
 
@@ -214,5 +213,4 @@ def expected(vendor: str, family: int, model: int) -> Mapping[str, float]:
 
 
 def documented(facts: Mapping[str, Any]) -> Mapping[str, float]:
-    """See `Target.documented`."""
     return expected(str(facts.get("vendor", "")), facts.get("family") or 0, facts.get("model") or 0)

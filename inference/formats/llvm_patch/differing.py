@@ -48,7 +48,6 @@ class ModelDifference:
 
     @property
     def changes(self) -> list[OpcodeChange]:
-        """Those that differ."""
         return [each for each in self.compared if each.differs]
 
 

@@ -12,7 +12,6 @@ from inference.formats.run_archive.documents import ArchivedMeasurement
 
 
 def write_document(document: BaseModel) -> bytes:
-    """A document for people."""
     return json_text(clean_texts(document.model_dump(mode="json")), indent=1).encode() + b"\n"
 
 

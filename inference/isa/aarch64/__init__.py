@@ -42,5 +42,4 @@ def instruction_set() -> InstructionSet:
 
 @cache
 def by_text() -> dict[str, Scheme]:
-    """{scheme text: scheme}."""
     return {scheme.text: scheme for scheme in instruction_set().schemes}

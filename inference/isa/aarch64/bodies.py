@@ -41,7 +41,6 @@ class AArch64Bodies:
 
     @property
     def options(self) -> Options:
-        """Those that count here."""
         return Options(instructions=self._instructions)
 
     def obstacle(self, scheme: Scheme) -> str:
@@ -49,12 +48,10 @@ class AArch64Bodies:
         return "" if self._features is None else catalogue.missing_feature(scheme, self._features)
 
     def unroll(self, terms: Sequence[tuple[str, int]]) -> LoopText:
-        """See `Assembler.unroll`."""
         self._refuse_missing(text for text, _ in terms)
         return self._assembler.unroll(terms, self._instructions)
 
     def unroll_in_order(self, order: Sequence[str]) -> LoopText:
-        """See `Assembler.unroll_in_order`."""
         self._refuse_missing(order)
         return self._assembler.unroll_in_order(order, self._instructions)
 
@@ -90,7 +87,6 @@ def _assembled(body: LoopText, scheme: str) -> LoopText:
 
 
 def breakers_of(scheme: str) -> Sequence[Kind]:
-    """None."""
     return ()
 
 

@@ -20,7 +20,6 @@ work_of_others: Mapping[str, tuple[str, ...]] = {}
 
 
 def schemes() -> Sequence[Scheme]:
-    """Those of the document."""
     return instruction_set().schemes
 
 
@@ -56,5 +55,4 @@ def core_of(facts: Mapping[str, Any]) -> Microarchitecture | None:
 
 
 def same_work(text: str) -> tuple[str, ...]:
-    """None stands for others."""
     return (text,)

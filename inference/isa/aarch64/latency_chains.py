@@ -25,7 +25,6 @@ def chains_of_pairs(links: Iterable[ChainLink]) -> list[PairChains]:
 
 
 def idioms_of(text: str) -> tuple[IdiomChains, ...]:
-    """None yet."""
     return ()
 
 
@@ -34,7 +33,6 @@ def plain_additions() -> None:
 
 
 def memory_chains() -> tuple[MemoryChain, ...]:
-    """None yet."""
     return ()
 
 

@@ -10,18 +10,14 @@ from inference.isa.target import IsaTarget
 
 
 class Aarch64Target(IsaTarget):
-    """AArch64, assembled by llvm-mc."""
-
     @cached_property
     def chains(self) -> LatencyChainMaker:
-        """Chains that show latencies."""
         from inference.isa.aarch64 import latency_chains  # each facet when it is used
 
         return latency_chains
 
     @cached_property
     def bodies(self) -> BodyMaker:
-        """Loop bodies of experiments."""
         from inference.isa.aarch64 import bodies  # each facet when it is used
 
         return bodies

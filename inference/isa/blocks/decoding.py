@@ -26,7 +26,6 @@ def isa_beside(fields: Mapping[str, object]) -> str:
 
 
 def block_of_bytes(code: bytes, isa: str = DEFAULT) -> Block:
-    """Decode machine code."""
     return block_reader(isa).block_of_bytes(code)
 
 

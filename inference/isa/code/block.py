@@ -76,7 +76,6 @@ class Block:
 
     @property
     def kind(self) -> str:
-        """ "straight" or "loop"."""
         return STRAIGHT if self.closing is None else LOOP
 
     @property

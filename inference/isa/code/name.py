@@ -20,7 +20,6 @@ class BlockName(NamedTuple):
         return self.code.hex()
 
     def as_json(self) -> dict[str, str]:
-        """The two fields."""
         return {"isa": self.isa, "hex": self.hex}
 
     def __str__(self) -> str:

@@ -28,7 +28,6 @@ class ProgramInstruction:
 
     @property
     def address(self) -> int:
-        """Where it lies."""
         return self.step.address
 
     @property

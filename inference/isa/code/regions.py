@@ -18,7 +18,6 @@ class Regions:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all of them."""
         return tuple(self._names)
 
     @property

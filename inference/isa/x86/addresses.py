@@ -342,7 +342,6 @@ def _product(bits: int, of: Sequence[Value]) -> Value | None:
 
 
 def _equal(bits: int, of: Sequence[Value]) -> Value | None:
-    """Whichever is chosen."""
     return _exact(bits, of[0]) if of[0] == of[1] else None
 
 

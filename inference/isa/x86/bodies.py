@@ -74,7 +74,6 @@ class X86Bodies:
 
     @property
     def options(self) -> Options:
-        """How they are made."""
         return self.surroundings.options
 
     def obstacle(self, scheme: Scheme) -> str:

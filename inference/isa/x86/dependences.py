@@ -132,8 +132,6 @@ def _accesses_anywhere(code: bytes) -> InstructionAccesses:
 
 
 class _Reader:
-    """Reads one instruction."""
-
     def __init__(self, scheme: Scheme, instruction: Instruction) -> None:
         self._scheme = scheme
         self._instruction = instruction

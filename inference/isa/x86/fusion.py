@@ -79,7 +79,6 @@ def _name(first: Instruction, jump: Instruction) -> str:
 
 
 def _kinds_name(one: Instruction) -> str:
-    """`cmp reg, imm`."""
     kinds = ", ".join(_kind(one, place) for place in range(one.op_count))
     return f"{MNEMONICS[one.mnemonic]} {kinds}"
 

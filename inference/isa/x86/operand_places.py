@@ -55,7 +55,6 @@ def sources(scheme: Scheme) -> list[Place]:
 
 
 def destinations(scheme: Scheme) -> list[Place]:
-    """What it writes."""
     return [place for place in places(scheme) if not is_in_address(place) and "W" in place.operand.access]
 
 

@@ -90,7 +90,6 @@ class Step:
 
     @property
     def bits(self) -> int:
-        """Of its first operand."""
         first = self.operands[0] if self.operands else None
         return first.bits if isinstance(first, RegisterPart | InMemory) else 64
 

@@ -29,13 +29,10 @@ from inference.isa.x86.facts import NAME
 
 
 class X86Target(IsaTarget):
-    """x86-64, decoded by iced-x86."""
-
     sampling_groups = ("avx512", "gather", "legacy-sse", "mmx", "rep", "system", "x87")
 
     @cached_property
     def blocks(self) -> BlockReader:
-        """Basic blocks."""
         from inference.isa.x86 import blocks  # each facet when it is used
 
         return blocks
@@ -63,14 +60,12 @@ class X86Target(IsaTarget):
 
     @cached_property
     def chains(self) -> LatencyChainMaker:
-        """Chains that show latencies."""
         from inference.isa.x86 import latency_chains  # each facet when it is used
 
         return latency_chains
 
     @cached_property
     def bodies(self) -> BodyMaker:
-        """Loop bodies of experiments."""
         from inference.isa.x86 import bodies  # each facet when it is used
 
         return bodies
@@ -84,14 +79,12 @@ class X86Target(IsaTarget):
 
     @cached_property
     def snippets(self) -> SnippetRegisters:
-        """Which registers code uses."""
         from inference.isa.x86 import snippets  # each facet when it is used
 
         return snippets
 
     @cached_property
     def memory_variants(self) -> MemoryVariantMaker:
-        """Blocks with other addresses."""
         from inference.isa.x86 import memory_variants  # each facet when it is used
 
         return memory_variants
@@ -133,7 +126,6 @@ class X86Target(IsaTarget):
 
     @cached_property
     def names(self) -> ForeignNames:
-        """What others call schemes."""
         from inference.isa.x86 import naming  # each facet when it is used
 
         return naming

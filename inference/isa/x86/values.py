@@ -31,7 +31,6 @@ class Values:
     pattern: int
 
     def by_name(self) -> dict[str, int]:
-        """{register: value}."""
         return dict(zip(_ORDER, self.registers, strict=True))
 
 

@@ -63,7 +63,6 @@ class LlvmMca:
 
     @property
     def identity(self) -> Json:
-        """What changes its answers."""
         chosen = self._settings
         return {
             "kind": KIND,
@@ -76,7 +75,6 @@ class LlvmMca:
         }
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
-        """See `inference.predictors.protocol.Predictor`."""
         try:
             self._check()
             texts = self._texts(blocks)

@@ -59,7 +59,6 @@ class LlvmModel:
 
     @property
     def name(self) -> str:
-        """E.g. `llvm-mca 19.1.7, -mcpu=haswell`."""
         return f"llvm-mca {self.release.version}, -mcpu={self.cpu}"
 
     def command(self, text: Text) -> str:

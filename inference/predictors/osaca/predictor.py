@@ -132,7 +132,6 @@ class Osaca:
 
     @property
     def identity(self) -> Json:
-        """What changes its answers."""
         chosen = self._settings
         return {
             "kind": KIND,
@@ -146,7 +145,6 @@ class Osaca:
         }
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
-        """See `inference.predictors.protocol.Predictor`."""
         try:
             self._check()
             return self._workers.answers(self._questions(blocks), self._read)
@@ -154,7 +152,6 @@ class Osaca:
             raise PredictorError(f"{error}; install OSACA: {INSTALL}") from error
 
     def close(self) -> None:
-        """End the workers."""
         self._workers.close()
 
     def _questions(self, blocks: Sequence[bytes]) -> list[bytes | Answer]:

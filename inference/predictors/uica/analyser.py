@@ -96,18 +96,15 @@ class WarmAnalyser:
 
     @property
     def name(self) -> str:
-        """E.g. `uiCA · HSW`."""
         chosen = self._settings
         around = ", in a loop" if chosen.around == LOOP else ""
         return f"{self._title} · {chosen.arch}{around}" + (" · loop" if chosen.mode == LOOP else "")
 
     @property
     def identity(self) -> Json:
-        """What changes its answers."""
         return self._identity
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
-        """See `inference.predictors.protocol.Predictor`."""
         try:
             self._check()
             answers = self._workers.answers([self._question(block) for block in blocks], self._read)
@@ -116,7 +113,6 @@ class WarmAnalyser:
         return [self._of_one_copy(block, answer) for block, answer in zip(blocks, answers, strict=True)]
 
     def close(self) -> None:
-        """End the workers."""
         self._workers.close()
 
     def _question(self, block: bytes) -> bytes | Answer:

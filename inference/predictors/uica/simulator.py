@@ -16,8 +16,6 @@ KIND = "uica"
 
 @dataclass(frozen=True)
 class UicaSettings(AnalyserSettings):
-    """Which processor uiCA simulates."""
-
     init: str = choice(
         "diff", ("diff", "same", "stack"), "values that registers start with, -initPolicy", "diff"
     )

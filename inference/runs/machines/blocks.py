@@ -24,8 +24,6 @@ from inference.runs.machines.simulated import simulated_machine
 
 
 class MeasureBlocks(Protocol):
-    """Measures blocks."""
-
     def __call__(
         self,
         blocks: Sequence[Block],

@@ -31,7 +31,6 @@ class DriftJournal:
         self._emit = emit
 
     def __call__(self, check: DriftCheck) -> None:
-        """Store a round."""
         for before, result in check.amended:
             self._amend(before, result)
         self._emit(DriftChecked.of(check))

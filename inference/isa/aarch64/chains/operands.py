@@ -72,7 +72,6 @@ def is_source(spot: Spot) -> bool:
 
 
 def is_target(spot: Spot) -> bool:
-    """Whether it is written."""
     return not spot.is_in_address and "W" in spot.operand.access
 
 

@@ -64,7 +64,6 @@ class CompiledProgram:
 
     @property
     def kind(self) -> str:
-        """What it is, "executable"."""
         return self.headers.kind
 
     @property

@@ -94,7 +94,6 @@ class Symbols:
         return found
 
     def named_in(self, section: int, address: int, size: int) -> Iterator[Symbol]:
-        """All names."""
         begin, end = self._range(section, address, size)
         for row in self.rows[begin:end]:
             name = text_at(self.content, *self.strings, int(row["name"]))

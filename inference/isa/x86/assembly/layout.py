@@ -55,7 +55,6 @@ class Statement:
 
     @property
     def target(self) -> TargetOperand:
-        """Where the jump leads."""
         assert self.jump is not None
         return next(one for one in self.jump.operands if isinstance(one, TargetOperand))
 

@@ -129,7 +129,6 @@ class _TextReader:
         self._different = 0
 
     def line(self, line: SourceLine) -> None:
-        """Read a line."""
         for part in line.parts:
             try:
                 self._statement(part, line.number)

@@ -77,7 +77,6 @@ class X86Instruction(BlockInstruction):
         return text_of(self.code, "intel")
 
     def text_behind(self, size: int) -> str:
-        """See `BlockInstruction.text_behind`."""
         return closing_text(self.code, size)
 
     @property

@@ -155,13 +155,11 @@ def sign_extension(to: int, of: int, place: Place) -> tuple[Instruction, ChainLi
 
 
 def shuffled(to: int, of: int) -> Instruction:
-    """`LEGACY_SHUFFLE`."""
     registers = register_of(XMM, to), register_of(XMM, of)
     return Instruction.create_reg_reg_i32(Code.PSHUFD_XMM_XMMM128_IMM8, *registers, _IDENTITY)
 
 
 def mmx_shuffled(to: int, of: int) -> Instruction:
-    """`MMX_SHUFFLE`."""
     registers = register_of(MMX, to), register_of(MMX, of)
     return Instruction.create_reg_reg_i32(Code.PSHUFW_MM_MMM64_IMM8, *registers, _IDENTITY)
 

@@ -99,7 +99,6 @@ class _IdiomMaker(ChainMaker):
         self._turn = 0
 
     def asked(self, usual: ChainLink | None) -> IdiomChains:
-        """All of it."""
         direct = self._chain(self._instance(self._families(together=True)), (self._link,), self._target)
         closed = self._closed(WaysBack.within_class)[: len(REPEATED)]
         pair = PairChains(self._link, (direct, *closed), isolated=True)

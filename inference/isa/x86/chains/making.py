@@ -91,7 +91,6 @@ class ChainMaker:
             raise CannotChainError("what makes its memory ready waits for the address as well")
 
     def chains(self) -> PairChains:
-        """All of them."""
         source, target = self._source, self._target
         if self._scheme.category == "x87" and not self._is_address:
             return self._on_stack()

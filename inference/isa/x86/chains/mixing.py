@@ -12,8 +12,6 @@ from inference.isa.x86.scheme_set import described
 
 
 class MixedChains:
-    """See `inference.isa.chains.ChainMixer`."""
-
     def mixed(self, first: DependencyChain, second: DependencyChain) -> DependencyChain | None:
         """Legacy SSE and VEX do not stand beside each other: upper halves would be waited for."""
         register = _register(first)
@@ -25,7 +23,6 @@ class MixedChains:
         return DependencyChain(first.code + second.code, links, loop=first.loop and second.loop)
 
     def spaced(self, chain: DependencyChain, fillers: int) -> DependencyChain | None:
-        """With NOPs."""
         if _register(chain) is None:
             return None
         nops = encoded([Instruction.create(Code.NOPD)] * fillers)

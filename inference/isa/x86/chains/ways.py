@@ -281,7 +281,6 @@ class WaysBack:
         return [*again, made], (*more, link)
 
     def _to_general(self) -> Steps:
-        """The destination in `SCRATCH`."""
         target, families = self.target, self.families
         if target.bank == "general":
             made, link = sign_extension(SCRATCH, families.target, target)

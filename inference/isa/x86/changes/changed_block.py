@@ -57,7 +57,6 @@ class X86ChangedBlock:
 
     @property
     def carriers(self) -> tuple[Carrier, ...]:
-        """What could be cut."""
         return tuple(self._breakers)
 
     def first(self) -> list[BlockChange]:

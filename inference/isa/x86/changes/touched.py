@@ -112,7 +112,6 @@ class Touched:
         return tuple(n for n, each in enumerate(self._writes) if what in each)
 
     def readers(self, what: object) -> tuple[int, ...]:
-        """Those that read it."""
         return tuple(n for n, each in enumerate(self._reads) if what in each)
 
     def role(self, what: object) -> CarrierRole:

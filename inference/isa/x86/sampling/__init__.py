@@ -17,7 +17,6 @@ names = NAMES
 
 @cache
 def block_schemes() -> Mapping[str, X86BlockScheme]:
-    """{text: scheme} of all."""
     forms = forms_by_text()
     return {scheme.text: X86BlockScheme(scheme, forms[scheme.text]) for scheme in schemes()}
 

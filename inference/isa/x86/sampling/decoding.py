@@ -15,7 +15,6 @@ _ANY_BYTE, _ZERO = "IMM[8]:R", "0x0"
 
 
 def decoded(code: bytes, slots: Mapping[str, Slots]) -> Iterator[DecodedOperands | None]:
-    """See `OperandChooser`."""
     for instruction in Decoder(64, code):
         text = _scheme_among(instruction, slots)
         if text is None:

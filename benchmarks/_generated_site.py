@@ -137,7 +137,7 @@ def generated_site(scale: Scale) -> World:
         anica=_upload("blocks.csv", b"bb,one\n4801d8,1.0\n480fafc3,1.0\n"),
         program=_upload("work.o", object_file(bytes.fromhex("4801d8ffc975f9c3"), "work")),
         campaign=campaign,
-        discovery=campaign.discoveries.order_by("number")[0],
+        discovery=campaign.discoveries.order_by("-generalisations__steps_count", "number")[0],
         family=campaign.families.order_by("number")[0],
         deep=_deepened(campaign, DECISIONS),
         other_campaign=generated_campaign(5, 10, "another"),

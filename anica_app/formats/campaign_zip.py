@@ -34,8 +34,9 @@ from anica_app.formats.campaign_values import (
 )
 from anica_app.formats.sample_spool import CampaignContext, Spool
 from anica_app.formats.tree_json import read_json
-from anica_app.formats.value_documents import ArchivedRow, document_of, read_value
+from anica_app.formats.value_documents import ArchivedRow, document_of
 from inference.core.protocols import Json
+from inference.formats.archived_parts import read_shape
 from inference.formats.errors import ExchangeError
 from inference.formats.file_trees import FileTree
 from inference.formats.foreign_texts import clean_texts
@@ -142,7 +143,7 @@ def read_archive(tree: FileTree, told: Told | None = None) -> SpooledCampaign:
     def read(shape: Any, path: str) -> Any:
         if path not in names:
             raise ExchangeError(f"{tree.name} has no {path}: it belongs to the archive of a campaign")
-        return read_value(read_json(tree, path), shape, path, context)
+        return read_shape(shape, read_json(tree, path), path, context=context)
 
     main: CampaignDocument = read(CampaignDocument, MAIN)
     isa = main.isa if target_of(main.isa).blocks is not None else ""

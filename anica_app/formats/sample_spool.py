@@ -56,5 +56,5 @@ class CampaignContext:
     @classmethod
     def of(cls, info: ValidationInfo) -> Self:
         """That of a validator."""
-        assert isinstance(info.context, cls), "campaigns are validated by `read_value` alone"
+        assert isinstance(info.context, cls), "campaigns are read by `read_archive` alone"
         return info.context

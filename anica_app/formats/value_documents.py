@@ -5,7 +5,6 @@ Numbers without end are written as the text "infinite", bytes in hexadecimal dig
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import fields
 from datetime import datetime
@@ -16,18 +15,14 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     PlainSerializer,
-    ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     model_validator,
 )
 
-from anica_app.formats.sample_spool import CampaignContext
 from inference.core.event import adapter
 from inference.core.protocols import Json
-from inference.formats.archived_parts import first_flaw
-from inference.formats.errors import ExchangeError
 
 INFINITE = "infinite"
 _TOO_MUCH = 1e300
@@ -51,14 +46,6 @@ def document_of(row: ArchivedRow, isa: str = "") -> Json:
     """All fields of a row, in their order; `isa`: the instruction set of its blocks."""
     document: Json = adapter(type(row)).dump_python(row, context=isa, warnings=False)
     return document
-
-
-def read_value(document: Any, shape: Any, where: str, context: CampaignContext) -> Any:
-    """Back from `document_of`. Raises `ExchangeError` naming the field."""
-    try:
-        return adapter(shape).validate_json(json.dumps(document), context=context)
-    except ValidationError as error:
-        raise ExchangeError(first_flaw(error, where)) from error
 
 
 def shaped(shape: Any) -> AfterValidator:

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from inference.core.event import adapter
 from inference.core.event_fields import Amount, Count, Signed, stored_as
 from inference.core.metrics import Scores
-from inference.core.protocols import Json
 from inference.core.texts import one_line
 from inference.figures.heatmap import HeatMap
 from inference.formats.errors import ExchangeError
@@ -72,12 +71,22 @@ def first_flaw(error: ValidationError, place: str) -> str:
     return one_line(f"{place}{where}: {first['msg'].removeprefix('Value error, ')}{more}")
 
 
-def read_strictly(shape: Any, given: Json, place: str) -> Any:
-    """A description as JSON: what is no number there is none, whatever it looks like.
+def read_shape(
+    shape: Any, document: Any, place: str, *, context: Any = None, strict: bool | None = None
+) -> Any:
+    """A value of JSON as what it shall be.
 
-    Raises `ExchangeError` with the place of what is wrong.
+    Args:
+        shape: a class, or another type that pydantic knows.
+        document: of JSON.
+        place: what messages call the whole.
+        context: for validators.
+        strict: whether what is no number there is none, whatever it looks like; None: as the class says.
+
+    Raises:
+        ExchangeError: the place of what is wrong, and why.
     """
     try:
-        return adapter(shape).validate_json(json.dumps(given), strict=True)
+        return adapter(shape).validate_json(json.dumps(document), context=context, strict=strict)
     except ValidationError as error:
-        raise ExchangeError(f"run.json, {first_flaw(error, place)}") from error
+        raise ExchangeError(first_flaw(error, place)) from error

@@ -102,8 +102,11 @@ def importer_of_path(path: Path) -> Importer | None:
         return next((importer for importer in importers() if importer.reads_directory(path)), None)
     if not path.is_file():
         return None  # the command says why
-    with path.open("rb") as file:
-        return _importer_of(file)
+    try:
+        with path.open("rb") as file:
+            return _importer_of(file)
+    except OSError:
+        return None
 
 
 def importer_of_content(content: bytes) -> Importer | None:

@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
-from inference.formats.archived_parts import read_strictly
+from inference.formats.archived_parts import read_shape
 from inference.formats.errors import ExchangeError
 from inference.runs.errors import ConfigError
 
@@ -176,7 +176,7 @@ class RunRequest(RequestPart):
 
         Raises `ExchangeError` with the place of what is wrong or missing.
         """
-        value: Self = read_strictly(cls, config, "run.config")
+        value: Self = read_shape(cls, config, "run.json, run.config", strict=True)
         for field in needed:
             if not config.get(field):
                 raise ExchangeError(f"run.json, run.config, {field}: the field is missing")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from inference.core.event_fields import Amount, Count
 from inference.core.explain.events import BottleneckFound
-from inference.core.protocols import Json
-from inference.formats.archived_parts import ABSENT, ArchivedPart, first_flaw
-from inference.formats.errors import ExchangeError
+from inference.formats.archived_parts import ABSENT, ArchivedPart
 from inference.storage.characterisations import ExplainedMapping
 from inference.storage.evidence import Evidence
 
@@ -57,11 +54,3 @@ class MappingReport(ArchivedPart):
             yield from (mask for uops in other.usage.values() for mask, _ in uops)
         for blocking in self.explain.classes if self.explain else ():
             yield from blocking.masks
-
-
-def read_report(report: Json, place: str) -> MappingReport:
-    """The report of a mapping from elsewhere. Raises `ExchangeError` with the place of what is wrong."""
-    try:
-        return MappingReport.model_validate_json(json.dumps(report))
-    except ValidationError as error:
-        raise ExchangeError(first_flaw(error, place)) from error

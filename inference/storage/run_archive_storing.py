@@ -9,6 +9,7 @@ from functools import partial
 from inference.core.explain.events import check_masks
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
+from inference.formats.archived_parts import read_shape
 from inference.formats.errors import ExchangeError
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.run_archive.documents import (
@@ -36,7 +37,7 @@ from inference.models import PortMapping as PortMappingRow
 from inference.storage.fronts import mapping_json
 from inference.storage.importing import MEASURED_IN
 from inference.storage.instruction_sets import SUPPLIED, new_isa
-from inference.storage.mapping_reports import read_report
+from inference.storage.mapping_reports import MappingReport
 from inference.storage.names import free_name
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.results import store_result
@@ -126,7 +127,8 @@ class Storing:
         value = self._archive.mappings[told.id]
         place = f"{RUN}, report of mapping {told.id}"
         try:
-            check_masks([*read_report(told.report, place).masks(), *told.masks()], len(value.ports))
+            masks = read_shape(MappingReport, told.report, place).masks()
+            check_masks([*masks, *told.masks()], len(value.ports))
         except ValueError as error:
             raise ExchangeError(f"{place}: {error}") from error
         report = dict(told.report)
@@ -150,7 +152,7 @@ class Storing:
         self._evaluations(row, told.evaluations)
 
     def _resource_mapping(self, told: MappingTold) -> None:
-        read_report(told.report, f"{RUN}, report of resource mapping {told.id}")
+        read_shape(MappingReport, told.report, f"{RUN}, report of resource mapping {told.id}")
         row = store_resource_mapping(
             free_name(ResourceMapping, told.name),
             self._isas[told.isa],

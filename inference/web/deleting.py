@@ -120,11 +120,6 @@ def _of_front_end(row: MeasuredFrontEnd) -> list[Dependent]:
     return counted(row.core_models.count(), "core model", WITHOUT_IT)
 
 
-def _of_core_model(row: StoredCoreModel) -> list[Dependent]:
-    del row  # nothing refers to one
-    return []
-
-
 _FINDERS: dict[type[Named], Callable[[Any], list[Dependent]]] = {
     ExperimentSet: _of_set,
     LatencySet: _of_latency_set,
@@ -133,7 +128,7 @@ _FINDERS: dict[type[Named], Callable[[Any], list[Dependent]]] = {
     PortMapping: _of_mapping,
     ResourceMapping: _of_resource_mapping,
     Run: _of_run,
-    StoredCoreModel: _of_core_model,
+    StoredCoreModel: lambda row: [],  # nothing refers to one
 }
 
 

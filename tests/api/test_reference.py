@@ -42,7 +42,7 @@ def test_the_page_shows_every_operation_with_a_request_and_an_answer(
         assert f'id="{anchor}"' in text
         assert each.requests
         assert each.answers
-        assert each.requests[0].text.startswith("curl ")
+        assert each.requests[0][1].startswith("curl ")
         assert "{" not in each.path.format(**dict.fromkeys(re.findall(r"{(\w+)}", each.path), ""))
 
 

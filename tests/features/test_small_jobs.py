@@ -200,7 +200,7 @@ def test_an_evaluation_whose_set_is_deleted_meanwhile_fails_with_the_reason(mapp
         ({"mapping": 999}, "no port mapping with the id 999"),
         ({"mapping": None, "resource_mapping": 999}, "no resource mapping with the id 999"),
         ({"resource_mapping": 1}, "of one predictor"),
-        ({"experiment_set": 999}, "none with the id 999"),
+        ({"experiment_set": 999}, "no experiment set with the id 999"),
         ({"experiment_set": "s"}, "experiment_set must be a whole number"),
         ({"unit": "miles"}, "unit must be one of"),
         ({"set": 1}, "no field 'set'"),

@@ -73,7 +73,6 @@ OWN = {
         (
             "inference/core/event.py",
             "inference/formats/archived_parts.py",
-            "inference/formats/run_archive/reading.py",
         ),
         "a value that was read, written again",
     ),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 from django.conf import settings
 
-from benchmarks import Result
+from benchmarks import Result, walks
 from benchmarks.__main__ import names
 from benchmarks._site_pages import EXEMPT, SPECIAL_PAGES, is_exempt, pages
 from pmweb.permissions.table import TABLE
@@ -61,3 +63,16 @@ def test_every_page_of_the_site_is_measured_or_named_as_none():
     assert unmeasured == [], "say in benchmarks/_site_pages.py what its number is of, or why it is no page"
     assert [name for name in (*SPECIAL_PAGES, *EXEMPT) if name not in TABLE] == []
     assert [name for name in SPECIAL_PAGES if is_exempt(name, TABLE[name])] == []
+
+
+def test_a_file_counts_when_its_functions_run_not_when_it_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "class Made:\n    pass\n\n\nKNOWN = {name for name in 'ab'}\n\n\ndef walked():\n    return KNOWN\n"
+    (tmp_path / "walked_module.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(walks, "_OURS", (f"{tmp_path}/",))
+    assert walks._files_of(lambda: import_module("walked_module")) == set()
+    assert walks._files_of(lambda: import_module("walked_module").walked()) == {
+        f"{tmp_path}/walked_module.py"
+    }

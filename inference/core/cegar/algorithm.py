@@ -216,7 +216,7 @@ class _Algorithm:
         from then on, they are searched for together.
         """
         joined = [
-            self._division.join(each.experiment.schemes)
+            self._division.join_hidden(each.experiment)
             for each in unexplained
             if self._division is not None and each.excess > 0 and self._division.is_slower(each.experiment)
         ]

@@ -57,13 +57,26 @@ class Division:
             if self._is_excessive(crossing):
                 self.join(crossing.schemes)
 
-    def join(self, schemes: Collection[str]) -> bool:
-        """Make one part of those that have these schemes; whether they were several."""
+    def join(self, schemes: Collection[str]) -> None:
+        """Make one part of those that have these schemes."""
         joined = frozenset().union(*(self._joined[self._domains[scheme]] for scheme in schemes))
-        several = any(self._joined[domain] != joined for domain in joined)
         for domain in joined:
             self._joined[domain] = set(joined)
-        return several
+
+    def join_hidden(self, mix: Experiment) -> bool:
+        """Make one part of those in a slow mix of which pairs would not show a shared port; whether any are.
+
+        Where pairs showed that there is none, the mix is slow because the core wastes.
+        """
+        among = set(mix.schemes)
+        hidden = [
+            pair
+            for pair in self._between_parts()
+            if among.issuperset(pair.schemes) and not self._would_show(pair)
+        ]
+        for pair in hidden:
+            self.join(pair.schemes)
+        return bool(hidden)
 
     def is_slower(self, mix: Experiment) -> bool:
         """Whether a mix takes longer than what it has of any part, which is measured for that.
@@ -105,18 +118,20 @@ class Division:
     @property
     def is_shown(self) -> bool:
         """Whether a port shared across parts would show in some experiment, whatever else is true."""
-        r_max = self._search.readings.r_max
-        return all(
-            r_max is not None
-            and crossing.length <= r_max * self._longest(crossing)
-            and self._search.readings.cycles(crossing) is not None
-            for crossing in self._crossing()
-            if not self._is_within(crossing)
-        )
+        return all(map(self._would_show, self._between_parts()))
 
-    def _is_within(self, crossing: Experiment) -> bool:
-        first, second = (self._domains[scheme] for scheme in crossing.schemes)
-        return second in self._joined[first]
+    def _would_show(self, crossing: Experiment) -> bool:
+        """Whether it was measured, and neither a bottleneck nor the code itself would hide a shared port."""
+        readings = self._search.readings
+        if readings.r_max is None or readings.cycles(crossing) is None:
+            return False
+        return self._shared_time(crossing, 1) > (1 + 2 * _ERROR) * self._needed(crossing)
+
+    def _between_parts(self) -> Iterator[Experiment]:
+        for crossing in self._crossing():
+            first, second = (self._domains[scheme] for scheme in crossing.schemes)
+            if second not in self._joined[first]:
+                yield crossing
 
     def _crossing(self) -> Iterator[Experiment]:
         for first, second in itertools.combinations(self._search.schemes, 2):
@@ -134,15 +149,24 @@ class Division:
         cycles = readings.cycles(crossing)
         if cycles is None:
             return False
-        longest, length = self._longest(crossing), crossing.length
-        needed = max(longest, length / (readings.r_max or length), readings.least_cycles(crossing))
-        ports = round(length / max(1.0, *map(self._alone, crossing.schemes)))
-        times = (length / (ports - shared) for shared in range(1, ports))
+        needed = self._needed(crossing)
+        times = (self._shared_time(crossing, shared) for shared in range(1, self._ports(crossing)))
         shown = next((time for time in times if time > (1 + _ERROR) * needed), math.inf)
         return cycles > max((needed + shown) / 2, (1 - _ERROR) * shown)
 
-    def _longest(self, crossing: Experiment) -> float:
-        return max(count * self._alone(scheme) for scheme, count in crossing.terms)
+    def _shared_time(self, crossing: Experiment, shared: int) -> float:
+        """Cycles if two schemes have so many ports in common; infinitely many if they have no more."""
+        ports = self._ports(crossing) - shared
+        return crossing.length / ports if ports > 0 else math.inf
+
+    def _ports(self, crossing: Experiment) -> int:
+        return round(crossing.length / max(1.0, *map(self._alone, crossing.schemes)))
+
+    def _needed(self, crossing: Experiment) -> float:
+        """Cycles if the two share no port."""
+        readings, length = self._search.readings, crossing.length
+        longest = max(count * self._alone(scheme) for scheme, count in crossing.terms)
+        return max(longest, length / (readings.r_max or length), readings.least_cycles(crossing))
 
     def _alone(self, scheme: str) -> float:
         return self._search.readings.cycles(Experiment.of([scheme])) or 1.0

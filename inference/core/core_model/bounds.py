@@ -25,8 +25,6 @@ from inference.isa.dependences import InstructionAccesses
 
 HELD_UP = "no loop of this size was measured: fetching may hold it up"
 _BLOCKED = "a load wants more than a store before it wrote"
-LIMITING = 0.9
-"""Share of the largest other bound from which on the scheduler's ports limit a block."""
 _AS_LONG = 1.01
 """Times the largest other bound, up to which a simulated loop takes as long."""
 
@@ -110,7 +108,7 @@ def _of_scheduler(
     work = work_of_block(block, model, model.mapping)
     ports = busiest_ports({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
     largest = max((bound.cycles for bound in others), default=0.0)
-    if not ports or ports < LIMITING * largest:
+    if not ports or ports < shape.limiting * largest:
         return []
 
     def edges_of(graph: DependenceGraph) -> list[Edge]:

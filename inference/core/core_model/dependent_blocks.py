@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from random import Random
 
 from inference.core.core_model.blocks import shape_of
-from inference.core.core_model.bounds import LIMITING, predict_core
+from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.dependences import DependenceGraph
 from inference.core.core_model.model import CoreModel
-from inference.core.core_model.prediction import BoundKind
+from inference.core.core_model.prediction import LIMITING, BoundKind
 from inference.core.core_model.scheduler_experiments import OperationKind
 from inference.isa.block_facets import DependentBlockMaker
 from inference.isa.blocks import Block, block_of_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -23,6 +23,7 @@ from inference.core.simulation.inferring import (
     is_explained,
     is_judging,
 )
+from inference.core.simulation.policy import SchedulerPolicy
 from inference.core.simulation.steady_state import simulate
 from inference.isa.blocks import Block
 from inference.isa.blocks.accesses import accesses_of
@@ -140,6 +141,7 @@ def infer_core_scheduler(
     progress: Callable[[int, float], None] = lambda tried, error: None,
     seed: int = 0,
     blocks: Sequence[MeasuredBlock] = (),
+    likely: Iterable[SchedulerPolicy] = (),
 ) -> CoreSchedulerFinding:
     """Look for the policy under which simulated bodies take as long as measured ones.
 
@@ -147,7 +149,7 @@ def infer_core_scheduler(
         model: What is known of the core; its own scheduler counts for nothing.
         bodies: Experiments of `kinds`.
         kinds: {scheme: its kind}.
-        pulse, progress, seed: See `infer_scheduler`.
+        pulse, progress, seed, likely: See `infer_scheduler`; a policy with buses of other ports is left out.
         blocks: Of `kinds`, too, with dependences. Fewer than `FEWEST_BLOCKS` count for nothing.
     """
     width = dispatch_width(model)
@@ -169,7 +171,8 @@ def infer_core_scheduler(
     judged = blocks if len(blocks) >= FEWEST_BLOCKS else ()
     code = [_scheduled_block(one, plain, width, ports) for one in judged]
     buses = candidates_of_shared_buses((kind.ports, kind.latency) for kind in kinds.values())
-    found = infer_scheduler(experiments, pulse, seed, buses, progress, code)
+    possible = [policy for policy in likely if set(buses).issuperset(policy.shared_buses)]
+    found = infer_scheduler(experiments, pulse, seed, buses, progress, code, possible)
     finding = _finding(found, bodies, experiments, width, ports, seed)
     return replace(finding, blocks=_explained_blocks(found, judged, code, seed), code=found.code)
 

@@ -115,12 +115,14 @@ class ExplainContext:
         """
         preferred = self.problem.preferred
         place = preferred.index(scheme) if scheme in preferred else len(preferred)
-        width = self.widths.get(scheme)
-        wastes = False
-        if width is not None:
-            least = self.cycles(scheme) - ERRORS * self.sampler.error(self.alone[scheme])
-            wastes = width * least > 1 + _WASTED
-        return -self.sampler.beside(scheme), wastes, place, len(scheme), scheme
+        return -self.sampler.beside(scheme), self.wastes_alone(scheme), place, len(scheme), scheme
+
+    def wastes_alone(self, scheme: str) -> bool:
+        """Whether a candidate takes longer alone than the ports that it seems to have."""
+        if (width := self.widths.get(scheme)) is None:
+            return False
+        least = self.cycles(scheme) - ERRORS * self.sampler.error(self.alone[scheme])
+        return width * least > 1 + _WASTED
 
 
 def fact(context: ExplainContext, experiment: Experiment, expected: float | None) -> VerdictFact:

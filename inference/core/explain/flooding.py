@@ -133,6 +133,7 @@ class Floods:
         self._since: dict[tuple[Experiment, int], int] = {}
         self._flooding: dict[str, list[str]] = {}
         self._least: dict[tuple[str, str], int] = {}
+        self._second: dict[tuple[str, str], str] = {}
 
     def can(self, scheme: str, blocker: Blocker) -> bool:
         """Whether the scheme can be tested with the blocker: not all floods are in recorded data."""
@@ -159,7 +160,9 @@ class Floods:
         recorded = [s for s in self._recorded(blocker) if context.sampler.floods(s, scheme)]
         if not recorded and scheme == blocker.scheme:
             recorded = [s for s in blocker.substitutes if context.sampler.floods(s, scheme)][:1]
-        tests = [self._test(scheme, blocker, flooding, copies) for flooding in recorded or [blocker.scheme]]
+        second = self._second.get((scheme, blocker.scheme))
+        flooding = recorded or [blocker.scheme, *([second] if second else [])]
+        tests = [self._test(scheme, blocker, each, copies) for each in flooding]
         return tests[0] if len(tests) == 1 else min(tests, key=self._delay)
 
     def lengthen(self, scheme: str, witnesses: Sequence[Witness]) -> bool:
@@ -168,6 +171,19 @@ class Floods:
         copies = {w.blocker: copies_needed(w, witnesses) for w in witnesses if is_too_short(w, witnesses)}
         self._least |= {(scheme, blocker): min(most, needed) for blocker, needed in copies.items()}
         return any(w.copies < self._least.get((scheme, w.blocker), 0) for w in witnesses)
+
+    def compare(self, seconds: Mapping[tuple[str, Blocker], str]) -> None:
+        """Test schemes beside a second flood of some ports too; the lesser delay counts from then on."""
+        self._second |= {(scheme, blocker.scheme): second for (scheme, blocker), second in seconds.items()}
+        sampler, samples = self._context.sampler, self._context.settings.samples
+        wanted: dict[Experiment, int] = {}
+        for (scheme, blocker), second in seconds.items():
+            most = self._context.settings.most_copies
+            copies = copies_to_flood(blocker.width, self._context.cycles(scheme), None, most)
+            test = self._test(scheme, blocker, second, copies)
+            for experiment in (test.base, test.tested):
+                wanted[experiment] = sampler.enough(experiment, ROUGH_ERROR / blocker.width, samples)
+        self._context.measure(wanted)
 
     def _test(self, scheme: str, blocker: Blocker, flooding: str, wanted: int) -> Test:
         copies = self._context.sampler.copies(flooding, scheme, wanted)

@@ -86,6 +86,9 @@ class Remaining:
             chunk = schemes[start : start + _CHUNK]
             witnesses = self._witnesses_of(floods, chunk, run)
             if waste is not None:
+                if seconds := waste.second_floods(witnesses) if self.context.sampler.repeats else {}:
+                    floods.compare(seconds)
+                    witnesses |= self._witnesses_of(floods, sorted({scheme for scheme, _ in seconds}), run)
                 waste.measure(witnesses)
             for scheme in chunk:
                 found[scheme] = self._judge(waste, scheme, witnesses[scheme], run)

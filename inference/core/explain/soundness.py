@@ -53,6 +53,11 @@ class FloodingMembers:
                     sound[place] = [] if first is None else classes[place][first:]
         return [sound[place] for place in range(len(classes)) if sound[place]]
 
+    def first_sound(self, schemes: Sequence[str]) -> str | None:
+        """The first of some schemes that floods its ports as it should; None for none."""
+        self._flood(schemes, anew=False)
+        return next(filter(self._is_sound, schemes), None)
+
     def _flood_of(self, scheme: str) -> tuple[Experiment, float]:
         """Copies of it that keep its ports busy for some cycles, and by how many cycles they may be off."""
         width = self.context.widths[scheme]

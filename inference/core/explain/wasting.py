@@ -17,6 +17,7 @@ from inference.core.experiment import Experiment
 from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import Blocker, is_quicker, surpluses
 from inference.core.explain.problem import Seen, VerdictFact, Witness
+from inference.core.explain.soundness import MOST_HEADS, FloodingMembers
 from inference.core.explain.surplus import usage_from
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
@@ -28,6 +29,7 @@ _MOST_BESIDE = 20
 """Blocking instructions beside a scheme: where more are needed to show a µop, it is lost in their time."""
 _LONGER = 1.5
 """Times what a scheme takes alone that an experiment with it is made to need, since a core wastes some."""
+_SHOWN = (Seen.USES, Seen.ODD)
 _JUDGED = (Seen.USES, Seen.EVADES, Seen.ODD)
 
 
@@ -85,8 +87,7 @@ class WasteJudge:
 
         Blocking instructions do, whose ports are known: nothing where none of them wastes anything.
         """
-        proper = [blocker for blocker in self.blockers if not (blocker.improper or blocker.wide)]
-        pairs = list(itertools.permutations(proper, 2))
+        pairs = list(itertools.permutations(self._proper.values(), 2))
         counts = surpluses(self.context, [(tested.scheme, flooded.scheme) for tested, flooded in pairs])
         wasted = (
             counts[tested.scheme, flooded.scheme] - (tested.mask & flooded.mask == tested.mask)
@@ -94,6 +95,51 @@ class WasteJudge:
             if (tested.scheme, flooded.scheme) in counts
         )
         return max(wasted, default=0.0)
+
+    def second_floods(self, tested: Mapping[str, Sequence[Witness]]) -> dict[tuple[str, Blocker], str]:
+        """{(scheme, blocking instruction): another with its ports}, of µops that a second flood must confirm.
+
+        Those of which the scheme's own time shows nothing, on a core that wastes: what meets one flood's
+        results on their way, or its registers, passes another.
+        """
+        if not self._core_wastes:
+            return {}
+        return {
+            (scheme, self._proper[witness.blocker]): second
+            for scheme, witnesses in tested.items()
+            for witness in witnesses
+            if self._is_hidden(scheme, witness)
+            and (second := self._seconds.get(witness.blocker, scheme)) != scheme
+        }
+
+    @cached_property
+    def _core_wastes(self) -> bool:
+        """Whether any candidate wastes, alone or beside another."""
+        context = self.context
+        is_delayed = self.most_wasted > context.settings.whole_epsilon
+        return is_delayed or any(map(context.wastes_alone, context.widths))
+
+    def _is_hidden(self, scheme: str, witness: Witness) -> bool:
+        count = witness.below + witness.uops
+        if witness.seen not in _SHOWN or count <= 0 or witness.blocker == scheme:
+            return False
+        time = self.context.cycles(scheme) - self.context.settings.epsilon
+        return count < witness.mask.bit_count() * time
+
+    @cached_property
+    def _proper(self) -> dict[str, Blocker]:
+        return {each.scheme: each for each in self.blockers if not (each.improper or each.wide)}
+
+    @cached_property
+    def _seconds(self) -> dict[str, str]:
+        """{blocking instruction: one of another mnemonic that floods its ports}."""
+        members, seconds = FloodingMembers(self.context), {}
+        for blocker in self._proper.values():
+            mnemonic = blocker.scheme.partition(" ")[0]
+            others = [each for each in blocker.substitutes if each.partition(" ")[0] != mnemonic]
+            if (second := members.first_sound(others[:MOST_HEADS])) is not None:
+                seconds[blocker.scheme] = second
+        return seconds
 
     def _is_part(self, witness: Witness) -> bool:
         """Whether a delay is no whole number of µops."""

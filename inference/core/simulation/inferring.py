@@ -104,6 +104,7 @@ def infer_scheduler(
     shared_buses: Iterable[SharedResultBus] = (),
     progress: Callable[[int, float], None] = lambda tried, error: None,
     dependent_code: Sequence[ScheduledExperiment] = (),
+    likely: Iterable[SchedulerPolicy] = (),
 ) -> SchedulerFinding:
     """Search for the policy of a core.
 
@@ -115,6 +116,7 @@ def infer_scheduler(
         progress: Called after each simulated policy with their number and the least error so far.
         dependent_code: Loops whose instructions wait for each other. Half of them choose, too; a policy that
             does not hold on the other half is none.
+        likely: Policies of which the best is the first start, such as those found under other ports.
 
     Raises `InvalidInputError` for too few experiments.
     """
@@ -125,7 +127,7 @@ def infer_scheduler(
     choosing, judging = _halves(experiments)
     choosing_code, judging_code = _halves(dependent_code)
     search = _Search([*choosing, *choosing_code], pulse, seed, tuple(shared_buses), progress)
-    finished = search.run()
+    finished = search.run(likely)
     fits = [
         PolicyFit(policy, error, mean_error(judging, policy, seed))
         for policy, error in search.closest(AS_GOOD)
@@ -223,9 +225,9 @@ class _Search:
             *({"writeback_conflicts": True, "shared_buses": (shared,)} for shared in shared_buses),
         ]
         self._axes: list[list[Setting]] = [
+            # First and together: either is hidden as long as the other is wrong.
+            [{**one, "speculative_select": select} for one in conflicts for select in (False, True)],
             [{"load_age": age, "load_step": step} for age in (0, 1, 2) for step in (1, 2, 3, 4)],
-            conflicts,
-            [{"speculative_select": select} for select in (False, True)],
             [{"queue": queue} for queue in (4, 6, 8, 12, 16)],
             [{"queued": queued} for queued in (32, 48, 88, 160)],
             [{"binding": binding} for binding in Binding],
@@ -236,10 +238,10 @@ class _Search:
         """Number of policies that were simulated."""
         return len(self._errors)
 
-    def run(self) -> bool:
+    def run(self, likely: Iterable[SchedulerPolicy]) -> bool:
         """Whether it came to an end before somebody wanted it to stop."""
         for start in range(STARTS):
-            policy: SchedulerPolicy | None = SchedulerPolicy() if not start else self._random_policy()
+            policy = self._random_policy() if start else self._best([SchedulerPolicy(), *likely])
             for _ in range(_MOST_SWEEPS):
                 before = policy
                 for axis in self._axes:
@@ -259,19 +261,20 @@ class _Search:
         """The best policy along one axis; None where the search has to stop."""
         if policy is None:
             return None
-        best, least = policy, float("inf")
-        for setting in axis:
-            changed = _changed(policy, setting)
-            if changed is None:
-                continue
-            if changed not in self._errors:
+        changed = (_changed(policy, setting) for setting in axis)
+        return self._best([one for one in changed if one is not None])
+
+    def _best(self, policies: Iterable[SchedulerPolicy]) -> SchedulerPolicy | None:
+        """The policy with the least error, the first of several; None where the search has to stop."""
+        errors: dict[SchedulerPolicy, float] = {}
+        for policy in policies:
+            if policy not in self._errors:
                 if not self._pulse():
                     return None
-                self._errors[changed] = mean_error(self._experiments, changed, self._seed)
+                self._errors[policy] = mean_error(self._experiments, policy, self._seed)
                 self._progress(len(self._errors), min(self._errors.values()))
-            if self._errors[changed] < least:
-                best, least = changed, self._errors[changed]
-        return best
+            errors[policy] = self._errors[policy]
+        return min(errors, key=errors.__getitem__)
 
     def _random_policy(self) -> SchedulerPolicy:
         while True:

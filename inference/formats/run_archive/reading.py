@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,7 +14,7 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
 from inference.core.resources import ResourceMapping
 from inference.formats import journal_events
-from inference.formats.archived_parts import first_flaw
+from inference.formats.archived_parts import first_flaw, read_shape
 from inference.formats.errors import ExchangeError
 from inference.formats.file_trees import ZipTree
 from inference.formats.foreign_texts import check_texts
@@ -142,24 +141,17 @@ def _tree(content: bytes) -> ZipTree:
 
 def _manifest(tree: ZipTree) -> RunManifest:
     manifest = _document(RunManifest, tree.read(RUN, RUN_LIMIT), RUN)
-    _checked(ResultTold, manifest.run.result, f"{RUN}, run.result")
+    read_shape(ResultTold, manifest.run.result, f"{RUN}, run.result")
     return manifest
 
 
-def _document(kind: type[Document], content: bytes, place: str) -> Document:
+def _document(shape: type[Document], content: bytes, place: str) -> Document:
     try:
         value = load(content, place, VALUE_LIMIT)
         check_texts(value, place)
     except ValueError as error:  # a `StrictJsonError`, or a text
         raise ExchangeError(str(error)) from error
-    return _checked(kind, value, place)
-
-
-def _checked(kind: type[Document], content: Any, place: str) -> Document:
-    try:
-        return kind.model_validate_json(json.dumps(content))
-    except ValidationError as error:
-        raise ExchangeError(first_flaw(error, place)) from error
+    return cast("Document", read_shape(shape, value, place))
 
 
 def _event(line: bytes, place: str) -> EventTold:

@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
@@ -49,12 +48,8 @@ class Parameter:
     description: SafeString
 
 
-@dataclass(frozen=True)
-class BodyExample:
-    """A request or an answer; `name` tells several apart, "" where there is one."""
-
-    name: str
-    text: str
+Example = tuple[str, str]
+"""A request or an answer: what tells it from others of the operation, "" where it is alone, and its text."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +64,8 @@ class Operation:
     scope: str
     by_session: bool
     parameters: tuple[Parameter, ...]
-    requests: tuple[BodyExample, ...]
-    answers: tuple[BodyExample, ...]
+    requests: tuple[Example, ...]
+    answers: tuple[Example, ...]
     python: str = ""
 
     @property
@@ -123,16 +118,10 @@ def api_client(request: HttpRequest) -> HttpResponse:
 def groups() -> tuple[OperationGroup, ...]:
     """All operations, in the order of the document's headings."""
     whole = document()
-    shown = [
-        (operation["tags"][0], _operation(method, path, operation, whole))
-        for method, path, operation in operations_of(whole)
-    ]
-    order = list(dict.fromkeys(tag for tag, _ in shown))
-    ordered = sorted(shown, key=lambda pair: order.index(pair[0]))
-    return tuple(
-        OperationGroup(tag, tuple(operation for _, operation in pairs))
-        for tag, pairs in groupby(ordered, key=lambda pair: pair[0])
-    )
+    by_heading: dict[str, list[Operation]] = {}
+    for method, path, operation in operations_of(whole):
+        by_heading.setdefault(operation["tags"][0], []).append(_operation(method, path, operation, whole))
+    return tuple(OperationGroup(heading, tuple(each)) for heading, each in by_heading.items())
 
 
 def _operation(method: str, path: str, operation: Json, whole: Json) -> Operation:
@@ -195,18 +184,18 @@ def _kind(schema: Mapping[str, Any]) -> str:
     return kind
 
 
-def _requests(method: str, path: str, operation: Json) -> Iterator[BodyExample]:
+def _requests(method: str, path: str, operation: Json) -> Iterator[Example]:
     """Lines for the shell."""
     address = f"{_SITE}{_filled(path, operation)}"
     bodies = operation.get("requestBody", {}).get("content", {})
     verb = [] if method == "get" else ["-X", method.upper()]
     if not bodies:
-        yield BodyExample("", _curl(operation, address, verb, []))
+        yield "", _curl(operation, address, verb, [])
     for kind, content in bodies.items():
         examples = content["examples"]
         for name, example in examples.items():
             body = _body(kind, example["value"])
-            yield BodyExample(name if len(examples) > 1 else "", _curl(operation, address, verb, body))
+            yield name if len(examples) > 1 else "", _curl(operation, address, verb, body)
 
 
 def _filled(path: str, operation: Json) -> str:
@@ -235,15 +224,15 @@ def _curl(operation: Json, address: str, verb: list[str], more: list[str]) -> st
     return " \\\n  ".join(lines)
 
 
-def _answers(operation: Json) -> Iterator[BodyExample]:
+def _answers(operation: Json) -> Iterator[Example]:
     for status, response in operation["responses"].items():
         if status == "default":
             continue
         contents = response.get("content", {})
         if not contents:
-            yield BodyExample(f"{status} {response['description']}", "")
+            yield f"{status} {response['description']}", ""
         for kind, content in contents.items():
             example = content["example"]
             text = example if isinstance(example, str) else json.dumps(example, ensure_ascii=False, indent=2)
             shown = f"a file: {operation[FILE]}" if FILE in operation else text
-            yield BodyExample(f"{status} {response['description']}, {kind}", shown)
+            yield f"{status} {response['description']}, {kind}", shown

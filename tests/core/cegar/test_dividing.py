@@ -26,6 +26,7 @@ TRUTH = PortMapping(
     },
     issue_width=8,
 )
+UNLIMITED = dataclasses.replace(TRUTH, issue_width=14)
 DOMAINS = {"load": "memory", "vector": "vector"} | dict.fromkeys(("add", "imul", "shift"), "integer")
 APART = {("integer", "memory"), ("integer", "vector"), ("memory", "vector")}
 
@@ -84,6 +85,10 @@ def result_on(core: WastefulCore) -> CegarResult:
     [
         pytest.param(WastefulCore("add", "load", factor=1.06), id="beyond the bottleneck"),
         pytest.param(WastefulCore("imul", "shift", factor=1.3), id="within a part"),
+        pytest.param(
+            WastefulCore("imul", "shift", "load", factor=1.6, truth=UNLIMITED),
+            id="beyond parts that pairs show apart",
+        ),
         pytest.param(WastefulCore("imul", "load", factor=1.3, tells_least=True), id="registers"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
@@ -14,6 +14,7 @@ from inference.core.judging.biases import SchemeBias
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.metrics import Scores, Unit
 from inference.features.judging.engine.query import (
+    ComparisonPart,
     biases_in,
     columns_of,
     comparison_rows,
@@ -84,46 +85,52 @@ def answer_lines(sheet: AnswerSheet, names: Sequence[str]) -> Iterator[str]:
 
 def comparison_scores_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The table of scores, of the experiments that the address asks for."""
-    row = _row(pk)
-    try:
-        choice = choice_of(request, row)
-    except SearchError as error:
-        return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
-    of = selected(row, choice.selection)
-    found = [(column, scores_of(column, choice)) for column in columns_of(row)]
-    return table_answer(
-        score_table(found, of, choice.unit), f"{row.run.name} scores", comparison=row.run.name
-    )
+
+    def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
+        scores = [(column, scores_of(column, part)) for column in columns_of(row)]
+        text = score_table(scores, selected(row, part.selection), part.unit)
+        return table_answer(text, f"{row.run.name} scores", comparison=row.run.name)
+
+    return _of_part(request, pk, table)
 
 
 def comparison_schemes_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The biases of one predictor by scheme."""
-    row = _row(pk)
-    column = column_in(request, columns_of(row))
-    try:
-        choice = choice_of(request, row)
-    except SearchError as error:
-        return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
-    text = scheme_table(row.schemes, biases_in(column, choice))
-    return table_answer(
-        text, f"{row.run.name} {column.name} schemes", comparison=row.run.name, predictor=column.name
-    )
+
+    def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
+        column = column_in(request, columns_of(row))
+        text = scheme_table(row.schemes, biases_in(column, part))
+        title = f"{row.run.name} {column.name} schemes"
+        return table_answer(text, title, comparison=row.run.name, predictor=column.name)
+
+    return _of_part(request, pk, table)
 
 
 def comparison_view_csv(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     """The first table of a view, of the items that the address asks for."""
-    row = _row(pk)
-    columns = columns_of(row)
     if name not in VIEWS:
         raise Http404("there is no such view")
+
+    def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
+        columns = columns_of(row)
+        column = column_in(request, columns)
+        question = ViewQuestion(row, columns, column, part, **threshold_in(request))
+        text = csv_of(VIEWS[name].tables(question)[0])
+        return table_answer(text, f"{row.run.name} {name}", comparison=row.run.name, source=column.name)
+
+    return _of_part(request, pk, table)
+
+
+def _of_part(
+    request: HttpRequest, pk: int, table: Callable[[Comparison, ComparisonPart], HttpResponse]
+) -> HttpResponse:
+    """A table of the part that the address asks for, or why that cannot be read."""
+    row = _row(pk)
     try:
-        choice = choice_of(request, row)
+        part = choice_of(request, row)
     except SearchError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
-    column = column_in(request, columns)
-    question = ViewQuestion(row, columns, column, choice, **threshold_in(request))
-    (table, *_) = VIEWS[name].tables(question)
-    return table_answer(csv_of(table), f"{row.run.name} {name}", comparison=row.run.name, source=column.name)
+    return table(row, part)
 
 
 def comparison_answers_csv(request: HttpRequest, pk: int) -> StreamingHttpResponse:

@@ -15,6 +15,8 @@ from inference.features.judging.engine.query import (
     scores_of,
 )
 from inference.features.judging.engine.request import KINDS
+from inference.features.judging.engine.view_values import ViewQuestion
+from inference.features.judging.engine.views import VIEWS
 from inference.figures.svg import heat_map_drawing
 from inference.models import ComparedColumn, Comparison, Run
 from inference.storage.instruction_sets import code_isa
@@ -51,37 +53,19 @@ def published_page(pk: int) -> PublishedPage:
     best = min((m for one in columns if (m := _mape(one)) is not None), default=None)
     if best is not None:
         facts.append(PublishedFact("smallest MAPE", f"{best:.1f} %"))
+    scores = VIEWS["scores"].tables(ViewQuestion(row, columns, columns[0]))
     isa = code_isa(None) if row.isa is None else row.isa.name
     return PublishedPage(
         PublishedKind.COMPARISON,
         row.run.name,
         f"comparison of predictors · {isa} · {row.made:%Y-%m-%d}",
         tuple(facts),
-        (_scores(row, columns), *_maps(columns), _biases(row, columns)),
+        (*scores, *_maps(columns), _biases(row, columns)),
     )
 
 
 def _mape(column: ComparedColumn) -> float | None:
     return scores_of(column, EVERYTHING).mape
-
-
-def _scores(row: Comparison, columns: Sequence[ComparedColumn]) -> PublishedTable:
-    rows: list[tuple[Value, ...]] = []
-    for column in columns:
-        found = scores_of(column, EVERYTHING)
-        covered = 100 * found.n / row.n if row.n else None
-        agreement = (found.mape, found.pearson, found.kendall)
-        rows.append((column.name, column.get_kind_display(), found.n, covered, *agreement))
-    heads = (
-        PublishedColumn("Predictor"),
-        PublishedColumn("Kind", CellKind.CHOICE),
-        PublishedColumn("Answered", CellKind.NUMBER),
-        PublishedColumn("Coverage (%)", CellKind.NUMBER, 1),
-        PublishedColumn("MAPE (%)", CellKind.NUMBER, 1),
-        PublishedColumn("Pearson r", CellKind.NUMBER, 3),
-        PublishedColumn("Kendall τ", CellKind.NUMBER, 3),
-    )
-    return PublishedTable("scores", "Scores", heads, tuple(rows), "Predicted against measured cycles.")
 
 
 def _maps(columns: Sequence[ComparedColumn]) -> Iterator[PublishedPicture]:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from inference.core.errors import as_written
 from inference.core.event import Event
 from inference.core.events import Log, ResultStored
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
+from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
@@ -47,14 +47,9 @@ class EvaluateJob:
             "experiment_set": asked.experiment_set,
             "unit": asked.unit,
         }
-        predicts, experiment_set = _rows(complete)
-        if predicts is None:
-            kind = _PREDICTORS[field]._meta.verbose_name
-            raise ConfigError(f"{field}: there is no {kind} with the id {as_written(complete[field])}")
-        if experiment_set is None:
-            raise ConfigError(
-                f"experiment_set: there is none with the id {as_written(complete['experiment_set'])}"
-            )
+        predicts = read_row(_PREDICTORS[field], field, complete[field])
+        assert isinstance(predicts, PortMapping | ResourceMapping), "these alone are predictors"
+        experiment_set = read_row(ExperimentSet, "experiment_set", asked.experiment_set)
         if predicts.isa_id != experiment_set.isa_id:
             raise ConfigError(
                 f"{predicts.name!r} and {experiment_set.name!r} are for different instruction sets"
@@ -79,14 +74,10 @@ def _field(config: Json) -> str:
     return named[0] if named else "mapping"
 
 
-def _rows(config: Json) -> tuple[PortMapping | ResourceMapping | None, ExperimentSet | None]:
+def _existing(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSet]:
     field = _field(config)
     predicts = _PREDICTORS[field].objects.filter(pk=config[field]).first()
-    return predicts, ExperimentSet.objects.filter(pk=config["experiment_set"]).first()
-
-
-def _existing(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSet]:
-    predicts, experiment_set = _rows(config)
+    experiment_set = ExperimentSet.objects.filter(pk=config["experiment_set"]).first()
     if predicts is None or experiment_set is None:
         raise JobError("the mapping or the experiment set to evaluate has been deleted")
     return predicts, experiment_set

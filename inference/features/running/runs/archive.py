@@ -18,7 +18,7 @@ from inference.core.events import ResultStored
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import archived_kinds, presentation_of
-from inference.formats.archived_parts import read_strictly
+from inference.formats.archived_parts import read_shape
 from inference.formats.errors import ExchangeError
 from inference.formats.import_formats import taken_in
 from inference.formats.other_formats import Importer
@@ -108,13 +108,13 @@ class _Evaluation(_Rows):
 
 def archived_rows(config: Json) -> Json:
     """A description in which nothing matters but the rows that it names. Raises `ExchangeError`."""
-    read_strictly(_Rows, config, "run.config")
+    read_shape(_Rows, config, "run.json, run.config", strict=True)
     return config
 
 
 def archived_evaluation(config: Json) -> Json:
     """The description of an evaluation. Raises `ExchangeError`."""
-    read_strictly(_Evaluation, config, "run.config")
+    read_shape(_Evaluation, config, "run.json, run.config", strict=True)
     return config
 
 

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from anica_app.core.search.events import Counted
 from anica_app.features.campaigns.standing import lacking_of
 from anica_app.models import Campaign, CampaignFile, CampaignPredictor, Discovery, SampleBatch
 from anica_app.storage.domains import SUPPORT
@@ -238,15 +239,17 @@ def test_what_was_asked_shows_what_is_not_usual_first(visitor: Client, tools: li
 
 def test_while_it_runs_the_newest_counters_are_shown(visitor: Client, tools: list[Predictor]) -> None:
     row = make(tools, state="running")
-    told = {
-        "sampled": 1234,
-        "interesting": 60,
-        "rate": 321.0,
-        "seconds": 5,
-        "failures": {},
-        "generalising": 2,
-    }
-    RunEvent.objects.create(run=row.run, seq=1, kind="counters", payload=told)
+    counted = Counted(
+        sampled=1234,
+        interesting=60,
+        rate=321.0,
+        seconds=5.0,
+        discoveries=0,
+        standing=0,
+        failures={},
+        generalising=2,
+    )
+    RunEvent.objects.create(run=row.run, seq=1, kind=counted.kind, payload=counted.payload())
     text = page(visitor, row)
     assert "1,234" in text
     assert "321" in text

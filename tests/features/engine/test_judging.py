@@ -289,6 +289,21 @@ def test_a_comparison_outlives_its_blocks(of_blocks: Run, block_set: BasicBlockS
     assert "which has been deleted" in page.content.decode()
 
 
+def test_the_smallest_differences_keep_their_numbers_when_a_block_is_deleted(
+    of_blocks: Run, block_set: BasicBlockSet, visitor: Client
+) -> None:
+    address = f"/api/v1/comparisons/{of_blocks.pk}?view=telling&threshold=0"
+
+    def rows() -> list[list[Any]]:
+        return visitor.get(address).json()["tables"][0]["rows"]
+
+    first, *others = rows()
+    assert first[0].startswith("popcnt")
+    assert len(others) > 1
+    block_set.blocks.filter(code=bytes.fromhex(POPCNT_RAX)).delete()
+    assert rows() == others
+
+
 def test_what_takes_longer_than_a_mapping_is_that_of_its_own_operation(program: Program) -> None:
     isa = small.few_schemes()
     slow, mapping = small.measured_set(isa, factor=3.0), small.ports(isa)

@@ -284,17 +284,24 @@ def in_bin(
     if place is not None:
         rows, columns = heat_map_of(column, part).bins_of(points.reference, points.predicted)
         points = points.where((rows == place[0]) & (columns == place[1]))
-    return items_at(column.comparison, points.worst(LISTED)), len(points)
+    return list(items_at(column.comparison, points.worst(LISTED)).values()), len(points)
 
 
-def items_at(row: Comparison, points: ComparedPoints) -> list[Predicted | PredictedBlock]:
-    """The rows of points, in their order, without those that have been deleted."""
+def items_at(row: Comparison, points: ComparedPoints) -> dict[int, Predicted | PredictedBlock]:
+    """{place in the sheet: row} of points, in their order, without those that have been deleted."""
     ids = sheet_of(key_of(row)).items.ids[points.at].tolist()
-    numbers = list(zip(ids, points.reference.tolist(), points.predicted.tolist(), strict=True))
+    cycles = (points.reference.tolist(), points.predicted.tolist())
+    numbers = list(zip(points.at.tolist(), ids, *cycles, strict=True))
     if row.item_kind == ItemKind.BLOCKS:
         blocks = BasicBlock.objects.in_bulk(ids)
-        return [
-            PredictedBlock(blocks[pk], reference, cycles) for pk, reference, cycles in numbers if pk in blocks
-        ]
+        return {
+            at: PredictedBlock(blocks[pk], reference, predicted)
+            for at, pk, reference, predicted in numbers
+            if pk in blocks
+        }
     stored = {entry.id: entry for entry in measurements_of(Measurement.objects.filter(pk__in=ids))}
-    return [Predicted(stored[pk], reference, cycles) for pk, reference, cycles in numbers if pk in stored]
+    return {
+        at: Predicted(stored[pk], reference, predicted)
+        for at, pk, reference, predicted in numbers
+        if pk in stored
+    }

@@ -88,7 +88,9 @@ def _details(run: Run) -> list[str]:
     items = [(item.label, item.text or ", ".join(link.text for link in item.links)) for item in asked_of(run)]
     if run.progress and run.state not in Run.FINAL:
         stage = run.progress.get("label") or run.progress["phase"]
-        items.append(("Progress", f"{stage}: {Progress.line(run.progress).strip()}"))
+        # A stage that has just begun has counted nothing yet.
+        counted = Progress.read(run.progress).line().strip() if "done" in run.progress else "begun"
+        items.append(("Progress", f"{stage}: {counted}"))
     outcome = outcomes_of([run]).get(run.pk)
     if outcome is not None:
         items.append(("Result", f"{outcome.name}, {outcome.url}"))

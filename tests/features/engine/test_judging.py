@@ -23,7 +23,7 @@ from inference.features.judging.engine.query import (
     verdict_of,
 )
 from inference.features.judging.engine.request import read_config
-from inference.features.judging.engine.sources import SourceError, read_source
+from inference.features.judging.engine.sources import SourceError, source_named
 from inference.features.judging.engine.views import VIEWS
 from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, ExperimentSet, Run
@@ -183,7 +183,7 @@ def test_the_api_starts_one_and_refuses_what_is_not_there(program: Program, bloc
 def test_a_text_that_names_no_source_is_refused(text: str, complaint: str) -> None:
     judged = small.measured_set(small.few_schemes())
     with pytest.raises(SourceError, match=complaint):
-        read_source(text, judged)
+        source_named(text, judged)
     with pytest.raises(ConfigError, match="sources"):
         read_config({"experiment_set": judged.pk, "sources": [text]})
 
@@ -192,9 +192,9 @@ def test_a_source_is_read_by_name_and_number() -> None:
     isa = small.few_schemes()
     judged, mapping = small.measured_set(isa), small.ports(isa)
     for text in (f"mapping:{mapping.pk}", "mapping:two ports"):
-        source = read_source(text, judged)
+        source = source_named(text, judged)
         assert (source.text, source.name) == (f"mapping:{mapping.pk}", "two ports")
-    assert read_source("tool:Oracle", judged).text == "tool:Oracle"
+    assert source_named("tool:Oracle", judged).text == "tool:Oracle"
 
 
 def test_from_a_mapping_it_is_three_clicks_to_the_picture(visitor: Client) -> None:

@@ -28,7 +28,7 @@ from inference.features.judging.engine.query import (
     selected,
 )
 from inference.features.judging.engine.request import KIND, JudgeConfig
-from inference.features.judging.engine.sources import Subject, read_source
+from inference.features.judging.engine.sources import Subject, source_named
 from inference.features.judging.engine.view_values import ViewQuestion, csv_of, view_json
 from inference.features.judging.engine.views import VIEWS
 from inference.formats.accuracy_baseline import read_baseline, write_baseline
@@ -182,8 +182,8 @@ def _config(options: dict[str, Any]) -> Json:
     against = options["against"]
     return {
         "block_set" if kind == "blocks" else "experiment_set": subject.pk,
-        "sources": [read_source(text, subject, may_choose).text for text in options["sources"]],
-        "against": read_source(against, subject, may_choose).text if against else "",
+        "sources": [source_named(text, subject, may_choose).text for text in options["sources"]],
+        "against": source_named(against, subject, may_choose).text if against else "",
         **{name: options[name] for name in ("instructions", "most", "seed", "mode")},
     }
 

@@ -24,7 +24,7 @@ from inference.features.judging.engine.request import (
     read_config,
     read_lists,
 )
-from inference.features.judging.engine.sources import AnswerSource, SourceError, read_source
+from inference.features.judging.engine.sources import AnswerSource, SourceError, source_named
 from inference.models import BasicBlockSet, ComparedColumn, Comparison, ExperimentSet, Predictor, Run
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
@@ -102,12 +102,12 @@ def _opened(task: Task, config: JudgeConfig) -> tuple[ExperimentAnswers | BlockA
             block_set = BasicBlockSet.objects.filter(pk=config.block_set).select_related("isa").first()
             if block_set is None:
                 raise JobError("the basic-block set to compare on has been deleted")
-            sources = [read_source(text, block_set) for text in config.texts]
+            sources = [source_named(text, block_set) for text in config.texts]
             return BlockAnswers(task, block_set, config), sources
         judge = ExperimentSet.objects.filter(pk=config.experiment_set or 0).select_related("isa").first()
         if judge is None:
             raise JobError("the experiment set to compare on has been deleted")
-        sources = [read_source(text, judge) for text in config.texts]
+        sources = [source_named(text, judge) for text in config.texts]
         return ExperimentAnswers(task, judge, config, sources), sources
     except SourceError as error:
         raise JobError(f"what is to be compared has been deleted: {error}") from error

@@ -20,7 +20,7 @@ from inference.features.asking.predictors.modes import (
     mode_of_measurements,
 )
 from inference.features.judging.engine.experiment_blocks import INSTRUCTIONS
-from inference.features.judging.engine.sources import SourceError, SourceKind, Subject, read_source
+from inference.features.judging.engine.sources import SourceError, SourceKind, Subject, source_named
 from inference.measuring.blocks import LOOP
 from inference.models import BasicBlockSet, ExperimentSet
 from inference.predictors.protocol import PredictorError
@@ -115,7 +115,7 @@ def _sources(subject: Subject, config: QuestionLimits, field: str, texts: Sequen
     """The written forms by number; of what is asked about blocks, the predictor in its mode."""
     measured_here = isinstance(subject, ExperimentSet) and subject.origin != ExperimentSet.Origin.UPLOAD
     try:
-        sources = [read_source(text, subject) for text in texts]
+        sources = [source_named(text, subject) for text in texts]
         rows = {source.text: source.as_predictor() for source in sources if source.needs_predictor(subject)}
         mode = config.mode or (LOOP if measured_here else mode_of_measurements(rows.values()))
         asked = {text: in_mode(row, mode) for text, row in rows.items()}

@@ -157,7 +157,7 @@ def offered_predictor(text: str) -> Predictor:
     return named([text])[0]
 
 
-def read_source(
+def source_named(
     text: str, subject: Subject, predictor: Callable[[str], Predictor] = offered_predictor
 ) -> AnswerSource:
     """The source that a text names, for the items of a set.

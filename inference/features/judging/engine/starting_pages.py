@@ -22,7 +22,7 @@ from inference.features.judging.engine.sources import (
     SourceError,
     SourceKind,
     Subject,
-    read_source,
+    source_named,
 )
 from inference.isa.targets import target_of
 from inference.models import BasicBlockSet, ExperimentSet, PortMapping, ResourceMapping
@@ -205,7 +205,7 @@ def _chosen(request: HttpRequest, subjects: dict[str, Subject], source: str) -> 
 
 def _read(source: str, subject: Subject) -> AnswerSource | None:
     try:
-        return read_source(source, subject)
+        return source_named(source, subject)
     except SourceError:
         return None
 

@@ -70,6 +70,7 @@ def test_filters_narrow_what_is_scored(visitor: Client, run: Run) -> None:
     assert "2 of 6 measurements" in text_of(visitor, run, shortest=1, longest=1)
     assert "4 of 6 measurements" in text_of(visitor, run, common=1)
     assert "2 of 6 measurements" in text_of(visitor, run, ext="POPCNT")
+    assert "predicts none of" not in text_of(visitor, run, q="nosuch")  # nothing is selected
     refused = visitor.get(reverse("comparison", args=[run.pk]), {"q": "colour:red"})
     assert refused.status_code == 400
     assert "colour" in refused.content.decode()

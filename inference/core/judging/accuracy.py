@@ -117,12 +117,14 @@ def _limits(figures: AccuracyFigures, mape: float, noun: str) -> Iterator[tuple[
         grade = next(grade for grade, least in _COVERAGE.items() if figures.coverage >= least)
         yield grade, f"{100 * figures.coverage:.0f} % of the {noun} are predicted"
     if scores.kendall is not None:
-        best = 1.0 if figures.repeated_kendall is None else max(figures.repeated_kendall, 0.0)
+        repeated = figures.repeated_kendall
+        best = 1.0 if repeated is None else max(repeated, 0.0)
         grade = next(
             (grade for grade, share in _KENDALL.items() if scores.kendall >= share * best), Grade.WRONG
         )
         if grade is not Grade.GOOD:
-            yield grade, f"it ranks them badly: τ {scores.kendall:.2f}, repeating gives {best:.2f}"
+            repeating = "" if repeated is None else f", repeating gives {best:.2f}"
+            yield grade, f"it ranks them badly: τ {scores.kendall:.2f}{repeating}"
     yield from _beside_tool(figures.tool, floor, noun)
 
 

@@ -102,6 +102,11 @@ def test_coverage_ranking_and_number_count_as_well(
     assert words in found.in_words
 
 
+def test_a_ranking_without_readings_names_no_repetition() -> None:
+    found = judged_accuracy(AccuracyFigures(errors(1.0, kendall=0.1), 1.0))
+    assert "it ranks them badly: τ 0.10" in found.reasons
+
+
 def test_a_ranking_is_as_good_as_repeating_allows() -> None:
     figures = AccuracyFigures(errors(1.0, kendall=0.5), 1.0, STEADY, 0.55)
     assert judged_accuracy(figures).grade is Grade.GOOD

@@ -156,6 +156,11 @@ def test_the_page_of_blocks_has_their_code_and_a_verdict(of_blocks: Run, visitor
         assert visitor.get(url, wrong).status_code == 400
 
 
+def test_a_comparison_on_blocks_leads_to_another_on_them(visitor: Client, of_blocks: Run) -> None:
+    page = visitor.get(reverse("comparison", args=[of_blocks.pk])).content.decode()
+    assert f"{reverse('comparison-new')}?items=blocks:{of_blocks.config['block_set']}" in page
+
+
 def test_the_api_starts_one_and_refuses_what_is_not_there(program: Program, block_set: BasicBlockSet) -> None:
     body = {"block_set": block_set.pk, "sources": ["column:uiCA"]}
     status, run = program("POST", "/comparisons", body)

@@ -14,7 +14,7 @@ from inference.features.asking.predictors.offers import OfferedPredictor, Offers
 from inference.features.asking.questions import form
 from inference.features.judging.engine import starting_pages as starting
 from inference.features.judging.engine.bias_tab import words_of
-from inference.models import Run
+from inference.models import Machine, Run
 from tests.features.engine import compared as small
 from tests.features.engine.compared import ADD, COUNT, CYCLES
 
@@ -70,6 +70,7 @@ def test_filters_narrow_what_is_scored(visitor: Client, run: Run) -> None:
     assert "2 of 6 measurements" in text_of(visitor, run, shortest=1, longest=1)
     assert "4 of 6 measurements" in text_of(visitor, run, common=1)
     assert "2 of 6 measurements" in text_of(visitor, run, ext="POPCNT")
+    assert "predicts none of" not in text_of(visitor, run, q="nosuch")  # nothing is selected
     refused = visitor.get(reverse("comparison", args=[run.pk]), {"q": "colour:red"})
     assert refused.status_code == 400
     assert "colour" in refused.content.decode()
@@ -177,3 +178,19 @@ def test_the_form_offers_what_suits_a_set_and_starts(
     waiting = visitor.get(answer.url).content.decode()
     assert f'data-waits-for="{run.pk}"' in waiting
     assert visitor.post(url, {}).status_code == 400  # nobody to compare
+
+
+def test_the_form_of_a_mapping_starts_with_the_largest_set_of_its_machine(visitor: Client) -> None:
+    isa = small.few_schemes()
+    machine = Machine.objects.create(name="a core", kind=Machine.Kind.AGENT, isa=isa)
+    mapping, largest = small.ports(isa), small.measured_set(isa, "by anybody")
+    learnt_from = small.measured_set(isa, "of the core", first=2)
+    newest = small.measured_set(isa, "of the core, three experiments", first=3)
+    url = reverse("comparison-new")
+    assert visitor.get(url, {"source": f"mapping:{mapping.pk}"}).context["subject"] == largest
+    for row in (mapping, learnt_from, newest):
+        row.machine = machine
+        row.save()
+    assert visitor.get(url, {"source": f"mapping:{mapping.pk}"}).context["subject"] == learnt_from
+    assert visitor.get(url, {"source": f"set:{learnt_from.pk}"}).context["subject"] == newest
+    assert visitor.get(url).context["subject"] == newest

@@ -12,6 +12,7 @@ from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.judging.sheet import Answers, AnswerSheet, Grouping
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
+from inference.core.texts import count_of
 from inference.features.judging.engine.block_answers import BlockAnswers
 from inference.features.judging.engine.column_verdicts import ColumnRoles, column_verdict
 from inference.features.judging.engine.experiment_answers import ExperimentAnswers
@@ -222,7 +223,7 @@ def _store(
     ]
     result: Json = {
         "comparison": row.pk,
-        "name": f"{len(scores)} predictors on {subject.name}",
+        "name": f"{count_of(len(scores), 'predictor')} on {subject.name}",
         "url": f"/comparisons/{run.pk}/",
         "scores": scores,
     }

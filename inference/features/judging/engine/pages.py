@@ -184,7 +184,7 @@ def _scores_tab(
 
 def _verdicts(
     row: Comparison, columns: Sequence[ComparedColumn], choice: ComparisonPart
-) -> dict[int, AccuracyJudgement]:
+) -> dict[int, AccuracyJudgement | None]:
     """{position: verdict} of the columns, where they are stored or quick to find."""
     if not choice.is_all and row.n * len(columns) > MOST_JUDGED_AT_ONCE:
         return {}

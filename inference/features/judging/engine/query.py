@@ -175,8 +175,13 @@ def _agreement(key: Key, position: int, part: ComparisonPart) -> Agreement:
 
 def verdict_of(
     columns: Sequence[ComparedColumn], column: ComparedColumn, part: ComparisonPart
-) -> AccuracyJudgement:
-    """How good a column is in cycles, beside what repeating and published tools among the columns give."""
+) -> AccuracyJudgement | None:
+    """How good a column is in cycles, beside what repeating and published tools among the columns give.
+
+    None where the part has no items: that nothing is predicted says nothing about the column.
+    """
+    if not selected(column.comparison, part.selection):
+        return None
     stored = column.summary.get("verdict")
     if stored is not None and part.is_all:
         return AccuracyJudgement.from_json(stored)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django import forms
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
@@ -139,7 +139,7 @@ def comparison_new(request: HttpRequest) -> HttpResponse:
     """Show the form for a set, or start the run.
 
     The address names the items by `items`, `set:3` or `blocks:6`, or by `set`; with `source`, `mapping` or
-    `resource_mapping` what to compare on them: without items, on the newest that suit it.
+    `resource_mapping` what to compare on them: without items, on the largest set of its machine.
     """
     subjects, source = _subjects(request), _source_text(request)
     subject = _chosen(request, subjects, source)
@@ -193,14 +193,33 @@ def _source_text(request: HttpRequest) -> str:
 
 
 def _chosen(request: HttpRequest, subjects: dict[str, Subject], source: str) -> Subject | None:
-    """The set that the address names, else the newest that suits the source. Raises `Http404`."""
+    """The set that the address names, else the one that suits the source best. Raises `Http404`."""
     named = _items_text(request)
     if named:
         if named not in subjects:
             raise Http404("there is no such set")
         return subjects[named]
-    suitable = (row for row in subjects.values() if not source or _read(source, row) is not None)
-    return next(suitable, None)
+    rows = list(subjects.values())
+    return _most_telling(rows, source) if source else next(iter(rows), None)
+
+
+def _most_telling(subjects: Sequence[Subject], source: str) -> Subject | None:
+    """The largest set of the source's machine, else the largest that it answers for; the newest at a tie.
+
+    What a mapping was learnt from is the largest as a rule; small sets often are of schemes that it lacks.
+    """
+    sets = [row for row in subjects if isinstance(row, ExperimentSet)]
+    counted = ExperimentSet.objects.filter(pk__in=[row.pk for row in sets]).annotate(n=Count("measurements"))
+    counts = dict(counted.values_list("pk", "n"))
+    sets.sort(key=lambda row: counts[row.pk], reverse=True)
+    ordered: list[Subject] = [*sets, *(row for row in subjects if isinstance(row, BasicBlockSet))]
+    for largest in ordered:
+        answering = _read(source, largest)
+        if answering is not None:
+            machine = getattr(answering.row, "machine_id", None)
+            of_machine = (row for row in sets if row.machine_id == machine and row != answering.row)
+            return largest if machine is None else next(of_machine, largest)
+    return None
 
 
 def _read(source: str, subject: Subject) -> AnswerSource | None:

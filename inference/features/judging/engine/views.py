@@ -46,6 +46,7 @@ def _scores(question: ViewQuestion) -> list[PublishedTable]:
         agreed = agreement_of(column, question.part)
         scores = agreed.scores
         judged = verdict_of(question.columns, column, question.part)
+        words = (None, None) if judged is None else (judged.grade.value, "; ".join(judged.reasons))
         shares = (
             None if share is None else 100 * share
             for share in (scores.n / of if of else None, agreed.near, agreed.above)
@@ -55,7 +56,7 @@ def _scores(question: ViewQuestion) -> list[PublishedTable]:
             (
                 *(column.name, column.get_kind_display(), scores.n, coverage, scores.mape),
                 *(agreed.median, agreed.signed, near, above, agreed.weighted),
-                *(scores.pearson, scores.kendall, judged.grade.value, "; ".join(judged.reasons)),
+                *(scores.pearson, scores.kendall, *words),
             )
         )
     heads = (

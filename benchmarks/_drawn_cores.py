@@ -58,7 +58,6 @@ class DrawnCore:
         return self.scheduled is not None
 
     def processor(self) -> SimulatedProcessor:
-        """Measures with noise."""
         return SimulatedProcessor(self.truth, noise=NOISE, seed=self.seed, core=self.scheduled)
 
     def facts(self) -> ScheduledTimes | None:

@@ -105,7 +105,6 @@ class _Nonsense:
         await self._have_measured(socket)
 
     def _trick(self) -> tuple[str, str | bytes]:
-        """(kind, what is sent)."""
         batch = self._batch()
         word = {"type": self._drawn.choice(("stored", "drop")), "batch": self._numbers}
         tricks = ("batch", "batch", "batch", "word", "number", "ids", "flood")

@@ -22,7 +22,6 @@ _LONGEST = 120.0  # seconds for a batch; none needs a tenth of it
 
 
 async def fuzz_code(harness: LocalHarness, frame: Frame, n: int, seed: int) -> Survey:
-    """Have `n` batches measured."""
     survey, drawn = Survey("code", seed), random.Random(seed)
     for number in range(n):
         kind, code = _hostile_code.draw(drawn)

@@ -72,8 +72,6 @@ DECISIONS = 2000
 
 @dataclass(frozen=True)
 class Scale:
-    """How much of everything."""
-
     measurements: int = 1_000_000
     schemes: int = 2000
     mappings: int = 50
@@ -84,7 +82,6 @@ class Scale:
 
     @classmethod
     def quick(cls) -> Scale:
-        """A tenth of it."""
         return cls(100_000, 400, 10, 50, 20, 2000, 500)
 
 
@@ -137,7 +134,7 @@ def generated_site(scale: Scale) -> World:
         anica=_upload("blocks.csv", b"bb,one\n4801d8,1.0\n480fafc3,1.0\n"),
         program=_upload("work.o", object_file(bytes.fromhex("4801d8ffc975f9c3"), "work")),
         campaign=campaign,
-        discovery=campaign.discoveries.order_by("number")[0],
+        discovery=campaign.discoveries.order_by("-generalisations__steps_count", "number")[0],
         family=campaign.families.order_by("number")[0],
         deep=_deepened(campaign, DECISIONS),
         other_campaign=generated_campaign(5, 10, "another"),

@@ -81,7 +81,6 @@ def backup() -> bytes:
 
 
 def programs() -> list[bytes]:
-    """Compiled programs."""
     from inference.isa.blocks.listing import object_file
 
     code = bytes.fromhex("4801d8ffc975f9c3")

@@ -73,8 +73,6 @@ class Seen:
 
 
 class Visitors:
-    """All of them."""
-
     def __init__(self, load: Load) -> None:
         self._load = load
         self._seen = Seen()
@@ -191,7 +189,6 @@ def _cpu() -> float:
 
 
 def main() -> None:
-    """Be the visitors."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     load = Load(**json.loads(sys.stdin.readline()))
     seen = asyncio.run(Visitors(load).visit())

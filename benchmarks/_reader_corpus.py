@@ -56,7 +56,6 @@ class Compiled:
 
 
 def files() -> list[Path]:
-    """The corpus."""
     return sorted(path for path in CORPUS.iterdir() if path.suffix in (".c", ".cpp"))
 
 

@@ -67,7 +67,6 @@ class ProbedFiles:
 
     @property
     def prober(self) -> Path:
-        """The program itself."""
         return self.installation / "prober.py"
 
     @property

@@ -16,7 +16,6 @@ KINDS = (
 
 
 def scheme_names(n: int) -> list[str]:
-    """Names of n schemes."""
     return [f"scheme {k:03}" for k in range(n)]
 
 

@@ -93,7 +93,6 @@ class Readers:
 
 
 def run(quick: bool) -> Iterator[Result]:
-    """The siege once."""
     raise_file_limit()
     seconds = 10.0 if quick else float(os.environ.get("PMWEB_SIEGE_SECONDS", "60"))
     with launched_site("--no-agent") as site:

@@ -30,7 +30,6 @@ class Logged:
         self._application = application
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Carry one connection out."""
         if not settings.ACCESS_LOG or "headers" not in scope:
             await self._application(scope, receive, send)
             return

@@ -27,7 +27,6 @@ class OwnCookies:
         self._application = application
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Carry one connection out."""
         if "headers" not in scope:  # the server's own beginning and end
             await self._application(scope, receive, send)
             return

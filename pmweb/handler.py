@@ -69,7 +69,6 @@ class Pages(ASGIHandler):
         self._costs, self._visitors, self._budgets = Costs(), Visitors(), Budgets()
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """Answer one request."""
         # A header could say otherwise of where the site begins: whatever visitors like.
         scope = {CALLER: ConnectionCaller(), **scope, "root_path": ""}
         file = scope.pop(BODY, None)

@@ -67,7 +67,6 @@ class NoNulCharacters:
         self._answer = answer
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Nothing yet."""
         return self._answer(request)
 
     def process_view(self, request: HttpRequest, _view: object, _args: object, _named: object) -> None:

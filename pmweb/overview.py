@@ -47,7 +47,6 @@ class SiteOverview:
 
     @property
     def compared(self) -> int | None:
-        """The newest comparison."""
         found = (self.done.get(kind) for kind in COMPARISONS)
         return max((pk for pk in found if pk is not None), default=None)
 

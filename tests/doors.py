@@ -23,3 +23,11 @@ def agreed(visitor: Client, address: str, *command: object, query: dict[str, str
     assert response.status_code == 200, response.content
     assert json.loads(printed(*command, "--json")) == response.json()
     return response.json()
+
+
+def sent_by_page(visitor: Client, address: str, **changes: object) -> Any:
+    """The answer where a page's form is sent as it is proposed there, with these changes."""
+    form = (visitor.get(address).context or {}).get("form", ())
+    proposed = {field.html_name: field.value() for field in form}
+    data = {name: value for name, value in {**proposed, **changes}.items() if value not in (None, "", False)}
+    return visitor.post(address, {"press": "start", **data})

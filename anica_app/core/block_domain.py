@@ -199,7 +199,6 @@ class BlockDomain:
         return AbstractBlock((self.vocabulary.free,) * length)
 
     def code(self, block: SampledBlock) -> bytes:
-        """Machine code."""
         return block.code
 
     def block_of_code(self, code: bytes) -> SampledBlock | None:
@@ -215,7 +214,6 @@ class BlockDomain:
         return [self.sampler.instance(number).code for number in range(len(self.space))]
 
     def document(self, abstract: AbstractBlock) -> Json:
-        """As JSON, see `documents`."""
         return documents.document(abstract, self.vocabulary)
 
     def read(self, document: Json) -> AbstractBlock:
@@ -223,7 +221,6 @@ class BlockDomain:
         return documents.read(document, self.vocabulary)
 
     def expansion_document(self, expansion: Expansion) -> Json:
-        """As JSON, see `documents`."""
         return documents.expansion_document(expansion, self.vocabulary)
 
     def read_expansion(self, document: Json) -> Expansion:

@@ -46,7 +46,6 @@ class ExplainedBlocks:
         return self.top_covered / self.interesting if self.interesting else None
 
     def as_json(self) -> Json:
-        """With the shares."""
         return {
             "blocks": self.blocks,
             "interesting": self.interesting,

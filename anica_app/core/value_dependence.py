@@ -75,7 +75,6 @@ class ValueDependence:
     condition: str
 
     def as_json(self) -> Json:
-        """A plain object."""
         return {
             "condition": self.condition,
             "readings": [

@@ -56,8 +56,6 @@ class Series:
 
 @dataclass(frozen=True)
 class Measurements:
-    """An opened database."""
-
     connection: sqlite3.Connection
     name: str
 

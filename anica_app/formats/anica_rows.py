@@ -155,7 +155,6 @@ class Gathering:
         return found
 
     def _steps(self, starts: Mapping[str, int]) -> dict[int, list[StepValue]]:
-        """{generalisation: its steps}."""
         found = {}
         for row in self.rows.generalisations:
             trace = self.published.traces.get(row.label)

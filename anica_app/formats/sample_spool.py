@@ -23,7 +23,6 @@ class Spooled:
     count: int
 
     def __bytes__(self) -> bytes:
-        """The bytes again."""
         self.file.seek(self.start)
         return self.file.read(self.size)
 
@@ -55,6 +54,5 @@ class CampaignContext:
 
     @classmethod
     def of(cls, info: ValidationInfo) -> Self:
-        """That of a validator."""
         assert isinstance(info.context, cls), "campaigns are read by `read_archive` alone"
         return info.context

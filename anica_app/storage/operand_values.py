@@ -57,7 +57,6 @@ class RepeatedFinding(_Part):
 
     @property
     def sentence(self) -> str:
-        """Where the finding holds."""
         usual = self.readings[0].operands_text
         found = f"Found with {usual}" if usual else "The block reads no values"
         if self.is_lost:

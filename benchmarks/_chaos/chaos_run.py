@@ -73,7 +73,6 @@ class ChaosRun:
         self.told = Told(kills_by={kind.name: Counter() for kind in self.kinds})
 
     def undergo(self) -> Told:
-        """All of it."""
         self._calm()
         self._began = time.monotonic()
         sampling = Sampling()

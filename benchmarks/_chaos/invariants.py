@@ -142,7 +142,6 @@ def _journal(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _ending(run: Run) -> Iterator[tuple[str, str]]:
-    """Done, with one result."""
     if run.state != Run.State.DONE:
         yield LOST, f"it is {run.state}, not done{f': {run.error.splitlines()[0]}' if run.error else ''}"
         return

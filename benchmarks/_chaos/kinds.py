@@ -118,7 +118,6 @@ class Kind:
     describe: Callable[[int], Json]
 
     def submit(self, number: int) -> Run:
-        """Queue one more run."""
         return lifecycle.submit(self.registered, self.describe(number), f"{self.name} {number}")
 
 

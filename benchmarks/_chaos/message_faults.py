@@ -106,7 +106,6 @@ class FaultyMessages:
         return True
 
     def stop(self) -> None:
-        """Relay nothing any more."""
         self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(_START_SECONDS)
 

@@ -26,12 +26,10 @@ class Sampling:
     _over: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
-        """Look from now on."""
         self._thread = threading.Thread(target=self._look, name="sampling", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no longer."""
         self._over.set()
         self._thread.join()
 

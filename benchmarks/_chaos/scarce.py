@@ -38,7 +38,6 @@ class SmallDisk:
         return self.place / "ballast"
 
     def fill(self) -> None:
-        """Leave no room."""
         with self._ballast.open("wb") as ballast, contextlib.suppress(OSError):
             while True:
                 written = os.write(ballast.fileno(), bytes(_BLOCK))
@@ -46,7 +45,6 @@ class SmallDisk:
                     continue
 
     def clear(self) -> None:
-        """Give the room back."""
         self._ballast.unlink(missing_ok=True)
 
     def remove(self) -> None:

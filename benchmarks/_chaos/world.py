@@ -54,7 +54,6 @@ class Part:
             self.process = Process(self.home, *self.command, environment=self.environment)
 
     def runs(self) -> bool:
-        """Whether it does."""
         return self.process is not None and not self.process.has_ended
 
     @property
@@ -64,7 +63,6 @@ class Part:
         return self.process.pid
 
     def kill(self) -> None:
-        """SIGKILL."""
         if self.process is not None:
             self.process.kill()
 
@@ -93,11 +91,9 @@ class World:
     lacks: dict[str, str] = field(default_factory=dict)
 
     def parts(self) -> list[Part]:
-        """All processes."""
         return [self.web, *self.workers, *self.agents.values()]
 
     def revive(self) -> None:
-        """Start whatever has died."""
         for part in self.parts():
             part.start()
 

@@ -107,9 +107,7 @@ class ExperimentTimer(Protocol):
 class Pulsing(Protocol):
     """Whoever wants to be called while a search goes on."""
 
-    def pulse(self) -> None:
-        """Called after each result."""
-        ...
+    def pulse(self) -> None: ...
 
 
 def measure_bottleneck(

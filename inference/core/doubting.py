@@ -57,5 +57,4 @@ class Doubts:
         return Counter(each.kind for each in self.rows)
 
     def of(self, scheme: str) -> list[Doubt]:
-        """Those of one scheme."""
         return [each for each in self.rows if each.scheme == scheme]

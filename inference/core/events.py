@@ -31,7 +31,6 @@ class PhaseStarted(Event):
 
     @property
     def label(self) -> str:
-        """Of the stage itself."""
         return self.labels[self.index - 1]
 
     def line(self) -> str:
@@ -69,7 +68,6 @@ class Log(Event):
     text: str
 
     def line(self) -> str:
-        """The sentence."""
         return f"  {self.text}"
 
 
@@ -116,7 +114,6 @@ class ResultStored(Event):
     facts: Json
 
     def payload(self) -> Json:
-        """The facts alone."""
         return self.facts
 
     @classmethod

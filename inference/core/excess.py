@@ -47,7 +47,6 @@ class Exceeding:
         return self.readings > 1 and self.lowest > (1 + LEAST) * self.predicted
 
     def as_json(self) -> Json:
-        """For programs."""
         return {
             "experiment": str(self.experiment),
             "measured": self.measured,

@@ -57,7 +57,6 @@ class LocalExecutor:
     def carry_out(
         self, task: Task, common: bytes, pieces: Sequence[bytes], pace: PacedReporter
     ) -> list[bytes]:
-        """See `Executor`."""
         together = min(self._threads, len(pieces))
         if together <= 1:
             context = TaskContext(self._threads, pace.pulse)

@@ -41,7 +41,6 @@ class Experiment:
 
     @property
     def schemes(self) -> tuple[str, ...]:
-        """The distinct schemes, sorted."""
         return tuple(scheme for scheme, _ in self.terms)
 
     @property

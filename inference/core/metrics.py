@@ -76,7 +76,6 @@ class Scores:
     kendall: float | None
 
     def as_json(self) -> dict[str, float | int | None]:
-        """{"n", "mape", "pearson", "kendall"}."""
         return asdict(self)
 
 

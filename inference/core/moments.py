@@ -57,7 +57,6 @@ class Moments:
         )
 
     def merged(self, other: Moments) -> Moments:
-        """Those of both together."""
         if not self.n or not other.n:
             return self if self.n else other
         n = self.n + other.n

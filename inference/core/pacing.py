@@ -62,7 +62,6 @@ class PacedReporter:
                 self.finishing = True
 
     def emit(self, event: Event) -> None:
-        """Tell at once."""
         self._reporter.emit(event)
 
     def due(self, kind: str, every: float = TELL_EVERY) -> bool:

@@ -141,7 +141,6 @@ class _Task:
     loss: Loss
 
     def directly(self, which: Int64s, threads: int, pulse: Callable[[], None] | None) -> Int64s:
-        """Mapping by mapping."""
         table, population = self.evaluator.table, self.population
         errors = np.zeros(population.n_mappings, dtype=np.int64)
         occurring = _schemes_of(table, which)

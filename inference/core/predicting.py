@@ -49,11 +49,9 @@ class PortMappingModel:
 
     @property
     def described(self) -> Collection[str]:
-        """See `ThroughputModel`."""
         return self.mapping.usage.keys()
 
     def cycles(self, table: ExperimentTable) -> Floats:
-        """See `ThroughputModel`."""
         if not len(table):
             return np.zeros(0)
         n_ports = len(self.mapping.ports)

@@ -52,7 +52,6 @@ class PairCounts:
 
     @property
     def n(self) -> int:
-        """Number of points."""
         return int(self.counts.sum())
 
     def tau_b(self) -> float | None:

@@ -82,7 +82,6 @@ class _Tally(Generic[Key]):
         self._sums = np.zeros((2, 0))
 
     def add(self, keys: Sequence[Key], which: Int64s, errors: Floats) -> None:
-        """`errors[i]` belongs to `keys[which[i]]`."""
         places = [self._numbers.setdefault(key, len(self._numbers)) for key in keys]
         fresh = len(self._numbers) - len(self._counts)
         self._counts = np.pad(self._counts, (0, fresh))

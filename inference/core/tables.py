@@ -110,7 +110,6 @@ class ExperimentTable:
         )
 
     def experiment(self, number: int) -> Experiment:
-        """One of the experiments."""
         entries = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
         terms = zip(self.scheme[entries].tolist(), self.count[entries].tolist(), strict=True)
         return Experiment.of({self.schemes[scheme]: count for scheme, count in terms})

@@ -27,7 +27,6 @@ class DatabaseThread:
         self._executor: ThreadPoolExecutor | None = None
 
     def enter(self) -> None:
-        """Begin to use it."""
         if self._executor is None:
             self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self._name)
         self._users += 1

@@ -39,10 +39,8 @@ _FINDERS: list[Finder] = []
 
 
 def register(finders: Iterable[Finder]) -> None:
-    """Add finders, each once."""
     _FINDERS.extend(finder for finder in finders if finder not in _FINDERS)
 
 
 def finders() -> list[Finder]:
-    """All of them."""
     return list(_FINDERS)

@@ -26,7 +26,6 @@ class ListedMapping:
 
     @property
     def url(self) -> str:
-        """The evaluation's heat map."""
         return evaluation_url(self.evaluation) if self.evaluation else ""
 
 

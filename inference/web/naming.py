@@ -56,7 +56,6 @@ class NameAndNoteForm(StrictForm):
         return name
 
     def save(self) -> None:
-        """Store both."""
         rename(self.row, self.cleaned_data["name"], self.cleaned_data["note"])
 
 

@@ -12,8 +12,6 @@ from inference.runs.described_rows import is_id
 
 @dataclass(frozen=True)
 class RunOrigin:
-    """A page."""
-
     text: str
     url: str
 
@@ -25,7 +23,6 @@ _FINDERS: list[OriginFinder] = []
 
 
 def register(finders: Iterable[OriginFinder]) -> None:
-    """Add finders, each once."""
     _FINDERS.extend(finder for finder in finders if finder not in _FINDERS)
 
 

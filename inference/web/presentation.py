@@ -191,7 +191,6 @@ def portcolour(index: int) -> int:
 
 @register.filter
 def number(value: int | None) -> str:
-    """6310 → 6,310."""
     return UNKNOWN if value is None else f"{value:,}"
 
 

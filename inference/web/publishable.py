@@ -31,5 +31,4 @@ def register(kinds: Iterable[Publishable]) -> None:
 
 
 def publishable() -> list[Publishable]:
-    """All kinds."""
     return list(_PUBLISHABLE.values())

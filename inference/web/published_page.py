@@ -16,8 +16,6 @@ Value = str | int | float | Uops | None
 
 
 class PublishedKind(StrEnum):
-    """What can be published."""
-
     MAPPING = "mapping"
     CORE = "core"
     COMPARISON = "comparison"

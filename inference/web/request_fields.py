@@ -56,7 +56,6 @@ class RequestField:
         self._presentation = presentation
 
     def field(self, request: type[Any], name: str) -> Any:
-        """Django's field."""
         owner, words, scale = self._of or request, self._words, self._scale
         shape, usual, checks = _described(owner, name)
         checks = checks if self._alone else []

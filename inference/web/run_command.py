@@ -26,6 +26,7 @@ from inference.runs import leases, lifecycle
 from inference.runs.child import RunProcesses
 from inference.runs.errors import RunStateError
 from inference.runs.journal import Lease, events_since
+from inference.runs.selections import SELECTIONS
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.worker import worker_name
 from inference.storage.rows import scheme_ids
@@ -119,14 +120,15 @@ def chosen_schemes(isa: ISA, selection: str, select: Select = select_schemes) ->
 
     `select`: what a selection means.
     """
-    if selection.strip().lower() in ("all", PROBE_SELECTION):
-        return {"schemes": selection.strip().lower()}
+    word = selection.strip().lower()
+    if word in ("all", PROBE_SELECTION):
+        return {"schemes": word}
     chosen = list(select(isa.schemes.all(), selection).values_list("pk", flat=True))
     if not chosen:
         raise CommandError(
             f"--schemes {selection!r} selects none of the {len(scheme_ids(isa))} schemes of {isa.name}"
         )
-    return {"schemes": chosen, "scheme_filter": selection}
+    return {"schemes": word} if word in SELECTIONS else {"schemes": chosen, "scheme_filter": selection}
 
 
 def _cancel(run: Run) -> None:

@@ -64,7 +64,6 @@ def _link_page(request: HttpRequest, user: User, token: str) -> HttpResponse:
 
 
 def account_of(request: HttpRequest, pk: int) -> HttpResponse:
-    """One account."""
     user = get_object_or_404(User.objects.select_related("account"), pk=pk)
     context = {
         "whose": user,
@@ -103,14 +102,12 @@ def account_log_out(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def account_deactivate(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shut somebody out."""
     return _changed(
         request, pk, lambda user: people.deactivate(user, by=request.user), "was deactivated, with all tokens"
     )
 
 
 def account_reactivate(request: HttpRequest, pk: int) -> HttpResponse:
-    """Let somebody in again."""
     return _changed(request, pk, lambda user: people.reactivate(user, by=request.user), "can log in again")
 
 

@@ -24,8 +24,6 @@ from pmweb.models import Scope
 
 
 class ApiAccess:
-    """What `inference.web.api.access.AccessRules` asks for."""
-
     def caller_of(self, request: HttpRequest) -> ApiCaller | None:
         """A token counts where one is shown, whatever session comes with it."""
         if "Authorization" in request.headers:
@@ -44,7 +42,6 @@ class ApiAccess:
         return _watching(_visit(request))
 
     def is_recent(self, request: HttpRequest) -> bool:
-        """As pages ask it."""
         return credentials.is_recent(request)
 
     def refused(self, request: HttpRequest, caller: ApiCaller | None, why: str) -> None:
@@ -53,7 +50,6 @@ class ApiAccess:
         audit.refused(None if caller is None else caller.user, kind="operation", name=name, detail=why)
 
     def note(self, request: HttpRequest, deed: Deed, subject: Model) -> None:
-        """In the audit log."""
         if deed is Deed.EXPORTED:
             audit.exported(request.user, subject)
         else:

@@ -34,7 +34,6 @@ def _day(text: str) -> date | None:
 
 
 def audit(request: HttpRequest) -> HttpResponse:
-    """The newest first."""
     wanted = _wanted(request)
     order = Order("at", descending=True)
     context = {

@@ -64,7 +64,6 @@ def keep_sent_form(request: HttpRequest) -> None:
 
 
 def has_sent_form(request: HttpRequest) -> bool:
-    """Whether something is kept."""
     return _SENT in request.session
 
 

@@ -178,8 +178,6 @@ class InviteForm(forms.Form):
 
 
 class RoleForm(forms.Form):
-    """Another role."""
-
     role = forms.ChoiceField(choices=Role.choices)
 
 

@@ -28,7 +28,6 @@ from pmweb.models import ApiToken, Scope
 
 @never_cache
 def account(request: HttpRequest) -> HttpResponse:
-    """One's own account."""
     return _page(request, ApiTokenForm(user_of(request)))
 
 

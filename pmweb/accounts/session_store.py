@@ -41,7 +41,6 @@ class SessionStore(db.SessionStore):
         return super().exists(digest_of(session_key))
 
     async def aexists(self, session_key: str) -> bool:
-        """See `exists`."""
         return await super().aexists(digest_of(session_key))
 
     def create_model_instance(self, data: dict[str, Any]) -> Any:
@@ -51,7 +50,6 @@ class SessionStore(db.SessionStore):
         return row
 
     async def acreate_model_instance(self, data: dict[str, Any]) -> Any:
-        """See `create_model_instance`."""
         row = await super().acreate_model_instance(data)
         row.session_key = digest_of(row.session_key)
         return row
@@ -63,7 +61,6 @@ class SessionStore(db.SessionStore):
             super().delete(digest_of(key))
 
     async def adelete(self, session_key: str | None = None) -> None:
-        """See `delete`."""
         key = session_key or self.session_key
         if key is not None:
             await super().adelete(digest_of(key))

@@ -54,7 +54,6 @@ def renamed(before: str, request: HttpRequest) -> None:
 
 
 def ended(request: HttpRequest) -> None:
-    """Somebody logs out."""
     BrowserSession.objects.filter(session=key_of(request)).delete()
 
 
@@ -90,7 +89,6 @@ def address_of(request: HttpRequest) -> str:
 
 
 def browser_of(request: HttpRequest) -> str:
-    """As it calls itself."""
     return str(request.META.get("HTTP_USER_AGENT", "")).replace("\0", "")[:300]
 
 
@@ -101,7 +99,6 @@ def _sweep(user: User) -> None:
 
 @transaction.atomic
 def end_session(row: BrowserSession, by: Any = None) -> None:
-    """Log that browser out."""
     whose = row.user
     Session.objects.filter(session_key=row.session).delete()
     row.delete()
@@ -162,6 +159,5 @@ def way_of(request: HttpRequest) -> BrowserSession.Way:
 
 
 def user_of(request: HttpRequest) -> User:
-    """Who is logged in."""
     assert isinstance(request.user, User)  # the rule of the address let nobody else in
     return request.user

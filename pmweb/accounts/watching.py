@@ -56,7 +56,6 @@ class Visits:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, visit: Visit) -> None:
-        """Watch a connection."""
         self._open.add(visit)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look_again_and_again())

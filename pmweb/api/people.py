@@ -49,8 +49,6 @@ class CallerOut(Schema):
 
 
 class AccountOut(RowOut):
-    """An account."""
-
     id: Id
     name: str = Field(validation_alias="username", examples=["ada"])
     role: str = Field(description="viewer, operator or admin.", examples=["operator"])
@@ -143,7 +141,6 @@ def invite(request: HttpRequest, data: Invitation) -> Any:
 
 @router.get("/accounts/{account_id}", response=AccountInFull, auth=administering, openapi_extra=ADMINISTERS)
 def get_account(request: HttpRequest, account_id: Id) -> Any:
-    """One account."""
     user = _row(account_id)
     return {
         **_account(user),
@@ -205,7 +202,6 @@ def _link(request: HttpRequest, user: User, token: str) -> dict[str, Any]:
 
 
 def _account(user: Any) -> dict[str, Any]:
-    """A row of `accounts`."""
     invited, fixed = people.is_invited(user), people.is_fixed(user)
     return fields_of(user, AccountOut, role=role_of(user), invited=invited, fixed=fixed)
 

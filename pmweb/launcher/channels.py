@@ -63,7 +63,6 @@ class Channel(HTTPChannel):
         super().dataReceived(data)
 
     def allHeadersReceived(self) -> None:  # noqa: N802
-        """The head is complete."""
         self.factory.waiting.pop(self, None)
         if self.length != 0:
             self.wait_for_body()
@@ -77,13 +76,11 @@ class Channel(HTTPChannel):
         super().rawDataReceived(data)
 
     def allContentReceived(self) -> None:  # noqa: N802
-        """The request is complete."""
         self.factory.bodies.pop(self, None)
         self.is_answering = True
         super().allContentReceived()
 
     def requestDone(self, request: Any) -> None:  # noqa: N802
-        """So is the answer."""
         self.is_answering = False
         super().requestDone(request)
 

@@ -101,7 +101,6 @@ class Connection(ProtocolWrapper):
         self._room.set()
 
     def makeConnection(self, transport: Any) -> None:  # noqa: N802  Twisted calls it so
-        """It has begun."""
         with contextlib.suppress(OSError):  # not over TCP
             transport.getHandle().setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         super().makeConnection(transport)
@@ -130,7 +129,6 @@ class Connection(ProtocolWrapper):
         self._watch(len(data))
 
     def writeSequence(self, data: Any) -> None:  # noqa: N802
-        """The same of several."""
         super().writeSequence(data)
         self._watch(sum(map(len, data)))
 
@@ -191,7 +189,6 @@ class _Outflow:
         self._channel.pauseProducing()
 
     def resumeProducing(self) -> None:  # noqa: N802
-        """It has nothing left."""
         self._connection.resume()
         self._channel.resumeProducing()
 
@@ -216,12 +213,10 @@ class ConnectionRefused(Protocol):
         self._end = REACTOR.callLater(REFUSED_SECONDS, self.transport.abortConnection)
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
-        """Whatever it was."""
         self.transport.write(_TOO_MANY)
         self.transport.loseConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: N802
-        """They have left."""
         if self._end.active():
             self._end.cancel()
 
@@ -252,12 +247,10 @@ class Connections(WrappingFactory[Connection]):
         return super().buildProtocol(addr)
 
     def registerProtocol(self, p: Connection) -> None:  # noqa: N802
-        """It has begun."""
         super().registerProtocol(p)
         self._at[_network(p)][p] = None
 
     def unregisterProtocol(self, p: Connection) -> None:  # noqa: N802
-        """It is over."""
         super().unregisterProtocol(p)
         self._forget(p)
 

@@ -59,19 +59,16 @@ class Socket(WebSocketProtocol):
     _refusal = _STATUS[TRY_AGAIN]  # of one that is not answered in time
 
     def onConnect(self, request: Any) -> Any:  # noqa: N802  Autobahn calls it so
-        """Its handshake is here."""
         if request.path != AGENTS_PATH:
             self.maxFramePayloadSize = self.maxMessagePayloadSize = BROWSERS_BYTES
         return super().onConnect(request)
 
     def handle_reply(self, message: dict[str, Any]) -> None:
-        """What the application says."""
         if message.get("type") == "websocket.close":
             self._refusal = _STATUS.get(message.get("code", 0), _FORBIDDEN)
         super().handle_reply(message)
 
     def serverReject(self) -> None:  # noqa: N802  Daphne calls it so
-        """End the handshake."""
         handshake = self.handshake_deferred
 
         def refuse(_: Failure) -> None:
@@ -117,7 +114,6 @@ class SpooledBody:
         return self._file
 
     def read(self, size: int = -1) -> bytes:
-        """What Daphne hands on."""
         return b"" if self._handed else self._file.read(size)
 
     def close(self) -> None:
@@ -259,8 +255,6 @@ class BoundedServer(Server):
 
 
 class CommandLine(CommandLineInterface):
-    """Daphne's."""
-
     server_class = BoundedServer
 
 

@@ -51,7 +51,6 @@ class FirstAnswer:
             return False
 
     def close(self) -> None:
-        """Forget the request."""
         if self._socket is not None:
             self._socket.close()
         self._socket, self._received = None, b""

@@ -35,10 +35,8 @@ class Pruning(models.Model):
 
     @property
     def rows(self) -> int:
-        """Of all traces."""
         return sum(line["rows"] for line in self.report)
 
     @property
     def size(self) -> int:
-        """Bytes, of all traces."""
         return sum(line["size"] for line in self.report)

@@ -34,7 +34,6 @@ class RetainedTrace:
     unit: str = "days"
 
     def weigh(self, keep: int) -> Weight:
-        """How much would go."""
         return sum((part.weigh() for part in self.surplus(keep)), Weight())
 
     def remove(self, keep: int) -> Weight:

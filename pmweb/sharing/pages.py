@@ -54,7 +54,6 @@ def share_make(request: HttpRequest) -> HttpResponse:
 
 
 def share_revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    """End a link."""
     links.revoke(get_object_or_404(SharedLink, pk=pk), by=user_of(request))
     messages.success(request, "The link is revoked: it shows nothing any more.")
     return redirect("shares")

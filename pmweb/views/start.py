@@ -39,7 +39,6 @@ class FirstStep:
 
 
 def start(request: HttpRequest) -> HttpResponse:
-    """The start page."""
     seen = overview()
     machines = [(machine, condition_of(machine), _processor(machine)) for machine in seen.machines]
     online = [row for row in machines if row[1].online]

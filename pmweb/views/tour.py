@@ -38,7 +38,6 @@ def tour(request: HttpRequest) -> HttpResponse:
 
 
 def _stops(found: ExamplePages) -> tuple[Stop, ...]:
-    """Six queries."""
     mapping = reverse("mapping", args=[found.mapping.pk])
     scheme = found.mapping.usages.filter(scheme__text=SCHEME).values_list("scheme", flat=True).first()
     pin = {} if scheme is None else {"pin": f"i{scheme}"}

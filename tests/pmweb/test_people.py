@@ -242,3 +242,9 @@ def test_the_shell_makes_a_link_for_anybody(ada: User, capsys):
     visitor = Client()
     visitor.post(path)
     assert visitor.session["_auth_user_id"] == str(ada.pk)
+
+
+@pytest.mark.parametrize("name", ["", "nobody"])
+def test_a_link_for_a_name_that_nobody_has_is_refused(administrator: User, name: str):
+    with pytest.raises(CommandError, match=f"no active account '{name}'"):
+        call_command("login-link", "--user", name)

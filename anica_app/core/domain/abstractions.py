@@ -67,7 +67,6 @@ class Abstraction(ABC, Generic[ConcreteT, AbstractT]):
         """Back from `document`. Raises `AnicaError` for what is none."""
 
     def is_below(self, special: AbstractT | None, general: AbstractT | None) -> bool:
-        """⊑, ⊤ included."""
         if general is None:
             return True
         return special is not None and self.below(special, general)
@@ -81,7 +80,6 @@ class Singletons(Abstraction[str, tuple[str, ...]]):
     """
 
     def represent(self, value: str) -> tuple[str, ...]:
-        """The word itself."""
         return (value,)
 
     def represents(self, abstract: tuple[str, ...], value: str) -> bool:
@@ -93,7 +91,6 @@ class Singletons(Abstraction[str, tuple[str, ...]]):
         return special == general
 
     def expand(self, abstract: tuple[str, ...], step: str) -> None:
-        """To ⊤."""
         return
 
     def document(self, abstract: tuple[str, ...]) -> Any:
@@ -164,7 +161,6 @@ class LogSizes(Abstraction[int | None, int]):
         return value is not None and value < 2**abstract
 
     def below(self, special: int, general: int) -> bool:
-        """The order of numbers."""
         return special <= general
 
     def expand(self, abstract: int, step: str) -> int | None:
@@ -176,7 +172,6 @@ class LogSizes(Abstraction[int | None, int]):
         return {"fewer_than": 2**abstract}
 
     def read(self, document: Any) -> int:
-        """A power of two."""
         match document:
             case {"fewer_than": int(bound)} if len(document) == 1 and bound > 0 and bound.bit_count() == 1:
                 if bound <= 2**self._most:
@@ -258,7 +253,6 @@ class Subsets(Abstraction[frozenset[str], Elements]):
         return rest | (frozenset(weaker.split(AND)) - self._implied(rest)) if weaker else rest
 
     def document(self, abstract: Elements) -> Any:
-        """A list, or "none"."""
         return abstract if isinstance(abstract, str) else sorted(abstract)
 
     def read(self, document: Any) -> Elements:

@@ -32,7 +32,6 @@ class SampledBlock:
 
     @cached_property
     def code(self) -> bytes:
-        """Its machine code."""
         return b"".join(one.code for one in self.instructions)
 
     def dependencies(self, space: SchemeSpace) -> frozenset[Dependency]:

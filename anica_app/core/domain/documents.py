@@ -77,7 +77,6 @@ def read(given: Json, vocabulary: Vocabulary) -> AbstractBlock:
 
 
 def expansion_document(expansion: Expansion, vocabulary: Vocabulary) -> dict[str, Any]:
-    """An expansion as JSON."""
     if isinstance(expansion, AliasExpansion):
         return {"aliasing": [place_name(place) for place in expansion.pair]}
     if isinstance(expansion, DependencyExpansion):

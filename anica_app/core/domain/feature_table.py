@@ -50,7 +50,6 @@ class FeatureTable:
 
     @cached_property
     def representing(self) -> tuple[AbstractInstruction, ...]:
-        """β of each scheme."""
         abstractions = self.vocabulary.abstractions
         return tuple(
             AbstractInstruction(

@@ -28,7 +28,6 @@ class Vocabulary:
         self.free = AbstractInstruction((None,) * len(self.names))
 
     def is_below(self, special: AbstractInstruction, general: AbstractInstruction) -> bool:
-        """⊑ in every feature."""
         pairs = zip(self.abstractions, special.values, general.values, strict=True)
         return all(each.is_below(left, right) for each, left, right in pairs)
 

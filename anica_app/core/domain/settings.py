@@ -105,7 +105,6 @@ class SpaceSettings:
 
     @property
     def group_names(self) -> frozenset[str]:
-        """The groups asked for."""
         return frozenset(self.groups.split())
 
     @property

@@ -86,7 +86,6 @@ class SchemeSpace:
 
     @cached_property
     def by_text(self) -> dict[str, int]:
-        """{scheme text: number}."""
         return {text: number for number, text in enumerate(self.texts)}
 
     @cached_property

@@ -66,7 +66,6 @@ class FoundFamily:
         return self.group.way.bound
 
     def as_json(self) -> Json:
-        """What scripts are promised."""
         return {
             "name": self.name,
             "share": self.share,

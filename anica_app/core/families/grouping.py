@@ -32,7 +32,6 @@ class FamilyMember:
 
     @property
     def way(self) -> FamilyWay:
-        """How the tools disagree."""
         return FamilyWay(self.kind, self.cause.slower, self.cause.bound)
 
     @property

@@ -22,7 +22,6 @@ class FamilyIdentity:
     others: frozenset[str] = frozenset()
 
     def as_json(self) -> Json:
-        """For the database."""
         return {
             "kind": self.kind,
             "slower": self.slower,
@@ -33,7 +32,6 @@ class FamilyIdentity:
 
     @classmethod
     def read(cls, document: Json) -> FamilyIdentity:
-        """Back from `as_json`."""
         return cls(
             document["kind"],
             document["slower"],

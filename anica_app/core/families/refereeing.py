@@ -58,7 +58,6 @@ class LeagueRow:
     errors: tuple[float | None, ...]
 
     def as_json(self) -> Json:
-        """For the database."""
         return {
             "class": self.name,
             "blocks": self.blocks,

@@ -64,7 +64,6 @@ class AbstractCheck(Generic[BlockT]):
 
     @property
     def interesting(self) -> bool:
-        """The verdict."""
         return self.reason in (InterestReason.ALL, InterestReason.SAME)
 
     @property

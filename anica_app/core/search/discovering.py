@@ -201,7 +201,6 @@ class CampaignSearch(Generic[BlockT, AbstractT, ExpansionT]):
         )
 
     def _count(self, **more: int) -> None:
-        """Add to the counters."""
         counters = self._state.counters
         self._state.counters = dataclasses.replace(
             counters, **{name: getattr(counters, name) + number for name, number in more.items()}

@@ -46,8 +46,6 @@ class JudgedAnswers(Generic[BlockT]):
 
 
 class InterestJudge(Protocol):
-    """Decides what is interesting."""
-
     def verdict(self, answers: Sequence[Answer]) -> BlockInterest:
         """Of one block, from an answer per predictor."""
         ...

@@ -37,7 +37,6 @@ class Meter:
         return self._before + self._clock() - self._begun
 
     def untaken(self) -> int:
-        """Blocks judged since `taken`."""
         return self._panel.judged - self._judged
 
     def taken(self) -> tuple[int, Counter[str]]:

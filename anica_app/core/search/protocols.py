@@ -101,9 +101,7 @@ class AbstractDomain(Protocol[BlockT, AbstractT, ExpansionT]):
         """Back from `document`. Raises `AnicaError` for what is none."""
         ...
 
-    def expansion_document(self, expansion: ExpansionT) -> Json:
-        """The expansion as JSON."""
-        ...
+    def expansion_document(self, expansion: ExpansionT) -> Json: ...
 
     def read_expansion(self, document: Json) -> ExpansionT:
         """Back from `expansion_document`. Raises `AnicaError` for what is none."""

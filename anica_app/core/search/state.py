@@ -94,7 +94,6 @@ def discovery_json(
 def discovery_of(
     document: Json, domain: AbstractDomain[BlockT, AbstractT, ExpansionT]
 ) -> FoundDiscovery[AbstractT]:
-    """Back from `discovery_json`."""
     known = document["interestingness"]
     return FoundDiscovery(
         **{

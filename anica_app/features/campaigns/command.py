@@ -43,7 +43,6 @@ class Command(RunCommand):
     help = "Search for basic blocks on which predictors disagree, and characterise them. Ctrl-C cancels."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument(
             "--predictor",
             action="append",
@@ -106,7 +105,6 @@ class Command(RunCommand):
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Search to the end."""
         check_against_options(options)
         run = self.do_run(lambda: self._submitted(options))
         if options["json"]:

@@ -35,7 +35,6 @@ class InclusionPair:
 
     @property
     def share(self) -> float | None:
-        """As a share."""
         return None if self.shared is None or not self.of else self.shared / self.of
 
     @property
@@ -66,7 +65,6 @@ class ComparedCampaigns:
 
     @property
     def sides(self) -> list[Side]:
-        """Each campaign by itself."""
         return [self._side(row) for row in self.rows]
 
     def _side(self, row: Campaign) -> Side:

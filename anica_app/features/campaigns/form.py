@@ -83,7 +83,6 @@ class WordsField(forms.MultipleChoiceField):
         return value
 
     def clean(self, value: Any) -> Any:
-        """The text."""
         return self._between.join(super().clean(value))
 
 
@@ -137,7 +136,6 @@ def settings_of(cleaned: Mapping[str, Any]) -> Json:
 
 
 def end_of(cleaned: Mapping[str, Any]) -> Json:
-    """What ends the campaign."""
     return {name.removeprefix(END): value for name, value in cleaned.items() if name.startswith(END)}
 
 
@@ -272,12 +270,10 @@ class CampaignForm(RunForm):
 
     @property
     def space(self) -> list[forms.BoundField]:
-        """Which schemes there are."""
         return self.of_group("space")
 
     @property
     def end(self) -> list[forms.BoundField]:
-        """When it ends."""
         return self.of_group("end")
 
     @property

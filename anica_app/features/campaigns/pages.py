@@ -116,7 +116,6 @@ _ORDERS = {**DISCOVERY_ORDERS, COVERAGE: "pk"}
 
 
 def campaign(request: HttpRequest, pk: int) -> HttpResponse:
-    """One campaign."""
     rows = Campaign.objects.select_related("run", "isa").defer("run__config", "run__result")
     found = get_object_or_404(rows, pk=pk)
     tab = one_of(request, "tab", tuple(TABS), "discoveries")

@@ -54,7 +54,6 @@ class Progressing:
                 self._reporter.save(_with_seconds(self._keeper.last, event.seconds))
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Pass it on."""
         self._reporter.save(checkpoint)
 
     def pulse(self) -> None:

@@ -26,15 +26,12 @@ _SHOWN = 20
 
 
 class Command(RunCommand):
-    """See the module."""
-
     help = (
         "Which interesting blocks the discoveries of campaigns include: of the campaigns' own random blocks, "
         "or of a basic-block set."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("campaigns", nargs="+", metavar="CAMPAIGN", help="by its name")
         parser.add_argument("--set", metavar="NAME", dest="block_set", help="a basic-block set")
         parser.add_argument(

@@ -98,7 +98,6 @@ class CoverageJob:
     """Runs of kind `coverage`; see `CoverageConfig`."""
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:

@@ -140,7 +140,6 @@ class JudgementForm(StrictForm):
 
 @require_POST
 def discovery_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Store both."""
     row = get_object_or_404(Discovery, pk=pk)
     form = JudgementForm(request.POST)
     if form.is_valid():

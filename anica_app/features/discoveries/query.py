@@ -78,7 +78,6 @@ class DiscoveryParts:
 
     @cached_property
     def judge(self) -> InterestJudge | None:
-        """See `judge_of`."""
         return judge_of(self.campaign)
 
     def examined(self, samples: Sequence[Sample]) -> list[JudgedBlock]:

@@ -38,7 +38,6 @@ class ReproducedBlock:
 
     @property
     def code(self) -> bytes:
-        """Its machine code."""
         return self.name.code
 
 

@@ -130,7 +130,6 @@ def label(node: Node) -> str:
 
 
 def _short(place: str) -> str:
-    """`2.register.1` → `2.r1`."""
     number, kind, which = place.split(".")
     return f"{number}.{kind[0]}{which}"
 

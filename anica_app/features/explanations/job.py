@@ -77,7 +77,6 @@ class GeneraliseJob:
     """Runs of kind `generalise`. They take a minute; interrupted, they begin anew with remembered answers."""
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:

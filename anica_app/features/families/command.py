@@ -23,15 +23,12 @@ from inference.web.run_command import RunCommand
 
 
 class Command(RunCommand):
-    """See the module."""
-
     help = (
         "Group the discoveries of a campaign by their cause. Campaigns that run here do so by themselves; "
         "this is for earlier and for imported ones. Where a tool is not here, stored answers are used."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("campaign", metavar="CAMPAIGN", help="by its name")
         parser.add_argument(
             "--evaluate",

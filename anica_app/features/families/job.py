@@ -73,7 +73,6 @@ class FamiliesJob:
     """Runs of kind `families`; see `FamiliesConfig`."""
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:

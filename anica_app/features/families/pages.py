@@ -35,7 +35,6 @@ def family_or_404(pk: int) -> FamilyParts:
 
 
 def family(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page."""
     found = family_or_404(pk)
     row = found.family
     asked = asked_about(_about(row))
@@ -86,14 +85,12 @@ def family_test(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def family_snippet(request: HttpRequest, pk: int) -> HttpResponse:
-    """The snippet for llvm-exegesis."""
     found = family_or_404(pk)
     return file_answer(found.snippet, "text/plain", f"{found.family.name} llvm-exegesis"[:150], "s")
 
 
 @require_POST
 def family_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Store mark and note."""
     row = get_object_or_404(Family, pk=pk)
     try:
         given = {name: request.POST.get(name, "") for name in ("mark", "note")}

@@ -21,7 +21,6 @@ class PublishedFamilies:
     """What is published of a campaign's families: nothing where they have not been looked for."""
 
     def __init__(self, campaign: Campaign, tools: Sequence[str]) -> None:
-        """Two queries."""
         self._answer: FamilyAnswer | None = answer_of(campaign)
         self._tools = tools
 

@@ -102,7 +102,6 @@ class FamilyParts:
 
     @property
     def snippet(self) -> str:
-        """For llvm-exegesis."""
         return exegesis_snippet(self.code, self.answers)
 
     @property

@@ -52,7 +52,6 @@ class FamilyJudgement(BaseModel):
     note: str | None = Field(None, max_length=NOTE_LIMIT, examples=["https://github.com/llvm/…"])
 
     def store(self, row: Family) -> None:
-        """Keep it."""
         row.mark = row.mark if self.mark is None else self.mark
         row.note = row.note if self.note is None else self.note.strip()
         row.save(update_fields=["mark", "note"])

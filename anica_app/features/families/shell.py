@@ -26,7 +26,6 @@ NEW = 2
 
 
 def add_against_options(parser: ArgumentParser) -> None:
-    """Declare them."""
     parser.add_argument(
         "--against",
         metavar="CAMPAIGN",

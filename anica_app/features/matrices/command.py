@@ -21,12 +21,9 @@ from inference.web.run_command import RunCommand
 
 
 class Command(RunCommand):
-    """See the module."""
-
     help = "Ask tools for the same basic blocks, and count how often each two of them disagree."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument(
             "--predictor",
             action="append",

@@ -94,7 +94,6 @@ class MatrixJob:
     """Runs of kind `matrix`. Interrupted, they begin anew with remembered answers."""
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:

@@ -40,7 +40,6 @@ class ToolPair:
 
     @property
     def share(self) -> float | None:
-        """As a share."""
         return self.differing / self.both if self.both else None
 
     @property

@@ -11,8 +11,8 @@ experiment can tell, which is listed beside it.
 - `solving`, `formula`: z3, interruptible and repeatable, and constraints on the matrix
 - `closed_form`: measurements as Boolean constraints; `tabulated`: the same where few ports leave room to list
   all sets of them; `linear_program`: as in the thesis
-- `two_level`, `three_level` or, with `tabulated`, `table_question` (and `faster`, `profiles` for both): is
-  there a second mapping that measuring could tell apart?
+- `union_question` for schemes with one µop; for several, `fact_question` or, where few ports are listed,
+  `table_question` (and `faster_question`, `profiles`): is there another mapping that can be told apart?
 - `telling_apart`: the experiment that decides; `alternatives`: what none decides
 - `clashing`: measurements that no mapping explains together; `waiving`: which of them to leave unexplained,
   once `readings` has them measured again

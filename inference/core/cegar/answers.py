@@ -76,7 +76,6 @@ def as_json(answers: Iterable[Measured]) -> list[Json]:
 
 
 def from_json(entries: Iterable[Json]) -> list[Measured]:
-    """What `as_json` wrote."""
     return [
         Measured(
             Experiment.of(dict(entry["terms"])),

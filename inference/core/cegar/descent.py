@@ -163,7 +163,6 @@ class _PortSets:
             self._all = self._of_the_widths(np.arange(1, 1 << ports, dtype=np.int64))
 
     def drawn(self, random: np.random.Generator) -> int:
-        """One of them at random."""
         if self._all is not None:
             return int(random.choice(self._all))
         chosen = random.choice(self._ports, int(random.choice(self._widths)), replace=False)

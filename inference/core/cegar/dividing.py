@@ -102,7 +102,6 @@ class Division:
 
     @property
     def parts(self) -> list[Part]:
-        """All schemes, by part."""
         parts = {
             tuple(s for s in self._search.schemes if self._domains[s] in joined)
             for joined in self._joined.values()

@@ -29,7 +29,6 @@ class BooleanQuestions:
         self.other = question.other
 
     def another(self) -> Candidate | None:
-        """See `Questions`."""
         return self._encoding.find()
 
 

@@ -6,7 +6,7 @@ every scheme i" (see `profiles`):
 - *Slower somewhere.* Is there a candidate with a fact that means, for some experiment, over 2ε cycles per
   instruction more than the first mapping takes? One choice of rows and of a port set stands for the fact.
   Facts that turn out harmless are raised until they barely are, and a fact below one is not asked for again.
-- *Faster somewhere.* See `faster`.
+- *Faster somewhere.* See `faster_question`.
 
 Candidates are only sorted out by facts, so that each answer settles many of them. When neither question has
 a candidate left, no experiment of any length tells another mapping from the first.
@@ -137,13 +137,11 @@ class _Missing:
         self._known: dict[Fact, Literal] = {}
 
     def literal(self, fact: Fact) -> Literal:
-        """See `Missing`."""
         if fact not in self._known:
             self._known[fact] = self._formula.literal()
         return self._known[fact]
 
     def refine(self, candidate: Candidate) -> bool:
-        """See `Missing`."""
         sets = sorted(unions(candidate), key=lambda union: (union.bit_count(), union))
         stated = False
         for fact, missing in self._known.items():

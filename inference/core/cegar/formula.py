@@ -63,7 +63,6 @@ class Formula:
     # past them. The terms live as long as their context.
 
     def literal(self) -> Literal:
-        """A new Boolean."""
         z3, context = self._z3, self._reference
         number = len(self._terms) // 2 + 1
         term = z3.Z3_mk_const(context, z3.Z3_mk_string_symbol(context, f"b{number}"), self._boolean.ast)

@@ -48,11 +48,9 @@ class LinearQuestions:
             self._solver.z3.add(time > self._number(observation.low))
 
     def exclude(self, candidate: Candidate) -> None:
-        """See `Questions`."""
         self._formula.clause(*self._formula.differs(candidate))
 
     def another(self) -> Candidate | None:
-        """See `Questions`."""
         return self._formula.candidate() if self._formula.satisfiable() else None
 
     def other(self, first: Candidate) -> tuple[Candidate, Experiment | None] | None:
@@ -69,7 +67,6 @@ class LinearQuestions:
         return None
 
     def close(self) -> None:
-        """See `Questions`."""
         self._solver.close()
 
     def _free_experiment(self, longest: int | None) -> list[Term]:

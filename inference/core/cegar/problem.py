@@ -76,7 +76,6 @@ class CegarProblem:
             raise InvalidInputError("an improper scheme shares a µop with one of a single µop: there is none")
 
     def count(self, scheme: str) -> int:
-        """µops of the scheme."""
         return self.uops.get(scheme, 1)
 
     @property

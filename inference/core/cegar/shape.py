@@ -52,7 +52,6 @@ class Shape:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Scheme to its index."""
         return {scheme: i for i, scheme in enumerate(self.schemes)}
 
     @property

@@ -75,7 +75,6 @@ class Z3Solver:
         return {str(literal) for literal in self.z3.unsat_core()}
 
     def close(self) -> None:
-        """End the thread."""
         self._thread.shutdown()
 
     def _listen(self, call: Future[Any]) -> None:

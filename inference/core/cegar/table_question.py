@@ -1,9 +1,9 @@
 """Another three-level mapping that measuring could tell from a given one, where all facts can be listed.
 
-As in `three_level`, the question falls into "slower somewhere" and "faster somewhere". Most facts that would
-make a candidate slower than the first mapping are excluded by a single observation, whatever the candidate;
-the solver is asked about the weakest of the few that are left. What it finds impossible stays so whatever is
-measured later, and is stated for good.
+As in `fact_question`, the question falls into "slower somewhere" and "faster somewhere". Most facts that
+would make a candidate slower than the first mapping are excluded by a single observation, whatever the
+candidate; the solver is asked about the weakest of the few that are left. What it finds impossible stays so
+whatever is measured later, and is stated for good.
 """
 
 from __future__ import annotations
@@ -149,9 +149,7 @@ class _Missing:
         self._encoding = encoding
 
     def literal(self, fact: Fact) -> Literal:
-        """See `Missing`."""
         return self._encoding.lacks(fact)
 
     def refine(self, candidate: Candidate) -> bool:
-        """See `Missing`."""
         return False

@@ -133,8 +133,6 @@ def _weight(experiment: Experiment, claim: Claim) -> int:
 
 
 class _Proof:
-    """Implicit hitting sets."""
-
     def __init__(
         self, formula: Formula, observations: Sequence[Observation], pulse: Callable[[], None]
     ) -> None:

@@ -104,7 +104,6 @@ class DependenceGraph:
         self.edges = list(self._edges())
 
     def bound(self, edges: Sequence[Edge]) -> DependenceBound:
-        """What these edges allow."""
         found: CriticalCycle = critical_cycle(len(self.nodes), edges)
         return DependenceBound(found.cycles, tuple(self._step(edge) for edge in found.edges))
 

@@ -33,7 +33,6 @@ class LoadBound:
 
     @property
     def why(self) -> str:
-        """In a few words."""
         return f"{self.loads} load{'s' if self.loads > 1 else ''} of one word"
 
 
@@ -70,7 +69,6 @@ class StackBound:
 
     @property
     def why(self) -> str:
-        """In a few words."""
         return f"{self.count} × {self.name}, the stack pointer goes on"
 
 

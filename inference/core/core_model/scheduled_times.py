@@ -59,9 +59,7 @@ class ExperimentBody(Protocol):
         ...
 
     @property
-    def size(self) -> int:
-        """Bytes."""
-        ...
+    def size(self) -> int: ...
 
 
 @dataclass
@@ -90,7 +88,6 @@ class ScheduledTimes:
 
     @property
     def mapping(self) -> PortMapping | None:
-        """See `WasteSource`."""
         return None if self.model.scheduler is None else self.model.mapping
 
     def least_cycles(
@@ -120,7 +117,6 @@ class ScheduledTimes:
         return bounds
 
     def experiments(self, mapping: PortMapping) -> list[Experiment]:
-        """See `WasteSource`."""
         return [one.experiment for one in scheduler_experiments(self._kinds(mapping))[:_MOST_BODIES]]
 
     def simulator(

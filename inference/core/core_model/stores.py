@@ -51,7 +51,6 @@ class StoreBound:
 
     @property
     def why(self) -> str:
-        """In a few words."""
         if self.in_turn:
             return f"{self.stores} stores over {self.runs:g} cache lines in turn"
         what = "half of a cache line" if self.halves else "cache line"

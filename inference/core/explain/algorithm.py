@@ -130,7 +130,6 @@ class _Search:
             )
 
     def _find_bottleneck(self, heads: Sequence[str]) -> None:
-        """Stage 4 (§6.2.3)."""
         context = self.context
         context.teller.enter("bottleneck")
         if self.r_max is None:

@@ -54,7 +54,6 @@ class ExplainContext:
 
     @property
     def settings(self) -> ExplainSettings:
-        """The problem's."""
         return self.problem.settings
 
     @property

@@ -104,7 +104,6 @@ class Blocker:
 
     @property
     def width(self) -> int:
-        """|Q|."""
         return self.mask.bit_count()
 
 

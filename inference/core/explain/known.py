@@ -69,7 +69,6 @@ class ByTime:
         self.blockers = sorted_blockers(found)
 
     def extend(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
-        """See `Known`; §6.3.4."""
         known = [each.mask for each in self.blockers]
         heads = {members[0] for members in self._classes}  # a store can be one: it blocks its port already
         found = [
@@ -159,7 +158,6 @@ class ByTime:
         return context.cycles(scheme) < needed - context.settings.alone_epsilon
 
     def table(self) -> list[BlockingClass]:
-        """See `Known`."""
         mapping = None if self.answer is None else self.answer.mapping
         return class_table(self._classes, self.improper, mapping, self._widths)
 
@@ -204,5 +202,4 @@ class ByCounters:
         return False
 
     def table(self) -> list[BlockingClass]:
-        """See `Known`."""
         return sorted(self._classes, key=lambda each: (each.improper, -each.width, each.mask))

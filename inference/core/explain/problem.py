@@ -118,8 +118,6 @@ REASONS: Mapping[NotCharacterised, str] = {
 
 
 class Seen(StrEnum):
-    """What a witness shows."""
-
     USES = "uses"
     EVADES = "evades"
     UNDECIDED = "undecided"  # the blocked set is as wide as the bottleneck: nothing can be seen (§6.2.3)

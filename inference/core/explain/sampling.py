@@ -76,7 +76,6 @@ class MeasurementSampler:
 
     @property
     def identity(self) -> Json:
-        """That of the measurer."""
         return self._measurer.identity
 
     def has(self, experiment: Experiment) -> bool:
@@ -132,7 +131,6 @@ class MeasurementSampler:
             self._first |= {each: len(self._samples.get(each, ())) for each in experiments}
 
     def _counting(self, experiment: Experiment) -> Sequence[Measured]:
-        """The samples that count."""
         return self._samples.get(experiment, [])[self._first.get(experiment, 0) :]
 
     def _measure(self, experiments: Sequence[Experiment], number: int) -> None:

@@ -69,7 +69,6 @@ class ExplainTeller:
         return self.pace.clock() - self._start
 
     def enter(self, stage: str) -> None:
-        """A stage begins."""
         self.flush()
         self.tell(PhaseStarted(stage, list(STAGES).index(stage) + 1, tuple(STAGES.values())))
         self.pace.pulse()
@@ -86,7 +85,6 @@ class ExplainTeller:
             self.flush()
 
     def flush(self) -> None:
-        """Tell what is pending."""
         if self._excluded:
             self.tell(Excluded(self._stage, tuple(self._excluded), self.told + 1))
             self._excluded = []

@@ -85,7 +85,6 @@ class FrontEnd:
 
 
 def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
-    """What settled codes say."""
     of: dict[Aspect, list[Reading]] = defaultdict(list)
     for code, cycles in readings:
         of[code.aspect].append((code, cycles))

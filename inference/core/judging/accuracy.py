@@ -82,12 +82,10 @@ class AccuracyJudgement:
         return f"{self.grade}: {'; '.join(self.reasons)}"
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
         return {"grade": self.grade.value, "reasons": list(self.reasons)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_json` gave."""
         return cls(Grade(data["grade"]), tuple(data["reasons"]))
 
 

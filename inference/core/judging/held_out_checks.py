@@ -60,7 +60,6 @@ class HeldOutChecks:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_json` gave."""
         repeats = data["repeats"]
         return cls(
             HeldOutCheck(data["n"], data["off"], data["error"], repeats),

@@ -30,7 +30,6 @@ class RepeatSpread:
     median: float | None
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
         return {"n": self.n, "set_aside": self.set_aside, "mape": self.mape, "median": self.median}
 
 

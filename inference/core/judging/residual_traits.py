@@ -63,12 +63,10 @@ class TraitFindings:
     found: tuple[TraitExcess, ...]
 
     def as_json(self) -> Json:
-        """Plain data."""
         return {"tried": self.tried, "found": [asdict(one) for one in self.found]}
 
     @classmethod
     def from_json(cls, data: Json) -> TraitFindings:
-        """What `as_json` gave."""
         return cls(data["tried"], tuple(TraitExcess(**one) for one in data["found"]))
 
 

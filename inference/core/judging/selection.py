@@ -30,7 +30,6 @@ class PartScore:
     loss: float
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "name": self.name,
             "covered": self.covered,
@@ -49,7 +48,6 @@ class Selection:
     why: str
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "selected": self.name,
             "scores": [score.as_json() for score in self.scores],

@@ -128,7 +128,6 @@ class ComparedPoints:
         return (self.predicted - self.reference) / self.reference
 
     def where(self, chosen: Bools | Int64s) -> ComparedPoints:
-        """Some of the points."""
         return ComparedPoints(self.at[chosen], self.reference[chosen], self.predicted[chosen])
 
     def worst(self, most: int) -> ComparedPoints:

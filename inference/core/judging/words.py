@@ -67,7 +67,6 @@ class AllowedWord:
     reasons: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
         return {"text": self.text, "is_strong": self.is_strong, "reasons": list(self.reasons)}
 
     @property

@@ -69,7 +69,6 @@ class BypassChains:
     spaced: Mapping[int, Sequence[DependencyChain]]
 
     def chains(self) -> list[DependencyChain]:
-        """All of them."""
         return [*self.mixed.values(), *(chain for chains in self.spaced.values() for chain in chains)]
 
 

@@ -166,7 +166,6 @@ class IdiomReader:
         return [one for one in found if one is not None and one.cycles is not None]
 
     def _each(self, apart: DependencyChain) -> float | None:
-        """Cycles per instance."""
         found = self._readings.get(apart)
         return None if found is None or found.cycles is None else found.cycles / apart.instances
 

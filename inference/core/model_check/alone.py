@@ -63,7 +63,6 @@ class Alone:
 
     @classmethod
     def of_row(cls, row: Sequence[Any]) -> Alone:
-        """What `as_row` gave."""
         scheme, measured, modelled, verdict, note = row
         return cls(scheme, measured, modelled, AloneVerdict(verdict), note)
 
@@ -142,7 +141,6 @@ class AloneSummary:
 
 
 def summary_of(alone: Iterable[Alone]) -> AloneSummary:
-    """Count."""
     rows = list(alone)
     counts = Counter(row.verdict for row in rows)
     compared = [row.measured for row in rows if row.compared and row.measured is not None]

@@ -46,7 +46,6 @@ class MixSummary:
     faster: int
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
         return asdict(self)
 
 

@@ -74,7 +74,6 @@ class OrderSummary:
         return self.notable / self.samples if self.samples else None
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
         return {**asdict(self), "share": self.share}
 
 

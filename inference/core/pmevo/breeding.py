@@ -111,7 +111,6 @@ class Breeder:
             self._improver = Improver(judge, np.array(scheme_times))
 
     def first(self) -> Evolved:
-        """Random mappings."""
         seeds = self._stream(0).integers(0, _SEEDS_END, size=self._size, dtype=np.uint64)
         start = self._judge.pace.clock()
 

@@ -38,7 +38,6 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """Both together."""
         return self.measuring_seconds + self.computing_seconds
 
 
@@ -76,7 +75,6 @@ def estimate(
 
 
 def _evolving(settings: PMEvoSettings, learnt: int) -> float:
-    """Seconds on one thread."""
     sets = 2 ** min(settings.ports or _MOST_PORTS, _MOST_PORTS)
     each = _PER_EXPERIMENT + _SCHEMES_PER_EXPERIMENT * sets * _PER_SET
     return float(settings.population * (settings.max_generations + 1) * learnt * each)

@@ -60,7 +60,6 @@ class Saved(Event):
     second_opinions: Count
 
     def text(self) -> str:
-        """In a sentence."""
         share = 100 * (1 - self.asked / self.exhaustive)
         saved = f"{share:.0f} % fewer than" if share > 0 else "no fewer than"
         return (
@@ -94,7 +93,6 @@ class Congruence(Event):
     likeness: Mapping[str, StoredLikeness] = field(default_factory=dict)
 
     def line(self) -> str:
-        """How many there are."""
         return f"  {self.schemes} schemes in {self.classes} classes"
 
 
@@ -211,5 +209,4 @@ class FrontImproved(Event):
         return cls([FrontObjectives(round(error, 6), *sizes) for error, *sizes in objectives])
 
     def line(self) -> str:
-        """How many there are."""
         return f"  {len(self.points)} mappings on the front"

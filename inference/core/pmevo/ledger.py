@@ -51,7 +51,6 @@ class Ledger:
 
     @property
     def n_slots(self) -> int:
-        """Number of representatives."""
         return len(self.representatives)
 
     @property

@@ -172,6 +172,5 @@ IN_PERSON = {**ADMINISTERS, "x-by-session": True}
 
 @cache
 def access() -> AccessRules:
-    """The site's object."""
     rules: AccessRules = import_string(settings.API_ACCESS)
     return rules

@@ -80,7 +80,6 @@ def _class(name: str, bases: str, fields: Mapping[str, str], told: str) -> str:
 
 
 def _class_name(name: str) -> str:
-    """`PageOf_MappingOut_` → `PageOfMappingOut`."""
     return name.replace("_", "")
 
 

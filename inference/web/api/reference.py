@@ -82,14 +82,11 @@ class Operation:
 
 @dataclass(frozen=True)
 class OperationGroup:
-    """Operations under one heading."""
-
     title: str
     operations: tuple[Operation, ...]
 
     @property
     def anchor(self) -> str:
-        """Where links lead to."""
         return self.title.lower().replace(" ", "-")
 
 
@@ -185,7 +182,6 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 def _requests(method: str, path: str, operation: Json) -> Iterator[Example]:
-    """Lines for the shell."""
     address = f"{_SITE}{_filled(path, operation)}"
     bodies = operation.get("requestBody", {}).get("content", {})
     verb = [] if method == "get" else ["-X", method.upper()]

@@ -21,5 +21,4 @@ def register(load: Callable[[], Routers]) -> None:
 
 
 def routers() -> Iterator[tuple[Router, str]]:
-    """All of them, imported."""
     return chain.from_iterable(load() for load in _LOADERS)

@@ -15,8 +15,6 @@ from inference.web.validation import Id
 
 
 class RunOut(Schema):
-    """A run."""
-
     id: Id
     name: Name = Field(examples=["PMEvo on pairs, seed 1"])
     note: Note
@@ -47,5 +45,4 @@ class RunOut(Schema):
 
 
 def run_json(row: Run) -> dict[str, Any]:
-    """A run as `RunOut`."""
     return fields_of(row, RunOut, result=allowed_result(row), busy_seconds=busy_seconds(row))

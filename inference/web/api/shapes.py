@@ -114,5 +114,4 @@ def uops_json(uops: Uops, ports: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def by_id(rows: Iterable[Model]) -> dict[int, Any]:
-    """{row id: row}."""
     return {row.pk: row for row in rows}

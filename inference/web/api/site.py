@@ -79,7 +79,6 @@ def addresses() -> list[URLPattern]:
 
 
 def document() -> dict[str, Any]:
-    """The OpenAPI document."""
     return document_of(api(), ROOT)
 
 
@@ -136,7 +135,6 @@ class StrictParser(Parser):
     """JSON that can be stored, or a problem that says where it cannot."""
 
     def parse_body(self, request: HttpRequest) -> Any:
-        """The object; raises `ProblemError`."""
         try:
             value = load(request.body, "body", MORE_VALUES.get(request.path_info, MOST_VALUES))
         except StrictJsonError as error:

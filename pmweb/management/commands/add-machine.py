@@ -22,7 +22,6 @@ class Command(DataCommand):
     help = "Add a machine that an agent measures. Prints, once, the line that starts the agent there."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("name", metavar="NAME")
         parser.add_argument(
             "--new-token", action="store_true", help="the machine is there already and gets one more token"

@@ -23,7 +23,6 @@ class Command(DataCommand):
     help = "Write a back-up of everything to one file. The site may run meanwhile."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare where it goes."""
         parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="a file that is not there yet")
         parser.add_argument(
             "--directory", type=Path, metavar="DIR", help="instead: a file named after the time"

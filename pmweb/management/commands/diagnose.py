@@ -18,11 +18,9 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare where it goes."""
         parser.add_argument("file", type=Path, metavar="FILE", help="a zip that is not there yet")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Collect and write."""
         path: Path = options["file"]
         try:
             with path.open("xb") as file:

@@ -17,12 +17,12 @@ class Command(DataCommand):
     help = "Print a link that logs somebody in, once, within an hour."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare whom."""
         parser.add_argument("--user", metavar="NAME", help="whom it logs in (the administrator)")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Make the link; its address is the configured one, that of the running site, or the default one."""
-        user = active_user(options["user"]) if options["user"] else ensure_administrator()
+        name = options["user"]
+        user = ensure_administrator() if name is None else active_user(name)
         token = links.issue_in_shell(user, "made in the shell")
         self.stdout.write(site_address() + links.path_of(token))
         if not is_site_known():

@@ -23,7 +23,6 @@ class Command(DataCommand):
     help = "Remove traces of old work that no result rests on (docs/operating.md)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what goes."""
         parser.add_argument("--dry-run", action="store_true", help="only say what would go")
         parser.add_argument(
             "--keep",

@@ -20,12 +20,9 @@ from pmweb.backup.ways_in import KeptWays
 
 
 class Command(DataCommand):
-    """Restore; see the module."""
-
     help = "Put a back-up in place of the database. The site must not run meanwhile."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare what is restored."""
         parser.add_argument("file", type=Path, metavar="FILE", help="made by `manage.py backup`")
         parser.add_argument("--replace", action="store_true", help="in place of a database that has data")
         parser.add_argument(

@@ -16,7 +16,6 @@ class Command(UpCommand):
     help = "Serve pages and WebSockets, and nothing else: `work` does the runs. SIGTERM ends it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare where to listen."""
         self.add_address(parser)
 
     def site(self, options: dict[str, Any]) -> Site:

@@ -31,7 +31,6 @@ class Command(BaseCommand):
         )
 
     def add_address(self, parser: CommandParser) -> None:
-        """Declare where to listen."""
         parser.add_argument(
             "--host",
             default="127.0.0.1",

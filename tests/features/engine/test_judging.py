@@ -14,7 +14,14 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from inference.features.judging.engine.query import ComparisonPart, columns_of, comparison_rows, scores_of
+from inference.core.judging.sheet import ItemSelection
+from inference.features.judging.engine.query import (
+    ComparisonPart,
+    columns_of,
+    comparison_rows,
+    scores_of,
+    verdict_of,
+)
 from inference.features.judging.engine.request import read_config
 from inference.features.judging.engine.sources import SourceError, read_source
 from inference.features.judging.engine.views import VIEWS
@@ -49,7 +56,7 @@ def block_set(db: None) -> BasicBlockSet:
 
 
 def judge(config: dict[str, Any]) -> Run:
-    run = work_off(lifecycle.submit("judge", config, "judged"))
+    run = work_off(lifecycle.submit("judge", config, lifecycle.unused_name("judged")))
     assert run.state == "done", run.error
     return run
 
@@ -287,6 +294,21 @@ def test_a_comparison_outlives_its_blocks(of_blocks: Run, block_set: BasicBlockS
     assert "which has been deleted" in page.content.decode()
 
 
+def test_the_smallest_differences_keep_their_numbers_when_a_block_is_deleted(
+    of_blocks: Run, block_set: BasicBlockSet, visitor: Client
+) -> None:
+    address = f"/api/v1/comparisons/{of_blocks.pk}?view=telling&threshold=0"
+
+    def rows() -> list[list[Any]]:
+        return visitor.get(address).json()["tables"][0]["rows"]
+
+    first, *others = rows()
+    assert first[0].startswith("popcnt")
+    assert len(others) > 1
+    block_set.blocks.filter(code=bytes.fromhex(POPCNT_RAX)).delete()
+    assert rows() == others
+
+
 def test_what_takes_longer_than_a_mapping_is_that_of_its_own_operation(program: Program) -> None:
     isa = small.few_schemes()
     slow, mapping = small.measured_set(isa, factor=3.0), small.ports(isa)
@@ -297,3 +319,30 @@ def test_what_takes_longer_than_a_mapping_is_that_of_its_own_operation(program: 
         [group["experiments"], group["exceeding"]] for group in told["groups"]
     ]
     assert rows[0][4:6] == [told["groups"][0]["largest"][0][name] for name in ("experiment", "measured")]
+
+
+def test_what_is_measured_again_says_how_near_a_source_can_come(of_experiments: Run) -> None:
+    columns = columns_of(comparison_rows().get(run=of_experiments))
+    reasons = verdict_of(columns, columns[0], ComparisonPart()).reasons
+    assert "measuring once more is off by 1.0 %" in reasons
+    assert any(reason.startswith("on the 4 experiments that Oracle predicts") for reason in reasons)
+    (part,) = verdict_of(columns, columns[0], ComparisonPart(selection=ItemSelection(longest=1))).reasons[1:2]
+    assert part == "measuring once more is off by 1.0 %"
+    turned = verdict_of(columns, columns[2], ComparisonPart(against=0)).reasons
+    assert "how far a repeated measurement is off is not known" in turned
+
+
+def test_a_column_that_was_measured_again_repeats_the_measurement_of_blocks() -> None:
+    text = "bb,measured,measured again,said\n" + "".join(
+        f"{code},{cycles},{1.02 * cycles},{2 * cycles}\n" for code, cycles, _ in BLOCKS
+    )
+    row, _ = store(io.BytesIO(text.encode()), "b.csv", "twice", BlockSetOptions())
+    columns = columns_of(
+        comparison_rows().get(
+            run=judge({"block_set": row.pk, "sources": ["column:measured again", "column:said"]})
+        )
+    )
+    assert "measuring once more is off by 2.0 %" in verdict_of(columns, columns[1], ComparisonPart()).reasons
+    turned = judge({"block_set": row.pk, "sources": ["column:measured"], "against": "column:said"})
+    (column,) = columns_of(comparison_rows().get(run=turned))
+    assert not column.summary["repeats"]

@@ -51,6 +51,11 @@ def test_a_run_is_shown_with_what_was_asked_and_what_came_of_it(run: Run, matrix
     )
 
 
+def test_a_stage_that_has_counted_nothing_yet_is_shown_by_its_name(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(progress={"phase": "read", "label": "Read"})
+    assert "  Progress: Read: begun" in printed("runs", "show", run.pk)
+
+
 def test_a_run_is_cancelled_and_a_paused_one_resumed(run: Run, question: Run) -> None:
     Run.objects.filter(pk=run.pk).update(state="paused")
     assert json.loads(printed("runs", "resume", run.pk, "--json"))["state"] == "queued"

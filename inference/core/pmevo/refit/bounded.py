@@ -116,7 +116,6 @@ class BoundedSearch:
 
     @property
     def most(self) -> int:
-        """Local searches at most."""
         return len(self._starts) + len(self._wider) + self._settings.perturbations
 
     @property
@@ -125,7 +124,6 @@ class BoundedSearch:
         return self.state.done >= self.most or self.state.barren > self._settings.perturbation_patience
 
     def advance(self) -> None:
-        """One local search."""
         k = self.state.done
         random = self._random(k)
         width = self.state.issue_width

@@ -39,7 +39,6 @@ class RefitPoint:
 
     @property
     def objectives(self) -> tuple[float, int, int]:
-        """(error, volume, kinds)."""
         return self.error, self.volume, self.kinds
 
     @property

@@ -108,7 +108,6 @@ def unpacked_bounded(
 
 
 def _number(value: Any) -> Any:
-    """JSON knows no infinity."""
     return str(value) if value == math.inf else value
 
 

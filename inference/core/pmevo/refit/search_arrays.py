@@ -127,7 +127,6 @@ class SearchArrays:
         return np.asarray((self.times > noisy) | (objective.loss.forgiven > 0))
 
     def _cycles(self, usage: Usage, per_slot: float) -> Floats:
-        """Of all experiments: float64[n_experiments]."""
         ports: Floats = self._evaluator.cycles(usage.population(self._evaluator.n_ports))[0]
         slots = slots_per_experiment(self._evaluator.table, usage.slots)
         return np.asarray(np.maximum(ports, slots * per_slot))

@@ -82,7 +82,6 @@ class Usage:
         return Usage(self.masks.copy(), self.counts.copy(), self.sizes.copy(), self.slots.copy())
 
     def population(self, n_ports: int) -> Population:
-        """As a population of one."""
         return Population.from_rows([self.row(scheme) for scheme in range(len(self.sizes))], 1, n_ports)
 
     def users(self, mask: int) -> list[int]:

@@ -33,7 +33,6 @@ def loops_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 
 
 def import_words(run: Run) -> Iterator[DescriptionItem]:
-    """What is imported, as what."""
     config = run.config
     yield DescriptionItem("Becomes", config["name"])
     yield DescriptionItem("Rows that cannot be read", _BROKEN[Broken(config["broken"])])

@@ -19,8 +19,6 @@ KIND = "import-anica"
 
 
 class BlockImportJob:
-    """See `BlockImportConfig`."""
-
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError`."""
         complete = BlockImportConfig.read(config).as_json()

@@ -47,7 +47,6 @@ class BlockFileImporter(UploadImporter):
         add_loop_arguments(parser)
 
     def reads(self, file: BinaryIO) -> bool:
-        """Whether it brings blocks."""
         return block_file_of(file.read(BEGINNING)) is not None
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:

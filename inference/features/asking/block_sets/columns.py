@@ -33,9 +33,16 @@ _MEASURED = re.compile(r"\bmeasure|\bbhive", re.IGNORECASE)
 
 def usual_reference(columns: Sequence[BlockColumn]) -> BlockColumn:
     """The first column that was measured, by its predictor or else by its name; the first of all without."""
-    by_machine = (one for one in columns if one.predictor is not None and one.predictor.kind in _MEASURING)
-    by_name = (one for one in columns if one.predictor is None and _MEASURED.search(one.name))
-    return next(by_machine, None) or next(by_name, None) or columns[0]
+    measured = [column for column in columns if is_measured(column)]
+    by_machine = (column for column in measured if column.predictor is not None)
+    return next(by_machine, None) or next(iter(measured), None) or columns[0]
+
+
+def is_measured(column: BlockColumn) -> bool:
+    """Whether a column was measured, by its predictor or else by its name."""
+    if column.predictor is None:
+        return _MEASURED.search(column.name) is not None
+    return column.predictor.kind in _MEASURING
 
 
 def column_named(block_set: BasicBlockSet, name: str) -> BlockColumn:

@@ -78,7 +78,6 @@ class Head:
 
 
 def block_set(request: HttpRequest, pk: int) -> HttpResponse:
-    """One set."""
     found = get_object_or_404(BasicBlockSet.objects.select_related("isa", "run"), pk=pk)
     columns = columns_of(found)
     subject = ShownSet(found, columns)
@@ -162,7 +161,6 @@ class ColumnsForm(RunForm, ChoosingForm):
     anew = None  # type: ignore[assignment]  # as Django removes a field; what is remembered is what they would say again
 
     def clean(self) -> dict[str, Any]:
-        """Somebody must be asked."""
         data = super().clean()
         if not self.rows and not self.errors:
             self.add_error("predictors", "Choose at least one predictor.")

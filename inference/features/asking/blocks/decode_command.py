@@ -29,7 +29,6 @@ class Command(DataCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("file", nargs="?", default="-", help="- or nothing: the standard input")
         parser.add_argument(
             "--isa",
@@ -40,7 +39,6 @@ class Command(DataCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read and print."""
         try:
             reading = read(text_of_file(options["file"]), MOST_BLOCKS, options["isa"])
         except CommandError as error:

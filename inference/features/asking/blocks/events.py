@@ -32,6 +32,5 @@ class BlocksRecord(RecordPart):
     results: dict[int, BlockMeasured] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
-        """Fold one event in."""
         if isinstance(event, BlockMeasured):
             self.results[event.index] = event

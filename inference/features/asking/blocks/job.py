@@ -77,14 +77,12 @@ class BlockJob:
     """Runs of kind `block`; `BlockConfig` is their description."""
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:
         """Nothing refers to a run over blocks."""
 
     def work(self, task: Task) -> Store:
-        """Measure, telling every result."""
         config = BlockConfig.stored(task.run.config)
         machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
         if machine is None:

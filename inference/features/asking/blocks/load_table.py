@@ -16,7 +16,6 @@ SHADES = 4
 
 
 def load_context(block: Block, load: BlockLoad) -> dict[str, Any]:
-    """What `inference/blocks/load.html` needs."""
     drawn = picture(load.schedule, load.experiment.terms)
     letters = {text: letter for letter, text, _ in drawn.schemes}
     return {"load": load, "drawing": drawn, "load_rows": list(_rows(block, load, letters))}

@@ -28,7 +28,6 @@ class Command(RunCommand):
     help = "Measure basic blocks on a machine, in cycles per iteration. Ctrl-C cancels."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         usual = BlockOptions()
         parser.add_argument(
             "file",
@@ -76,7 +75,6 @@ class Command(RunCommand):
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run to the end."""
         run = self.do_run(lambda: self._submitted(options))
         answers: list[Json] = run.result["blocks"]
         if options["json"]:
@@ -115,7 +113,6 @@ class Command(RunCommand):
 
 
 def _values(text: str) -> dict[str, int]:
-    """`rcx=3,vector=0xff`."""
     values = {}
     for part in text.split(","):
         name, equals, value = part.partition("=")

@@ -33,7 +33,6 @@ class DatabaseAnswers:
         self._lock = threading.Lock()
 
     def known(self, blocks: Sequence[bytes]) -> Mapping[bytes, Answer]:
-        """See `AnswerStore`."""
         by_key = {block_key(block): block for block in blocks}
         keys = list(by_key)
         with self._lock:
@@ -47,14 +46,12 @@ class DatabaseAnswers:
         return found
 
     def remember(self, answers: Mapping[bytes, Answer]) -> None:
-        """See `AnswerStore`."""
         with self._lock:
             self._new.update((block_key(block), answer) for block, answer in answers.items())
             if len(self._new) >= _BUFFERED:
                 self._write()
 
     def flush(self) -> None:
-        """See `AnswerStore`."""
         with self._lock:
             self._write()
 
@@ -89,11 +86,9 @@ class StraightAnswers(DatabaseAnswers):
     than a mapping, whose identity does not stand for it."""
 
     def known(self, blocks: Sequence[bytes]) -> Mapping[bytes, Answer]:
-        """See `AnswerStore`."""
         return super().known([block for block in blocks if self._is_straight(block)])
 
     def remember(self, answers: Mapping[bytes, Answer]) -> None:
-        """See `AnswerStore`."""
         super().remember({block: answer for block, answer in answers.items() if self._is_straight(block)})
 
     def _is_straight(self, block: bytes) -> bool:

@@ -16,11 +16,9 @@ class Command(DataCommand):
     help = "List the predictors that can be used here, and what to install or to configure for the others."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """List and print."""
         found = listed()
         if options["json"]:
             told = {"predictors": [_as_json(one) for one in found]}

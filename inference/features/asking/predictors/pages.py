@@ -54,7 +54,6 @@ class CommandField(forms.CharField):
     is_command = True
 
     def to_python(self, value: Any) -> Any:
-        """The words."""
         try:
             return shlex.split(super().to_python(value))
         except ValueError as error:

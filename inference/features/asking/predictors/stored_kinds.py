@@ -72,11 +72,9 @@ class _Loaded:
 
     @property
     def described(self) -> Collection[str]:
-        """See `inference.core.predicting.ThroughputModel`."""
         return self._predictor.described
 
     def cycles(self, table: ExperimentTable) -> npt.NDArray[np.float64]:
-        """See `inference.core.predicting.ThroughputModel`."""
         return self._predictor.cycles(table)
 
     @cached_property

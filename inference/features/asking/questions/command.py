@@ -52,7 +52,6 @@ class Command(PredictExperiment):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         super().add_arguments(parser)
         (what,) = (action for action in parser._actions if action.dest == "experiment")
         what.metavar = "EXPERIMENT|FILE"
@@ -99,7 +98,6 @@ class Command(PredictExperiment):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Predict and print."""
         if not options["predictor"] and not options["ports"] and not options["why"]:
             super().handle(*args, **options)
             return

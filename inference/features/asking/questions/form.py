@@ -35,7 +35,6 @@ class OffersField(forms.MultipleChoiceField):
     widget = forms.CheckboxSelectMultiple
 
     def validate(self, value: Any) -> None:
-        """Refuse strangers."""
         stranger = next((text for text in value if not self.valid_value(text)), "")
         if stranger and (reason := reason_against(stranger[:_LONGEST])):
             raise forms.ValidationError(f"{reason}.")
@@ -113,7 +112,6 @@ class AddressField(forms.CharField):
     """A whole number of 64 bits, decimal or hexadecimal with 0x."""
 
     def to_python(self, value: Any) -> Any:
-        """The number."""
         text = str(value or "").strip().replace("_", "")
         try:
             number = int(text, 0)
@@ -240,7 +238,6 @@ class BlockForm(RunForm, ProcessorForm):
 
     @property
     def machines(self) -> list[Predictor]:
-        """Those that were chosen."""
         return [row for row in self.rows if row.kind == machine.KIND]
 
     def text_of(self, offer: OfferedPredictor) -> str:

@@ -13,7 +13,7 @@ from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.query import kind_of, row_for
 from inference.features.asking.predictors.stored_kinds import measured
 from inference.features.asking.questions.asking import PredictorColumn, ask
-from inference.features.judging.accuracy_checks.predicting import PUBLISHED, largest_bounds, usual_predictors
+from inference.features.judging.accuracy_checks.predicting import largest_bounds, usual_predictors
 from inference.features.judging.accuracy_checks.request import AccuracyCheckConfig, read_config
 from inference.features.judging.accuracy_checks.result import (
     AccuracyCheck,
@@ -22,6 +22,7 @@ from inference.features.judging.accuracy_checks.result import (
     medians,
 )
 from inference.features.judging.accuracy_checks.traits import traits_of
+from inference.features.judging.engine.sources import PUBLISHED
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Machine, Predictor, Run
 from inference.predictors import machine as measuring
 from inference.predictors.answer_arrays import cycles_in

@@ -13,13 +13,11 @@ from inference.features.judging.engine.largest_bounds import bounds_by, first_co
 from inference.features.learning.core_model.query import usable_core_models
 from inference.models import Machine, Predictor
 from inference.predictors import core_model, mapping, nanobench
-from inference.predictors.kinds import KINDS, FoundKind, PredictorKind
+from inference.predictors.kinds import FoundKind, PredictorKind
 from inference.predictors.protocol import PredictorError
 
 MOST_CORE_MODELS, MOST_MAPPINGS = 2, 4
 """Of the machine, the newest; mappings of each kind."""
-PUBLISHED = frozenset(kind.name for kind in KINDS.values() if not kind.is_uncontained)
-"""Kinds of predictors that others have published: what a core model has to be better than."""
 
 
 def usual_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], dict[str, str]]:

@@ -1,37 +1,30 @@
-"""How good each column of a comparison is: what counts as a repeated measurement, and as a published tool."""
+"""How good each column of a comparison is, beside repeated measurements and tools among the columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from inference.core.judging.accuracy import AccuracyJudgement, SheetFloor, floor_of, verdict
 from inference.core.judging.sheet import EVERYTHING, AnswerSheet, ItemSelection
-from inference.models import ComparedColumn
-from inference.predictors.kinds import KINDS
 
-PUBLISHED = frozenset(kind.name for kind in KINDS.values() if not kind.is_uncontained)
-"""Kinds of predictors that others have published."""
 
-Kind = ComparedColumn.Kind
+@dataclass(frozen=True)
+class ColumnRoles:
+    """What columns are for a verdict on others.
+
+    `repeats`: positions of those that are the reference measured again; none where that is no measurement.
+    `tools`: (name, position) of published tools.
+    """
+
+    repeats: tuple[int, ...] = ()
+    tools: tuple[tuple[str, int], ...] = ()
 
 
 def column_verdict(
-    sheet: AnswerSheet,
-    position: int,
-    kinds: Sequence[tuple[str, str, str]],
-    selection: ItemSelection = EVERYTHING,
+    sheet: AnswerSheet, position: int, roles: ColumnRoles, selection: ItemSelection = EVERYTHING
 ) -> AccuracyJudgement:
-    """The verdict on a column; `kinds`: (kind, kind of its predictor, name) of each column.
-
-    The first other measurement of the items says what repeating them gives.
-    """
-    again = next((at for at, (kind, _, _) in enumerate(kinds) if kind == Kind.SET and at != position), None)
-    tools = {
-        name: at
-        for at, (kind, predictor, name) in enumerate(kinds)
-        if kind == Kind.TOOL or predictor in PUBLISHED
-    }
-    floor = floor_of(sheet, again)
+    """The verdict on a column; the first repeated measurement says what measuring once more gives."""
+    floor = floor_of(sheet, next((at for at in roles.repeats if at != position), None))
     if not selection.is_all:
         floor = SheetFloor(floor.items & sheet.among(selection), floor.spread, floor.kendall)
-    return verdict(sheet, position, floor, tools)
+    return verdict(sheet, position, floor, dict(roles.tools))

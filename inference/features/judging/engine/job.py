@@ -14,7 +14,7 @@ from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.judging.engine.block_answers import BlockAnswers
-from inference.features.judging.engine.column_verdicts import column_verdict
+from inference.features.judging.engine.column_verdicts import ColumnRoles, column_verdict
 from inference.features.judging.engine.experiment_answers import ExperimentAnswers
 from inference.features.judging.engine.largest_bounds import bounds_by, first_core_model
 from inference.features.judging.engine.question_blocks import QuestionBlocks, tell_progress
@@ -72,7 +72,8 @@ class JudgeJob:
         if not (cycles > 0).any():
             raise JobError(f"{config.against or reader.row.name}: there is no number to hold others against")
         sheet = AnswerSheet(items, cycles, [column.answers for column in columns])
-        summary = _summed_up(task, sheet, columns)
+        is_measured = reference is None or reference.source.measures
+        summary = _summed_up(task, sheet, columns, is_measured=is_measured)
         return partial(_store, task.run, config, reader, reference, summary)
 
 
@@ -158,11 +159,17 @@ class _SummedUp:
     points: Json
 
 
-def _summed_up(task: Task, sheet: AnswerSheet, columns: Sequence[ComparisonColumn]) -> _SummedUp:
+def _summed_up(
+    task: Task, sheet: AnswerSheet, columns: Sequence[ComparisonColumn], *, is_measured: bool
+) -> _SummedUp:
+    """`is_measured`: whether the reference is a measurement."""
     fields = []
-    kinds = [
-        (column.source.column_kind, column.source.predictor_kind, column.source.name) for column in columns
-    ]
+    repeats = [is_measured and column.source.measures for column in columns]
+    published = [column.source.is_published for column in columns]
+    roles = ColumnRoles(
+        tuple(at for at, repeated in enumerate(repeats) if repeated),
+        tuple((columns[at].source.name, at) for at, is_tool in enumerate(published) if is_tool),
+    )
     began = time.monotonic()
     for position, column in enumerate(columns):
         tell_progress(task, "sum up", position, len(columns), "predictors", began)
@@ -173,7 +180,9 @@ def _summed_up(task: Task, sheet: AnswerSheet, columns: Sequence[ComparisonColum
                 "error": column.error,
                 "summary": {
                     **summarised(sheet, position),
-                    "verdict": column_verdict(sheet, position, kinds).as_json(),
+                    "verdict": column_verdict(sheet, position, roles).as_json(),
+                    "repeats": repeats[position],
+                    "is_published": published[position],
                 },
                 "pictures": pictured(sheet, position),
                 "answers": answers_field(column.answers),

@@ -23,7 +23,7 @@ from inference.core.judging.sheet import EVERYTHING as ALL_ITEMS
 from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemKind, ItemSelection
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
-from inference.features.judging.engine.column_verdicts import column_verdict
+from inference.features.judging.engine.column_verdicts import ColumnRoles, column_verdict
 from inference.features.judging.evaluations.query import Predicted
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
@@ -186,17 +186,23 @@ def verdict_of(
     if stored is not None and part.is_all:
         return AccuracyJudgement.from_json(stored)
     in_cycles = ComparisonPart(Unit.CYCLES, part.selection, part.against)
-    kinds = tuple(
-        (source.kind, source.predictor.kind if source.predictor else "", source.name) for source in columns
+    return _verdict(key_of(column.comparison), column.position, in_cycles, _roles(columns, part.against))
+
+
+def _roles(columns: Sequence[ComparedColumn], against: int | None) -> ColumnRoles:
+    """Of columns; those of earlier versions, which were held against measurements alone, do not say."""
+    kinds = ComparedColumn.Kind
+    repeats = (column for column in columns if column.summary.get("repeats", column.kind == kinds.SET))
+    tools = (column for column in columns if column.summary.get("is_published", column.kind == kinds.TOOL))
+    return ColumnRoles(
+        () if against is not None else tuple(column.position for column in repeats),
+        tuple((column.name, column.position) for column in tools if column.position != against),
     )
-    return _verdict(key_of(column.comparison), column.position, in_cycles, kinds)
 
 
 @lru_cache(maxsize=_WORKED_OUT)
-def _verdict(
-    key: Key, position: int, part: ComparisonPart, kinds: tuple[tuple[str, str, str], ...]
-) -> AccuracyJudgement:
-    return column_verdict(sheet_for(key, part), position, kinds, part.selection)
+def _verdict(key: Key, position: int, part: ComparisonPart, roles: ColumnRoles) -> AccuracyJudgement:
+    return column_verdict(sheet_for(key, part), position, roles, part.selection)
 
 
 def heat_map_of(column: ComparedColumn, part: ComparisonPart) -> HeatMap:
@@ -283,17 +289,24 @@ def in_bin(
     if place is not None:
         rows, columns = heat_map_of(column, part).bins_of(points.reference, points.predicted)
         points = points.where((rows == place[0]) & (columns == place[1]))
-    return items_at(column.comparison, points.worst(LISTED)), len(points)
+    return list(items_at(column.comparison, points.worst(LISTED)).values()), len(points)
 
 
-def items_at(row: Comparison, points: ComparedPoints) -> list[Predicted | PredictedBlock]:
-    """The rows of points, in their order, without those that have been deleted."""
+def items_at(row: Comparison, points: ComparedPoints) -> dict[int, Predicted | PredictedBlock]:
+    """{place in the sheet: row} of points, in their order, without those that have been deleted."""
     ids = sheet_of(key_of(row)).items.ids[points.at].tolist()
-    numbers = list(zip(ids, points.reference.tolist(), points.predicted.tolist(), strict=True))
+    cycles = (points.reference.tolist(), points.predicted.tolist())
+    numbers = list(zip(points.at.tolist(), ids, *cycles, strict=True))
     if row.item_kind == ItemKind.BLOCKS:
         blocks = BasicBlock.objects.in_bulk(ids)
-        return [
-            PredictedBlock(blocks[pk], reference, cycles) for pk, reference, cycles in numbers if pk in blocks
-        ]
+        return {
+            at: PredictedBlock(blocks[pk], reference, predicted)
+            for at, pk, reference, predicted in numbers
+            if pk in blocks
+        }
     stored = {entry.id: entry for entry in measurements_of(Measurement.objects.filter(pk__in=ids))}
-    return [Predicted(stored[pk], reference, cycles) for pk, reference, cycles in numbers if pk in stored]
+    return {
+        at: Predicted(stored[pk], reference, predicted)
+        for at, pk, reference, predicted in numbers
+        if pk in stored
+    }

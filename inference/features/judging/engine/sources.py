@@ -14,7 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from inference.features.asking.block_sets.columns import column_named
+from inference.features.asking.block_sets.columns import column_named, is_measured
+from inference.features.asking.predictors.modes import MEASURING
 from inference.features.asking.predictors.offers import named
 from inference.features.asking.predictors.query import row_for
 from inference.formats.errors import ExchangeError
@@ -31,11 +32,15 @@ from inference.models import (
     StoredCoreModel,
 )
 from inference.predictors import core_model, machine, mapping
+from inference.predictors.kinds import KINDS
 from inference.predictors.protocol import PredictorError
 from inference.storage.names import by_name
 
 Subject = ExperimentSet | BasicBlockSet
 """Whose items sources answer for."""
+
+PUBLISHED = frozenset(kind.name for kind in KINDS.values() if not kind.is_uncontained)
+"""Kinds of predictors that others have published."""
 
 Row = PortMapping | ResourceMapping | StoredCoreModel | Machine | Predictor | ExperimentSet | BlockColumn
 
@@ -112,8 +117,21 @@ class AnswerSource:
 
     @property
     def predictor_kind(self) -> str:
-        """The kind of the predictor that is asked, "" where it is none."""
-        return self.row.kind if isinstance(self.row, Predictor) else ""
+        """The kind of the predictor that answers, or has filled a column; "" where there is none."""
+        row = self.row.predictor if isinstance(self.row, BlockColumn) else self.row
+        return row.kind if isinstance(row, Predictor) else ""
+
+    @property
+    def measures(self) -> bool:
+        """Whether its answers are measured."""
+        if isinstance(self.row, BlockColumn):
+            return is_measured(self.row)
+        return self.kind is SourceKind.SET or self.predictor_kind in MEASURING
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is a tool that others have published."""
+        return self.kind is SourceKind.TOOL or self.predictor_kind in PUBLISHED
 
     @property
     def column_fields(self) -> dict[str, Row]:

@@ -133,7 +133,7 @@ def extensions_of(isa: int, schemes: tuple[str, ...]) -> tuple[str, ...]:
 def _worst(question: ViewQuestion) -> list[PublishedTable]:
     rows = tuple(
         (item_text(question.row, item), item.measured, item.predicted, item.difference)
-        for item in items_at(question.row, question.points.worst(50))
+        for item in items_at(question.row, question.points.worst(50)).values()
     )
     heads = (
         PublishedColumn("Item", Kind.CODE),
@@ -206,13 +206,13 @@ def _telling(question: ViewQuestion) -> list[PublishedTable]:
     own = np.where(among, own, np.nan)
     at = telling_items(own, other, sheet.items.lengths, question.metric, question.threshold, MOST_TELLING)
     points = ComparedPoints(at, other[at], own[at])
-    apart = differences(own[at], other[at], question.metric)
-    lengths = sheet.items.lengths[at].tolist()
+    apart = differences(own, other, question.metric)
     rows = tuple(
-        (item_text(question.row, item), length, item.measured, item.predicted, difference)
-        for item, length, difference in zip(
-            items_at(question.row, points), lengths, apart.tolist(), strict=False
+        (
+            *(item_text(question.row, item), int(sheet.items.lengths[place])),
+            *(item.measured, item.predicted, float(apart[place])),
         )
+        for place, item in items_at(question.row, points).items()
     )
     heads = (
         *(PublishedColumn("Item", Kind.CODE), number("Instructions", 0)),

@@ -19,7 +19,6 @@ class Command(DataCommand):
     help = "Say what the vendor calls the ports of a core model, or list its ports. Names not given stay."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("name", metavar="MODEL", help="a core model")
         parser.add_argument(
             "ports", nargs="*", metavar="PORT=NAME", help="a name for a port; none takes it away"

@@ -203,7 +203,6 @@ class PortNamesForm(StrictForm):
             )
 
     def names(self) -> dict[str, str]:
-        """What was typed."""
         return {port: self.cleaned_data[field] for field, port in self.of.items()}
 
 

@@ -135,7 +135,6 @@ class BlockReason:
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """See `CoreModel`."""
         return self.model.sources
 
     @property

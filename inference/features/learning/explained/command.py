@@ -37,7 +37,6 @@ class Command(DataCommand):
     help = "List what explainable inference concluded of each scheme, or print the witnesses of one."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("mapping", metavar="MAPPING")
         parser.add_argument("--scheme", metavar="TEXT", help="print the witnesses of this scheme")
         parser.add_argument(

@@ -71,7 +71,6 @@ def _remarks(proof: Proof) -> Iterator[str]:
 
 
 def proof_json(proof: Proof) -> Json:
-    """The same for scripts."""
     value = proof.value
     return {
         "scheme": proof.scheme.text,

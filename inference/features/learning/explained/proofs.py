@@ -43,7 +43,6 @@ class ProofStep:
 
     @property
     def width(self) -> int:
-        """|Q|."""
         return self.witness.mask.bit_count()
 
     @property
@@ -53,7 +52,6 @@ class ProofStep:
 
     @property
     def where(self) -> str:
-        """`[0,3]`."""
         return f"[{','.join(self.ports[port] for port in ports_in(self.witness.mask))}]"
 
     @property
@@ -80,7 +78,6 @@ class ProofStep:
 
     @property
     def conclusion(self) -> str:
-        """The verdict in words."""
         witness = self.witness
         words = _CONCLUSIONS[witness.seen]
         if witness.seen is Seen.EVADES and witness.below:
@@ -135,7 +132,6 @@ class Proof:
 
     @property
     def steps(self) -> list[ProofStep]:
-        """Those of all runs."""
         return [step for _, steps in self.runs for step in steps]
 
     def usage_in(self, run: int) -> Uops:

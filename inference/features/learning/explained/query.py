@@ -80,7 +80,6 @@ class Counts:
 
     @property
     def asked(self) -> int:
-        """All of them."""
         return self.outcomes.total()
 
 

@@ -54,12 +54,10 @@ class WitnessBucket:
 
     @property
     def centre(self) -> float:
-        """Its middle."""
         return self.x + BUCKET / 2
 
     @property
     def right(self) -> float:
-        """Its right wall."""
         return self.x + BUCKET
 
 
@@ -87,12 +85,10 @@ class Drawing:
 
     @property
     def left(self) -> float:
-        """Where lines begin."""
         return LEFT - GAP / 2
 
     @property
     def right(self) -> float:
-        """Where they end."""
         return self.width - RIGHT
 
     @property

@@ -19,7 +19,6 @@ class Command(RunCommand):
     help = "Measure the front end of a machine's core, or show one. Ctrl-C cancels."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--machine", metavar="NAME", help="machine that measures")
         what.add_argument("--show", metavar="NAME", help="a front end that was measured")

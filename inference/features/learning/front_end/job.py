@@ -45,7 +45,6 @@ class FrontEndJob:
     """See `FrontEndConfig`. What was timed before an interruption is not timed again."""
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:

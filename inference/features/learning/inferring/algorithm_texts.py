@@ -107,7 +107,6 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """`max_generations` in words."""
         return LABELS.get(self.name) or self.name.replace("_", " ").capitalize()
 
     @property
@@ -144,7 +143,6 @@ class OfferedAlgorithm:
 
     @property
     def label(self) -> str:
-        """The algorithm's name."""
         return ALGORITHMS[self.key].title
 
     @property

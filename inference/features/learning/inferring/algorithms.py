@@ -99,8 +99,6 @@ class Algorithm(Protocol):
 
 
 class PMEvo:
-    """Evolution (§5)."""
-
     title = "PMEvo"
     settings = PMEvoSettings
     mixes = 1000
@@ -124,7 +122,6 @@ class PMEvo:
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
     ) -> Inferred:
-        """Measure, filter, evolve, climb."""
         settings = question.settings
         assert isinstance(settings, PMEvoSettings)
         schemes = tuple(question.schemes)
@@ -165,8 +162,6 @@ class PMEvo:
 
 
 class Cegar:
-    """Counter-example-guided inference (ch. 4)."""
-
     title = "CEGAR"
     settings = CegarSettings
     mixes = 200
@@ -176,7 +171,6 @@ class Cegar:
     never_held_out = 0
 
     def stages(self, settings: AlgorithmSettings) -> tuple[str, ...]:
-        """Always the same."""
         return tuple(cegar.PHASES.values())
 
     def check_known(self, known: Json) -> None:
@@ -221,8 +215,6 @@ class Cegar:
 
 
 class Explain:
-    """Explainable inference (ch. 6)."""
-
     title = "Explainable inference"
     settings = ExplainSettings
     mixes = 1000
@@ -232,7 +224,6 @@ class Explain:
     never_held_out = 2  # pairs and floods: each is asked for by name
 
     def stages(self, settings: AlgorithmSettings) -> tuple[str, ...]:
-        """Always the same."""
         return tuple(STAGES.values())
 
     def check_known(self, known: Json) -> None:

@@ -49,7 +49,6 @@ class Command(RunCommand):
     makes_data = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("--algorithm", choices=list(ALGORITHMS), required=True)
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument("--machine", metavar="NAME", help="machine that measures")

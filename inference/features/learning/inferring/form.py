@@ -69,7 +69,6 @@ class KnownField(forms.CharField):
         self._read = read
 
     def clean(self, value: Any) -> Any:
-        """The facts as JSON."""
         facts, problems = self._read(super().clean(value))
         if problems:
             raise ValidationError(list(problems))

@@ -20,7 +20,6 @@ class Command(DataCommand):
     help = "List the Pareto front of a run of PMEvo, or make one of its points a port mapping of its own."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("name", metavar="RUN_OR_MAPPING")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument(

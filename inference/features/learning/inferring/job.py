@@ -70,7 +70,6 @@ class InferJob:
     """Runs of kind `infer`; `InferConfig` is their description."""
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:

@@ -50,7 +50,6 @@ class EvolutionRecord(RecordPart):
         return min(newest.values(), key=lambda sweep: sweep.error, default=None)
 
     def take(self, event: Event) -> None:
-        """Fold one event in."""
         match event:
             case Generation():
                 append_again(self.generations, event, lambda point: point.generation)
@@ -65,7 +64,6 @@ class EvolutionRecord(RecordPart):
                 self.congruence = event
 
     def log_line(self, event: Event) -> str:
-        """What filtering found."""
         if not isinstance(event, Congruence):
             return ""
         return f"{event.schemes} schemes in {event.classes} classes of equal behaviour"

@@ -38,8 +38,6 @@ class RecordedSource(RequestPart):
 
 
 class MachineSource(RequestPart):
-    """A machine that measures."""
-
     machine: int
 
 

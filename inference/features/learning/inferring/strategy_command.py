@@ -23,7 +23,6 @@ class Command(DataCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("--ports", type=int, required=True, help="ports of the mappings")
         parser.add_argument(
             "--uops",

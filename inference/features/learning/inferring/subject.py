@@ -264,7 +264,6 @@ class _Laboratory:
 
     @property
     def _epsilon(self) -> float:
-        """Of an exact search."""
         settings = self._config.settings
         assert isinstance(settings, CegarSettings)
         return settings.epsilon

@@ -29,7 +29,6 @@ class Command(RunCommand):
     help = "Find out how a machine's core works. Ctrl-C cancels; what is done is kept."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("--machine", metavar="NAME", required=True, help="machine that measures")
         parser.add_argument(
             "--schemes",
@@ -47,7 +46,6 @@ class Command(RunCommand):
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run to the end."""
         run = self.do_run(lambda: self._submitted(options))
         stages = run.result["stages"]
         model = StoredCoreModel.objects.filter(run=run).select_related("mapping").first()

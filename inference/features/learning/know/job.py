@@ -32,7 +32,6 @@ class KnowJob:
     """See `KnowConfig`. Parts that have ended before an interruption are not done again."""
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:

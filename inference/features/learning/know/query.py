@@ -23,7 +23,6 @@ class PartOutcome:
     kept: tuple[str, ...]
 
     def as_json(self) -> Json:
-        """A plain object."""
         return {
             "stage": self.name,
             "label": self.label,

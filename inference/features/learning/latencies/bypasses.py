@@ -22,7 +22,6 @@ class BypassKind:
     beside: tuple[float, ...]
 
     def as_json(self) -> Json:
-        """A plain object."""
         return {
             "kind": self.number,
             "schemes": self.schemes,

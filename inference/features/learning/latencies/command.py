@@ -39,7 +39,6 @@ class Command(RunCommand):
     help = "Measure latencies on a machine, or show those of a scheme. Ctrl-C cancels."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--machine", metavar="NAME", help="machine that measures")
         what.add_argument(
@@ -195,7 +194,6 @@ class Command(RunCommand):
 
 
 def _idiom(idiom: dict[str, Any]) -> str:
-    """Its two measurements."""
     shown = []
     for key in ("measured", "compared"):
         code = "; ".join(instructions_of(idiom[key]))

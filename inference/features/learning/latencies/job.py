@@ -81,7 +81,6 @@ class LatenciesJob:
     """See `LatenciesConfig`. What was measured before an interruption is not measured again."""
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:

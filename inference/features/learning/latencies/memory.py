@@ -27,7 +27,6 @@ def memory_answer(row: LatencySet) -> Json:
 
 
 def memory_sentences(times: MemoryTimes) -> list[str]:
-    """A sentence per property."""
     renaming = [] if times.renaming is None else list(_renaming_sentences(times.renaming))
     if times.other_page is not None:
         served = "is served from the store buffer" if times.serves_other_pages else "waits for the cache"

@@ -128,7 +128,6 @@ def _with_text(chain: Json) -> Json:
 
 
 def latencies_measure(request: HttpRequest, pk: int) -> HttpResponse:
-    """Latencies on a machine."""
     template = "inference/latencies/measure.html"
     return measuring_page(request, pk, KIND, template, MeasuringForm, _plan, _usual_name)
 

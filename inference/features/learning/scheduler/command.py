@@ -20,7 +20,6 @@ class Command(RunCommand):
     help = "Infer how the core of a core model gives µops to ports. Ctrl-C cancels."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("name", metavar="MODEL", help="a core model")
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument("--machine", metavar="NAME", help="machine that measures the experiments")

@@ -96,7 +96,6 @@ class SchedulerJob:
     """See `SchedulerConfig`. What was measured before an interruption is not measured again."""
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:

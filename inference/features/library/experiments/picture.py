@@ -73,7 +73,6 @@ class Range:
 
     @property
     def right(self) -> float:
-        """Where they end."""
         return self.x + END_STROKE
 
 
@@ -96,12 +95,10 @@ class PortBucket:
 
     @property
     def centre(self) -> float:
-        """Middle of the bucket."""
         return self.x + BUCKET / 2
 
     @property
     def right(self) -> float:
-        """Its right wall."""
         return self.x + BUCKET
 
 

@@ -37,7 +37,6 @@ class MappingPrediction:
 
     @property
     def cycles(self) -> float:
-        """Predicted inverse throughput."""
         return self.schedule.cycles
 
     @property

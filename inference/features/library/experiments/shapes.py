@@ -51,7 +51,6 @@ def read(text: str, isa: ISA, where: str) -> ExperimentValue:
 
 
 def prediction_json(found: Schedule) -> dict[str, Any]:
-    """Where the µops run."""
     loads = zip(found.ports, found.loads, found.intervals, strict=True)
     return fields_of(
         found,

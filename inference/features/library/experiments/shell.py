@@ -37,7 +37,6 @@ class PredictExperiment(DataCommand):
     help = "Predict an experiment's inverse throughput, name what limits it, and show the load of every port."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("experiment", metavar="EXPERIMENT", help="'2*SCHEME; SCHEME …'")
         for option, kind in (("--mapping", "port"), ("--resource-mapping", "resource")):
             parser.add_argument(
@@ -53,7 +52,6 @@ class PredictExperiment(DataCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Predict and print."""
         mappings = [by_name(PortMapping, name) for name in dict.fromkeys(options["mapping"])]
         names = dict.fromkeys(options["resource_mapping"])
         resources = [by_name(ResourceMapping, name) for name in names]

@@ -23,7 +23,6 @@ class Command(DataCommand):
     help = "Ports, cycles and latency of every form of an instruction on every CPU that is known here."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("mnemonic", metavar="MNEMONIC", help="as assemblers call it: imul, cmovnz")
         parser.add_argument(
             "--isa", metavar="NAME", default=DEFAULT, help="instruction set (default: %(default)s)"

@@ -88,8 +88,6 @@ class UsageOut(Schema):
 
 
 class Experiments(Input):
-    """Experiments to predict."""
-
     experiments: list[ExperimentText] = Field(min_length=1, max_length=MOST_EXPERIMENTS)
 
 

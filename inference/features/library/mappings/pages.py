@@ -28,7 +28,6 @@ Context = dict[str, Any]
 
 
 def mapping(request: HttpRequest, pk: int) -> HttpResponse:
-    """One mapping."""
     found = get_object_or_404(PortMapping.objects.select_related("isa", "run", "machine"), pk=pk)
     subject = ShownMapping(found, load_mapping(found))
     tabs = {panel.name: panel for panel in panels_of(PanelPlace.MAPPING, subject)}

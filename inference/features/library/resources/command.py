@@ -22,7 +22,6 @@ class Command(DataCommand):
     help = "Convert a port mapping into the resource mapping (Palmed's model) that predicts the same."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         limit = Conversion.max_resources
         parser.add_argument("mapping", metavar="NAME", help="port mapping to convert")
         parser.add_argument("--name", default="", help="name of the new resource mapping")

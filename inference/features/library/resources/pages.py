@@ -60,7 +60,6 @@ Context = dict[str, Any]
 
 
 def resource_mapping(request: HttpRequest, pk: int) -> HttpResponse:
-    """One resource mapping."""
     rows = ResourceMapping.objects.select_related("isa", "machine", "converted_from")
     found = get_object_or_404(rows, pk=pk)
     value = _value(found.pk, found.created)

@@ -58,8 +58,6 @@ class IsaOut(RowOut):
 
 
 class SchemeOut(Schema):
-    """An instruction scheme."""
-
     id: Id
     text: SchemeText
     mnemonic: str = Field(examples=["add"])
@@ -122,7 +120,6 @@ class MeasuredIn(Schema):
 
 @router.get("/isas", response=list[IsaOut])
 def list_isas(request: HttpRequest) -> Any:
-    """All instruction sets."""
     return instruction_sets()
 
 
@@ -139,7 +136,6 @@ def load_isa(request: HttpRequest, document: File[UploadedFile]) -> Any:
 
 @router.get("/isas/{isa_id}", response=IsaOut)
 def get_isa(request: HttpRequest, isa_id: Id) -> Any:
-    """One instruction set."""
     return get_object_or_404(instruction_sets(), pk=isa_id)
 
 

@@ -24,7 +24,6 @@ class Command(DataCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument(
             "sets",
             nargs="*",
@@ -34,7 +33,6 @@ class Command(DataCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Load the instruction sets."""
         for wanted in options["sets"] or [DEFAULT]:
             isa, changed = SUPPLIED[wanted]() if wanted in SUPPLIED else (_from_file(wanted), True)
             state = f"{isa.schemes.count()} schemes loaded" if changed else "already up to date"

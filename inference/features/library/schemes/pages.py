@@ -56,7 +56,6 @@ SYNTAX = (
 
 
 def isas(request: HttpRequest) -> HttpResponse:
-    """All instruction sets."""
     return render(request, "inference/schemes/isas.html", {"isas": instruction_sets()})
 
 
@@ -150,8 +149,6 @@ def scheme_csv(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 class DocumentForm(StrictForm):
-    """A file."""
-
     document = forms.FileField(
         label="Instruction set (JSON)",
         help_text="In the format that docs/formats.md describes. A set of the same name is updated: what "

@@ -48,8 +48,6 @@ class SearchOut(Schema):
 
 
 class Sought(Schema):
-    """What is looked for."""
-
     q: str = Field(
         min_length=1,
         max_length=MOST_TEXT,

@@ -31,7 +31,6 @@ class Command(DataCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("first", metavar="SET")
         parser.add_argument("second", metavar="SET", help="differences are of the first in per cent")
         parser.add_argument(

@@ -86,7 +86,6 @@ class SetReport:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_json` gave."""
         return cls(
             n=data["n"],
             only=(data["only"][0], data["only"][1]),

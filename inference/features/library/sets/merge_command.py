@@ -17,7 +17,6 @@ class Command(DataCommand):
     help = "Make a new experiment set of several; they stay as they are."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("name", metavar="NAME", help="of the new set")
         parser.add_argument("sets", metavar="SET", nargs="+", help="in the order in which they count")
         parser.add_argument(

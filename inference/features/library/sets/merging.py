@@ -44,7 +44,6 @@ class Conflicts(StrEnum):
 
     @property
     def label(self) -> str:
-        """In words."""
         return _LABELS[self]
 
 

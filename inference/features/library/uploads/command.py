@@ -41,7 +41,6 @@ class Command(DataCommand):
     makes_data = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("file", type=Path, metavar="FILE", help="a file, or a directory of AnICA")
         parser.add_argument("--name", default="", help="name of the new set or mapping (default: the file's)")
         parser.add_argument("--isa", default="", help="instruction set of the file (default: the likely one)")

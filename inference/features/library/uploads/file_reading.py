@@ -100,8 +100,6 @@ class ReadConfig(FileChoices):
 
 
 class ReadJob:
-    """See `ReadConfig`."""
-
     def check(self, config: Json) -> Json:
         """The complete description; raises `ConfigError` or `UnknownNameError`."""
         asked = ReadConfig.read(config)

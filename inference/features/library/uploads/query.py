@@ -101,7 +101,6 @@ def _receive(file: UploadedFile[bytes], spools: ExitStack) -> _Received:
 
 
 def _keep(received: _Received, user: Any) -> Upload:
-    """Within a transaction."""
     digest, name = received.sha256, received.name
     same = Upload.objects.filter(UNDECIDED, sha256=digest, file_name=name).defer("content").first()
     if same is not None:

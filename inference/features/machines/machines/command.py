@@ -18,11 +18,9 @@ class Command(DataCommand):
     help = "List the machines: how each is doing, its CPU, and when it was last heard of."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the list."""
         rows = [_facts(machine) for machine in machines()]
         if options["json"]:
             for row in rows:

@@ -117,7 +117,6 @@ class AgentConsumer(AsyncWebsocketConsumer):
                 self._leave()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """One message."""
         self._heard = _now()
         async with self._in_turn():
             if not self._over:

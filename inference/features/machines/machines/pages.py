@@ -48,7 +48,6 @@ NEWEST = 8
 
 
 def machine(request: HttpRequest, pk: int) -> HttpResponse:
-    """One machine."""
     found = get_object_or_404(machines(), pk=pk)
     state = state_of(found)
     row: MachineView = state["row"]

@@ -17,10 +17,8 @@ class Command(DataCommand):
     help = "Revoke all tokens of a machine; its agent is disconnected. Measurements stay."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("name", metavar="NAME")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Revoke them."""
         machine = by_name(Machine, options["name"])
         self.stdout.write(f"{revoke_all(machine)} token(s) of {machine.name!r} revoked")

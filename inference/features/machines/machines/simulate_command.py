@@ -33,7 +33,6 @@ class Command(DataCommand):
     help = "Serve a site as an agent whose computer is simulated from a port mapping. Ctrl-C ends it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("--server", required=True, metavar="URL", help="the site, e.g. http://host:8000")
         parser.add_argument(token.FILE_OPTION, default="", metavar="FILE", help=token.HELP)
         parser.add_argument(token.OPTION, default="", help=SUPPRESS)  # deprecated
@@ -105,7 +104,6 @@ def _token(given: str, path: str) -> str:
 
 
 async def _serve(server: str, secret: str, harness: SimulatedHarness, facts: dict[str, Any]) -> None:
-    """Until SIGINT or SIGTERM."""
     agent = asyncio.ensure_future(run_agent(server, secret, harness, lambda: facts, __version__))
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, agent.cancel)

@@ -66,7 +66,6 @@ class DriftRound:
 
     @property
     def worst_percent(self) -> float | None:
-        """`worst` in per cent."""
         return None if self.worst is None else 100 * self.worst
 
     @property

@@ -27,7 +27,6 @@ class Command(RunCommand):
     help = "Measure experiments on a machine. Ctrl-C cancels; what was measured until then is kept."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("--machine", metavar="NAME", required=True, help="machine that measures")
         parser.add_argument(
             "--schemes",

@@ -112,14 +112,12 @@ class MeasureJob:
     """
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:
         """Nothing refers to a measuring run before it has measured something."""
 
     def work(self, task: Task) -> Store:
-        """Measure, with progress."""
         config = MeasureConfig.stored(task.run.config)
         machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
         if machine is None:

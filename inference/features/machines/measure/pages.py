@@ -71,7 +71,6 @@ class MeasureForm(MeasuringForm):
 
 
 def machine_measure(request: HttpRequest, pk: int) -> HttpResponse:
-    """Experiments on a machine."""
     return measuring_page(
         request, pk, "measure", "inference/measure/page.html", MeasureForm, _plan, _usual_name
     )

@@ -44,7 +44,6 @@ class Command(DataCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         known = "; ".join(f"{kind}: {', '.join(exports)}" for kind, (_, exports) in _KINDS.items())
         parser.add_argument("kind", choices=[*_KINDS, _EXPERIMENT, *written_kinds()])
         parser.add_argument("name", metavar="NAME", help="its name, or the experiment itself")
@@ -72,7 +71,6 @@ class Command(DataCommand):
         parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of to the output")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the export."""
         kind = options["kind"]
         if kind in written_kinds():
             self._write_other(kind, options)

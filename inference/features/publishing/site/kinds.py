@@ -15,7 +15,6 @@ from inference.web.published_page import PrivateWords, PublishedKind, PublishedP
 
 
 def publishable_kinds() -> dict[PublishedKind, Publishable]:
-    """All that there are."""
     return {PublishedKind(each.kind): each for each in publishable()}
 
 
@@ -25,19 +24,15 @@ def rows_of(kind: PublishedKind) -> QuerySet[Any]:
 
 
 def mappings() -> QuerySet[PortMapping]:
-    """Every port mapping."""
     return PortMapping.objects.only("name").order_by("-pk")
 
 
 def cores() -> QuerySet[StoredCoreModel]:
-    """Every core model."""
     return StoredCoreModel.objects.only("name").order_by("-pk")
 
 
 @dataclass(frozen=True)
 class PublishedItem:
-    """One thing: `mapping:7`."""
-
     kind: PublishedKind
     pk: int
 

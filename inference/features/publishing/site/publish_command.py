@@ -42,7 +42,6 @@ class Command(DataCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         for kind, names in _WHAT.items():
             parser.add_argument(
                 f"--{kind}",
@@ -59,7 +58,6 @@ class Command(DataCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the site."""
         target: Path = options["target"]
         try:
             items = [item_named(kind, name) for kind, name in options["named"] or ()]

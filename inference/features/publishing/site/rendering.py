@@ -52,7 +52,6 @@ class PageFrame:
 
 
 def page_html(page: PublishedPage, frame: PageFrame) -> str:
-    """The whole page."""
     sections = [
         {
             "key": section.key,

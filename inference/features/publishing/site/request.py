@@ -33,7 +33,6 @@ class PublishRequest(BaseModel):
 
     @property
     def chosen(self) -> list[PublishedItem]:
-        """The things, each once."""
         return [item_of(text) for text in dict.fromkeys(self.items)]
 
 

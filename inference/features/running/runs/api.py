@@ -177,7 +177,6 @@ RUNS.add_changes("Delete a run that has ended, with its journal. What it has mad
 
 @router.get("/runs/{run_id}", response=RunInFull)
 def get_run(request: HttpRequest, run_id: Id) -> Any:
-    """One run."""
     return run_in_full(RUNS.row(run_id))
 
 
@@ -252,7 +251,6 @@ def _asked(run_id: int, wish: str) -> dict[str, Any]:
 
 
 def run_in_full(row: Run) -> dict[str, Any]:
-    """A run as `RunInFull`."""
     return {
         **run_json(row),
         "config": row.config,

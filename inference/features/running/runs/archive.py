@@ -136,8 +136,6 @@ def write_run(name: str, file: BinaryIO) -> None:
 
 
 class RunArchives(Importer):
-    """Runs as zips."""
-
     titles = "run (own zip)"
     preview = "upload-run"
 

@@ -32,7 +32,6 @@ class Command(DataCommand):
     help = "List the runs, newest first; show one; cancel one; let a paused one go on."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("action", nargs="?", choices=(LIST, SHOW, *CHANGES), default=LIST)
         parser.add_argument("run", nargs="?", type=int, metavar="N", help="its number; list takes none")
         parser.add_argument("--state", choices=Run.State.values, default="", help="list only such runs")
@@ -89,7 +88,9 @@ def _details(run: Run) -> list[str]:
     items = [(item.label, item.text or ", ".join(link.text for link in item.links)) for item in asked_of(run)]
     if run.progress and run.state not in Run.FINAL:
         stage = run.progress.get("label") or run.progress["phase"]
-        items.append(("Progress", f"{stage}: {Progress.line(run.progress).strip()}"))
+        # A stage that has just begun has counted nothing yet.
+        counted = Progress.read(run.progress).line().strip() if "done" in run.progress else "begun"
+        items.append(("Progress", f"{stage}: {counted}"))
     outcome = outcomes_of([run]).get(run.pk)
     if outcome is not None:
         items.append(("Result", f"{outcome.name}, {outcome.url}"))

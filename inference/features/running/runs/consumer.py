@@ -47,7 +47,6 @@ class _SpeakingConsumer(AsyncWebsocketConsumer):
         self._speaking = asyncio.create_task(self._speak_until_done())
 
     async def disconnect(self, code: int) -> None:
-        """Stop speaking."""
         if self._speaking is not None:
             self._speaking.cancel()
 

@@ -77,7 +77,6 @@ def runs(request: HttpRequest) -> HttpResponse:
 
 
 def run(request: HttpRequest, pk: int) -> HttpResponse:
-    """One run."""
     found = get_object_or_404(Run, pk=pk)
     record = record_of(found)
     asked = asked_of(found)

@@ -104,7 +104,6 @@ class RunRecord:
         return labels[0] if labels else ""
 
     def take(self, event: Json) -> None:
-        """Fold one event in."""
         at = datetime.fromisoformat(event["at"])
         self.seq = event["seq"]
         try:

@@ -25,7 +25,15 @@ UNOPENED = {
 }
 """Forms that no page of the fixtures' rows has: their own tests post what their pages send."""
 MORE = ["/predictors/add/llvm-mca/"]
-BASES = {"StrictForm", "RequestForm", "RunForm", "BlockImportForm", "ChoosingForm", "MeasuringForm"}
+BASES = {
+    "StrictForm",
+    "RequestForm",
+    "RunForm",
+    "BlockImportForm",
+    "ChoosingForm",
+    "MeasuringForm",
+    "ProcessorForm",
+}
 
 
 class Controls(HTMLParser):

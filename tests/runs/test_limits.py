@@ -82,7 +82,7 @@ def test_what_no_view_catches_has_a_page(visitor: Client, monkeypatch):
     def refuse(*_: object) -> None:
         raise LimitError("you have too much")
 
-    monkeypatch.setattr("inference.features.running.runs.pages.page_of", refuse)
+    monkeypatch.setattr("inference.features.running.runs.pages.list_page", refuse)
     page = visitor.get(reverse("runs"))
     assert page.status_code == 429
     assert "You have too much." in page.text

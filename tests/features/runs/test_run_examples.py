@@ -46,13 +46,16 @@ def rows(
     tools = [Predictor.objects.create(name=f"tool {name}", kind="planted", key=name * 64).pk for name in "cd"]
     discovery.abstract = discovery.abstract or {"instructions": [{}]}
     discovery.save()
+    core = StoredCoreModel.objects.create(name="core", isa=machine.isa, mapping=mapping).pk
     return {
         **dict(zip(("first", "second"), sets, strict=True)),
         "sets": sets,
         "datasets": sets[:1],
         "experiment_set": sets[0],
         "machine": machine.pk,
-        "core_model": StoredCoreModel.objects.create(name="core", isa=machine.isa, mapping=mapping).pk,
+        "core_model": core,
+        "sources": [f"core-model:{core}", f"predictor:{tools[0]}"],
+        "against": f"column:{block_set.columns.earliest('position').pk}",
         "mapping": mapping.pk,
         "mappings": [mapping.pk],
         "upload": upload.pk,

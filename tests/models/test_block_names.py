@@ -213,9 +213,10 @@ def test_each_object_of_the_api_with_a_block_names_its_set() -> None:
 
 PARENTS = {
     # file: {key of a document: what has the set instead}
-    "inference/features/asking/blocks/api.py": {"hex": "the block around the instruction"},
+    "inference/features/asking/blocks/api.py": {"instructions": "the block around them"},
     "inference/features/learning/front_end/query.py": {"code": "the front end"},
     "inference/formats/scheduler_json.py": {"block": "the core model"},
+    "inference/storage/core_models.py": {"code": "the front end"},
     "inference/core/latency/idioms.py": {"code": "the latencies"},
     "inference/core/latency/reading.py": {"code": "the latencies"},
     "inference/core/latency/memory.py": {"code": "the latencies"},

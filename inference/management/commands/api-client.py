@@ -12,12 +12,9 @@ from inference.web.data_command import DataCommand
 
 
 class Command(DataCommand):
-    """Writes it; see above."""
-
     help = "Write a typed client of the HTTP API in Python: one file that needs nothing else."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument(
             "--output",
             type=Path,
@@ -26,5 +23,4 @@ class Command(DataCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write it."""
         self.deliver(client_text(document()), options["output"])

@@ -24,15 +24,12 @@ _TRAITS = 5
 
 
 class Command(RunCommand):
-    """See the module."""
-
     help = (
         "Measure basic blocks of a set on a machine, and score its core model, its mappings and all "
         "tools against that: by component, with the worst blocks and what they have in common."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("block_set", metavar="SET", help="a basic-block set")
         parser.add_argument("--machine", required=True, metavar="NAME")
         usual = AccuracyCheckConfig.usual
@@ -77,7 +74,6 @@ class Command(RunCommand):
 
 
 def check_lines(found: AccuracyCheck) -> Iterator[str]:
-    """What the shell prints."""
     rounds = f", median of {found.rounds} rounds" if found.rounds > 1 else ""
     yield (
         f"{found.measured:,} of {found.blocks:,} blocks of {found.source} measured on {found.machine}, "

@@ -46,7 +46,6 @@ class AccuracyCheckJob:
     """
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:

@@ -75,7 +75,6 @@ class CheckedPredictor:
     judgement: AccuracyJudgement | None = None
 
     def as_json(self) -> Json:
-        """Plain data."""
         own = {name: getattr(self, name) for name in _PLAIN}
         return {
             **own,
@@ -89,7 +88,6 @@ class CheckedPredictor:
 
     @classmethod
     def from_json(cls, data: Json) -> Self:
-        """What `as_json` gave."""
         return cls(
             **{name: data[name] for name in _PLAIN},
             scores=Scores(**data["scores"]),
@@ -138,7 +136,6 @@ class AccuracyCheck:
         return sorted(counted, key=lambda name: (-counted[name], name))
 
     def as_json(self) -> Json:
-        """Plain data."""
         return {
             **{name: getattr(self, name) for name in FACTS},
             "again": self.again.as_json(),
@@ -149,7 +146,6 @@ class AccuracyCheck:
 
     @classmethod
     def from_json(cls, data: Json) -> Self:
-        """What `as_json` gave."""
         return cls(
             **{
                 "rounds": 1,

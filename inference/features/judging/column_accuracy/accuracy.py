@@ -58,7 +58,6 @@ class ColumnAccuracy:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_json` gave."""
         return cls(
             data["column"],
             data["name"],
@@ -91,7 +90,6 @@ class Accuracy:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_json` gave."""
         columns = tuple(ColumnAccuracy.from_json(column) for column in data["columns"])
         return cls(data["reference"], data["blocks"], data["numbers"], data["zeros"], columns)
 

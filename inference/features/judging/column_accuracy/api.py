@@ -139,8 +139,6 @@ class ColumnsToJudge(Input):
 
 
 class ColumnScoresOut(Schema):
-    """What a column scored."""
-
     answered: int = Field(examples=[457])
     mape: float | None = Field(examples=[23.6])
     kendall: float | None = Field(examples=[0.76])

@@ -35,12 +35,9 @@ from inference.web.run_command import RunCommand
 
 
 class Command(RunCommand):
-    """See the module."""
-
     help = "List basic-block sets; of one, tell its columns, ask for more, or compare them with one of them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("name", nargs="?", metavar="NAME", help="of a set; without, all are listed")
         what = parser.add_mutually_exclusive_group()
         what.add_argument(
@@ -55,7 +52,6 @@ class Command(RunCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do what was asked."""
         if options["name"] is None:
             if options["ask"] or options["accuracy"]:
                 raise CommandError("name the set")

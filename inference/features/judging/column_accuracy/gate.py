@@ -70,7 +70,6 @@ class GateResult:
         return tuple(one for one in self.verdicts if one.reasons)
 
     def as_json(self) -> Json:
-        """For programs."""
         return {
             "set": self.block_set,
             "reference": self.baseline.reference,

@@ -22,7 +22,6 @@ _USAGE = 2
 
 
 def add_gate_options(parser: ArgumentParser) -> None:
-    """Declare them."""
     gate = parser.add_mutually_exclusive_group()
     gate.add_argument(
         "--write-baseline", metavar="FILE", default="", help="with --accuracy: keep the scores in a file"
@@ -82,7 +81,6 @@ def held_against(row: BasicBlockSet, options: Mapping[str, Any]) -> GateResult:
 
 
 def gate_lines(found: GateResult) -> Iterator[str]:
-    """What the shell prints."""
     before, now = found.baseline.numbers, found.numbers
     changed = "" if before == now else f" ({before:,} before)"
     yield f"{found.baseline.reference}: a number above 0 for {now:,} blocks{changed}"

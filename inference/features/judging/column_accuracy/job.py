@@ -40,7 +40,6 @@ class AccuracyJob:
         """Nothing is to be prepared."""
 
     def work(self, task: Task) -> Store:
-        """Compare column after column."""
         reference = BlockColumn.objects.filter(pk=task.run.config["reference"]).first()
         if reference is None:
             raise JobError("the reference column has been deleted")

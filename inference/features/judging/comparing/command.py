@@ -45,7 +45,6 @@ class Command(DataCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("mapping", metavar="MAPPING")
         parser.add_argument("other", metavar="OTHER", help="the mapping whose ports are renamed")
         parser.add_argument(

@@ -25,7 +25,6 @@ class Command(DataCommand):
     help = "Who competes with whom, from schemes alone and in pairs; no port mapping is needed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("set", metavar="SET", help="a set of experiments")
         parser.add_argument(
             "--schemes", metavar="FILTER", default="", help="only these, as they are searched"

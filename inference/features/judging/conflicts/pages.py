@@ -45,7 +45,6 @@ _TEMPLATE = "inference/conflicts/conflicts.html"
 
 
 def set_conflicts_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """All pairs as CSV."""
     found = get_object_or_404(ExperimentSet.objects.select_related("isa"), pk=pk)
     asked = read(ConflictsRequest, request.GET)
     try:

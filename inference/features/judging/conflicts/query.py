@@ -59,7 +59,6 @@ class TimedExperiments:
         return TimedExperiment(float(self.cycles[place]), int(self.rows[place]))
 
     def of(self, chosen: Int64s | Bools) -> TimedExperiments:
-        """Those at some places."""
         return TimedExperiments(self.cycles[chosen], self.rows[chosen])
 
 
@@ -137,7 +136,6 @@ class SetConflicts:
         return wanted[self.times.pairs]
 
     def _pairs_at(self, chosen: Bools) -> list[ConflictPair]:
-        """`chosen` bool[p]."""
         times = self.times
         found = []
         for at in np.flatnonzero(chosen).tolist():

@@ -67,7 +67,6 @@ def measure_congruence(request: HttpRequest, mapping_id: Id, data: MeasurePairs)
 
 
 def congruence_json(found: ComparedClasses) -> dict[str, Any]:
-    """As an object."""
     return {
         "classes": [list(members) for members in found.classes],
         "known": bool(found.likeness),

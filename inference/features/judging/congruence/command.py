@@ -23,7 +23,6 @@ class Command(DataCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("mapping", metavar="MAPPING")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 

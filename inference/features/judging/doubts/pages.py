@@ -53,7 +53,6 @@ class DoubtRow:
 
     @property
     def label(self) -> str:
-        """Its kind in words."""
         return LABELS[self.doubt.kind]
 
 

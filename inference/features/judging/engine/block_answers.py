@@ -39,7 +39,6 @@ class BlockAnswers:
         self.read = 0
 
     def read_all(self) -> None:
-        """Read the blocks."""
         self._codes = codes_of(self.row)
         self.read = len(self._codes)
 

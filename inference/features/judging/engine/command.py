@@ -53,7 +53,6 @@ class Command(RunCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument(
             "items",
             metavar="ITEMS",

@@ -66,7 +66,6 @@ class ExperimentAnswers:
 
     @cached_property
     def items(self) -> Items:
-        """All settled measurements."""
         chunks = self._chunks
         ids, experiments, lengths = (
             np.concatenate([np.zeros(0, dtype=np.int64), *parts])
@@ -87,7 +86,6 @@ class ExperimentAnswers:
 
     @property
     def table(self) -> ExperimentTable:
-        """Their experiments."""
         return joined([chunk.table for chunk in self._chunks])
 
     def direct(self, source: AnswerSource) -> Answers | None:

@@ -48,7 +48,6 @@ class JudgeJob:
     """Runs of kind `judge`. Interrupted, they begin anew; what tools have answered is remembered."""
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:
@@ -81,7 +80,6 @@ class ComparisonJob(JudgeJob):
     """Runs of kind `comparison`, which are described by a list of ids for each kind of column."""
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_lists(config).as_json()
 
 

@@ -36,7 +36,6 @@ class Command(RunCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("set", metavar="SET", help="an experiment set")
         many: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME"}
         parser.add_argument("--mapping", **many, help="a port mapping or a resource mapping; may be repeated")
@@ -61,8 +60,6 @@ class Command(RunCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compare, and write."""
-
         config = _config(options)
         usual = unused_name(options["name"] or f"Predictors on {options['set']}"[:180])
         run = self.do_run(lambda: submit(BY_KIND_OF_COLUMN, config, usual))

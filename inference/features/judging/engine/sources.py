@@ -46,8 +46,6 @@ Row = PortMapping | ResourceMapping | StoredCoreModel | Machine | Predictor | Ex
 
 
 class SourceKind(StrEnum):
-    """What a source is."""
-
     MAPPING = "mapping"
     RESOURCES = "resources"
     CORE_MODEL = "core-model"

@@ -65,7 +65,6 @@ class ComparisonView:
 
 
 def number(title: str, decimals: int = 2) -> PublishedColumn:
-    """A column of numbers."""
     return PublishedColumn(title, CellKind.NUMBER, decimals)
 
 
@@ -101,5 +100,4 @@ def view_json(view: ComparisonView, question: ViewQuestion, selected: int) -> Js
 
 
 def csv_of(table: PublishedTable) -> str:
-    """The table as CSV."""
     return written([column.title for column in table.columns], table.rows)

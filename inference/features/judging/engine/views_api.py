@@ -60,8 +60,6 @@ class PartOfComparison(Schema):
 
 
 class DisagreementLimit(Schema):
-    """When two sources disagree."""
-
     threshold: float = Field(0.5, ge=0, description="Their difference, at least.", examples=[0.5])
     metric: DifferenceMetric = Field(
         DifferenceMetric.RELATIVE, description="relative: by the mean of both; absolute: in cycles."
@@ -109,7 +107,6 @@ def get_view(
     view: str = ViewName,
     column: int = Column,
 ) -> Any:
-    """A comparison in one of its views."""
     row = comparison_of_run(comparison_id)
     columns = columns_of(row)
     if view not in VIEWS:

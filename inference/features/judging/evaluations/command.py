@@ -23,7 +23,6 @@ class Command(DataCommand):
     help = "Compare predictions with the measurements of an experiment set: MAPE, Pearson's r, Kendall's tau."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         predictor = parser.add_mutually_exclusive_group(required=True)
         predictor.add_argument("--mapping", metavar="NAME", help="port mapping that predicts")
         predictor.add_argument("--resource-mapping", metavar="NAME", help="resource mapping that predicts")

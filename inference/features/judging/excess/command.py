@@ -23,7 +23,6 @@ class Command(DataCommand):
     help = "Experiments that take longer than a mapping allows, grouped by the µops that limit them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("mapping", metavar="MAPPING")
         parser.add_argument(
             "--dataset", metavar="SET", required=True, help="the measurements to hold it against"

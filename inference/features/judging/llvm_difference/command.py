@@ -23,7 +23,6 @@ class Command(DataCommand):
     help = "Hold a port mapping of x86-64 against LLVM's scheduling model, and write a report in Markdown."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("mapping", metavar="NAME", help="a port mapping")
         parser.add_argument("--release", default="", help="major version of llvm-mca (default: the newest)")
         parser.add_argument(
@@ -39,8 +38,6 @@ class Command(DataCommand):
         parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of to the output")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Ask, and write."""
-
         tolerance = TOLERANCE if options["tolerance"] is None else options["tolerance"]
         row = by_name(PortMapping, options["mapping"])
         if target_of(row.isa.name).blocks is None:

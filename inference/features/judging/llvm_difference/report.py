@@ -85,7 +85,6 @@ class LlvmDifference:
     head: Sequence[str]
 
     def as_json(self) -> Json:
-        """What `of` reads."""
         return asdict(self)
 
     @classmethod
@@ -123,7 +122,6 @@ def worst_first(rows: Sequence[Differing]) -> list[Differing]:
 
 
 def markdown(report: LlvmDifference) -> str:
-    """The report."""
     return "\n".join(_lines(report)) + "\n"
 
 

@@ -37,7 +37,6 @@ class Command(RunCommand):
     help = "Check the port mapping model on a machine. Ctrl-C cancels; what was measured until then is kept."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("--machine", metavar="NAME", required=True, help="machine that measures")
         parser.add_argument(
             "--reference",

@@ -59,7 +59,6 @@ class CheckModelJob:
     """
 
     def check(self, config: Json) -> Json:
-        """The description made complete."""
         return read_config(config).as_json()
 
     def submitted(self, run: Run) -> None:
@@ -112,7 +111,6 @@ class _Check:
         self._cached = CachedMeasurer(measurer, self.store)
 
     def alone(self, schemes: Sequence[str]) -> list[Alone]:
-        """Every scheme alone, judged."""
         self._stages.enter(SINGLETONS)
         asked = plan.singletons(schemes)
         # Groups that are left out unless they are asked for are within the model's scope.

@@ -39,7 +39,6 @@ class OrdersStore:
         return found
 
     def remember(self, results: Sequence[Measured]) -> None:
-        """Keep new results."""
         by_experiment = {result.experiment: result for result in results}
         for number, measured in self._by_number(list(by_experiment)).items():
             self._stores[number].remember([_told(each, by_experiment[each]) for each in measured])

@@ -27,7 +27,6 @@ class ModelCheck:
 
     @property
     def summary(self) -> AloneSummary:
-        """Of the schemes alone."""
         return summary_of(self.alone)
 
 

@@ -46,7 +46,7 @@ _SAME = {
 }
 _WRITTEN = (EXPERIMENT, NUMBER, UNIT, NOTE)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
-_TERM = re.compile(r"(?:([-+]?[0-9][-+0-9.,eE]*+)\s*+\*\s*+)?+(.*)", re.DOTALL)
+_TERM = re.compile(r"(?:([-+]?[0-9][-+0-9.,eE]{0,60})\s*\*\s*)?(.*)", re.DOTALL)
 _COUNT_DIGITS = 9
 """Of a multiplicity: it is far too large for an experiment before it has as many."""
 _UNITS = {unit.value: unit for unit in FileUnit}

@@ -141,6 +141,7 @@ def invite(request: HttpRequest, data: Invitation) -> Any:
 
 @router.get("/accounts/{account_id}", response=AccountInFull, auth=administering, openapi_extra=ADMINISTERS)
 def get_account(request: HttpRequest, account_id: Id) -> Any:
+    """An account with its role and state."""
     user = _row(account_id)
     return {
         **_account(user),

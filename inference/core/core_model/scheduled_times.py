@@ -40,9 +40,7 @@ from inference.isa.unrolling import CannotMeasureError
 
 _MOST_BODIES = 80
 """By which a scheduler is inferred for the ports at hand: half as many as for good."""
-_COPIES = CodeShape(0, loop=False, copied=True, limiting=0.5)
-"""Experiments wait in a dozen chains at once, which a scheduler delays where a chain takes longer than ports:
-of 30 recorded ones on a Zen 5, chains alone explain all but 9.5 %, simulated all but 3.4 % of the time."""
+_COPIES = CodeShape(0, loop=False, copied=True)
 
 
 class ExperimentBody(Protocol):

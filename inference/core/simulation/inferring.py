@@ -225,12 +225,12 @@ class _Search:
             *({"writeback_conflicts": True, "shared_buses": (shared,)} for shared in shared_buses),
         ]
         self._axes: list[list[Setting]] = [
-            # First and together: either is hidden as long as the other is wrong.
-            [{**one, "speculative_select": select} for one in conflicts for select in (False, True)],
+            [{"load_age": age, "load_step": step} for age in (0, 1, 2) for step in (1, 2, 3, 4)],
+            conflicts,
+            [{"speculative_select": select} for select in (False, True)],
             [{"queue": queue} for queue in (4, 6, 8, 12, 16)],
             [{"queued": queued} for queued in (32, 48, 88, 160)],
             [{"binding": binding} for binding in Binding],
-            [{"load_age": age, "load_step": step} for age in (0, 1, 2) for step in (1, 2, 3, 4)],
         ]
 
     @property

@@ -65,12 +65,6 @@ CASES = {
         ["front_end", "--machine", "lab"],
         "/machines/{machine_id}/front-end/",
     ),
-    "comparison": ThreeDoors(
-        lambda ids: {"experiment_set": ids["set_id"], "mappings": [ids["mapping_id"]], "instructions": 12},
-        ["compare-predictors", "small", "--mapping", "three ports", "--instructions", 12],
-        "/comparisons/new/?set={set_id}",
-        lambda ids: {"mappings": [ids["mapping_id"]], "instructions": 12, "tools": "", "mode": ""},
-    ),
     "accuracy-check": ThreeDoors(
         lambda ids: {"machine": ids["machine_id"], "block_set": ids["block_set_id"], "blocks": 40},
         ["accuracy", "three blocks", "--machine", "lab", "--blocks", 40],
@@ -126,6 +120,8 @@ WITHOUT = {
     "campaign": "predictors are chosen by name and made where they are missing",
     "columns": "as a campaign",
     "compare-sets": AT_ONCE,
+    "comparison": "pages start `judge`, which describes the same by sources",
+    "judge": "the command names sources by words, the page by kinds of rows",
     "evaluate": AT_ONCE,
     "generalise": "as a campaign",
     "import": AT_ONCE,

@@ -107,6 +107,7 @@ def get_view(
     view: str = ViewName,
     column: int = Column,
 ) -> Any:
+    """A comparison in one of its views."""
     row = comparison_of_run(comparison_id)
     columns = columns_of(row)
     if view not in VIEWS:

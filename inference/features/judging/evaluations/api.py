@@ -83,6 +83,7 @@ def list_evaluations_of_mapping(request: HttpRequest, mapping_id: Id, paging: Qu
 def list_evaluations_of_resource_mapping(
     request: HttpRequest, resource_mapping_id: Id, paging: Query[Paging]
 ) -> Any:
+    """The evaluations of a resource mapping."""
     return _listed(evaluations_of(get_object_or_404(ResourceMapping, pk=resource_mapping_id)), paging)
 
 

@@ -120,6 +120,7 @@ class MeasuredIn(Schema):
 
 @router.get("/isas", response=list[IsaOut])
 def list_isas(request: HttpRequest) -> Any:
+    """The instruction sets that are loaded."""
     return instruction_sets()
 
 
@@ -136,6 +137,7 @@ def load_isa(request: HttpRequest, document: File[UploadedFile]) -> Any:
 
 @router.get("/isas/{isa_id}", response=IsaOut)
 def get_isa(request: HttpRequest, isa_id: Id) -> Any:
+    """An instruction set with its numbers."""
     return get_object_or_404(instruction_sets(), pk=isa_id)
 
 

@@ -177,6 +177,7 @@ RUNS.add_changes("Delete a run that has ended, with its journal. What it has mad
 
 @router.get("/runs/{run_id}", response=RunInFull)
 def get_run(request: HttpRequest, run_id: Id) -> Any:
+    """A run with its description and result."""
     return run_in_full(RUNS.row(run_id))
 
 

@@ -120,7 +120,7 @@ def test_a_file_is_uploaded_imported_by_a_worker_elsewhere_and_shown(spread):
     assert browser.log_in() == "/"
     preview = browser.upload(reverse("upload"), "mine.csv", CSV)
     wait_for(lambda: Upload.objects.get().preview is not None)
-    address = browser.post(preview, name="mine", note="", isa="toy")
+    address = browser.post(preview, name="mine", note="")
     run = Run.objects.get(pk=int(address.strip("/").rpartition("/")[2]))
     wait_for(lambda: state(run) in Run.FINAL)
     assert (run.state, run.error) == ("done", "")

@@ -252,6 +252,10 @@ def test_the_shell_ends_with_the_view_as_json(capsys, block_set: BasicBlockSet):
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (told["reference"], told["column"], told["items"]) == ("measured", "uiCA", "blocks")
     assert told["tables"][0]["rows"][0][1:3] == [1.0, 3.0]
+    for option in ("--apart", "--threshold"):
+        for number in ("nan", "-1", "inf"):
+            with pytest.raises(CommandError, match=f"{option} must be a number of at least 0"):
+                call_command("judge", f"run:{told['run']}", f"{option}={number}")
     call_command("judge", f"run:{told['run']}", "--shortest", "2")
     assert "uiCA" in capsys.readouterr().out
 

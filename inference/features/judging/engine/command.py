@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from functools import partial
@@ -32,7 +33,6 @@ from inference.features.judging.engine.sources import Subject, source_named
 from inference.features.judging.engine.view_values import ViewQuestion, csv_of, view_json
 from inference.features.judging.engine.views import VIEWS
 from inference.formats.accuracy_baseline import read_baseline, write_baseline
-from inference.isa.search import SearchError
 from inference.models import BasicBlockSet, Comparison, ExperimentSet
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import by_name
@@ -194,10 +194,10 @@ def _question(row: Comparison, options: dict[str, Any]) -> ViewQuestion:
     if column is None:
         known = ", ".join(column.name for column in columns)
         raise CommandError(f"there is no source {name!r} in it, only {known}")
-    try:
-        schemes = schemes_found(row, options["search"]) if options["search"] else None
-    except SearchError as error:
-        raise CommandError(str(error)) from error
+    for option in ("apart", "threshold"):
+        if not 0 <= options[option] < math.inf:
+            raise CommandError(f"--{option} must be a number of at least 0, not {options[option]:g}")
+    schemes = schemes_found(row, options["search"]) if options["search"] else None
     selection = ItemSelection(
         options["shortest"],
         options["longest"],

@@ -65,7 +65,9 @@ def test_what_a_page_sends_is_taken_and_an_unknown_name_is_refused(
     visitor: Client, world: dict[str, int]
 ) -> None:
     opened: set[str] = set()
-    for address in sorted({*(path.replace(NOWHERE, "1") for _, path in ADDRESSES), *MORE}):
+    numbers = {str(pk) for pk in world.values()}
+    addresses = {path.replace(NOWHERE, number) for _, path in ADDRESSES for number in numbers}
+    for address in sorted({*addresses, *MORE}):
         if address.startswith(("/static", "/api/", "/accounts")):
             continue
         page = visitor.get(address)

@@ -29,7 +29,7 @@ _SAMPLED = 25
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that the program has to know of an instruction set beside its folder."""
-    monkeypatch.setitem(targets.LOADED, TOY.name, TOY)
+    monkeypatch.setitem(targets.FOLDERS, TOY.name, lambda: TOY)
 
 
 @pytest.fixture(params=NAMES)

@@ -46,8 +46,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(targets.LOADED, TOY.name, TOY)
-    monkeypatch.setitem(targets._FOLDERS, TOY.name, lambda: TOY)
+    monkeypatch.setitem(targets.FOLDERS, TOY.name, lambda: TOY)
 
 
 # The same digits of two instruction sets, in each place that keeps blocks.

@@ -26,17 +26,12 @@ def _aarch64() -> IsaTarget:
     return TARGET
 
 
-_FOLDERS: dict[str, Callable[[], IsaTarget]] = {X86: _x86, AARCH64: _aarch64}
-LOADED: dict[str, IsaTarget] = {}
-"""{name: target} of those that were used."""
+FOLDERS: dict[str, Callable[[], IsaTarget]] = {X86: _x86, AARCH64: _aarch64}
 
 
 def target_of(name: str) -> IsaTarget:
     """The instruction set of this name; one that has no folder has no facets."""
-    target = LOADED.get(name)
-    if target is None and name in _FOLDERS:
-        target = LOADED[name] = _FOLDERS[name]()
-    return target or IsaTarget(name)
+    return FOLDERS[name]() if name in FOLDERS else IsaTarget(name)
 
 
 def code_target(name: str) -> IsaTarget:
@@ -44,7 +39,7 @@ def code_target(name: str) -> IsaTarget:
 
     Sets of schemes from files have names of their own; their machines execute what `DEFAULT` is.
     """
-    return target_of(name if name in LOADED or name in _FOLDERS else DEFAULT)
+    return target_of(name if name in FOLDERS else DEFAULT)
 
 
 def names_with_blocks() -> list[str]:
@@ -69,4 +64,4 @@ def preferred_schemes() -> tuple[str, ...]:
 
 def targets() -> list[IsaTarget]:
     """All that have a folder."""
-    return [target_of(name) for name in _FOLDERS]
+    return [target_of(name) for name in FOLDERS]

@@ -23,7 +23,7 @@ def predictor(monkeypatch: pytest.MonkeyPatch, kind: str, *isas: str) -> int:
 
 @pytest.fixture(autouse=True)
 def toy(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(targets._FOLDERS, TOY.name, lambda: TOY)
+    monkeypatch.setitem(targets.FOLDERS, TOY.name, lambda: TOY)
 
 
 def test_it_is_the_first_that_all_answer_for(monkeypatch: pytest.MonkeyPatch) -> None:

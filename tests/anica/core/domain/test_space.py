@@ -190,6 +190,6 @@ def test_a_list_of_extensions_has_an_end_and_a_word_is_told_in_part() -> None:
 
 
 def test_groups_of_another_instruction_set_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(targets.LOADED, TOY.name, TOY)
+    monkeypatch.setitem(targets.FOLDERS, TOY.name, lambda: TOY)
     with pytest.raises(AnicaError, match=f"groups of schemes for {TOY.name} are none, not x87"):
         SchemeSpace.of(SpaceSettings(groups="x87"), isa=TOY.name)

@@ -46,7 +46,7 @@ def is_planted(code: bytes) -> bool:
 
 
 def test_a_campaign_finds_what_is_planted_in_another_instruction_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(targets.LOADED, TOY.name, TOY)
+    monkeypatch.setitem(targets.FOLDERS, TOY.name, lambda: TOY)
     domain = BlockDomain.of(isa=TOY.name)
     campaign = CampaignSearch(
         World(domain, SearchSettings(batch=40), 1),

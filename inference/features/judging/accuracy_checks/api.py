@@ -14,7 +14,7 @@ from inference.features.asking.predictors.named import predictors_named
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
 from inference.features.judging.accuracy_checks.result import FACTS, BoundError, CheckedPredictor, WorstBlock
-from inference.features.judging.evaluations.shapes import AccuracyJudgementOut
+from inference.features.judging.engine.shapes import AccuracyJudgementOut
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import Run
 from inference.web.api.answers import NamedBlock, PredictorNames

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from argparse import ArgumentParser
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,14 +29,14 @@ from inference.features.judging.engine.query import (
 )
 from inference.features.judging.engine.request import KIND, JudgeConfig
 from inference.features.judging.engine.sources import Subject, source_named
-from inference.features.judging.engine.view_values import ViewQuestion, csv_of, view_json
+from inference.features.judging.engine.tables import csv_of, table_lines
+from inference.features.judging.engine.view_values import ViewQuestion, view_json
 from inference.features.judging.engine.views import VIEWS
 from inference.formats.accuracy_baseline import read_baseline, write_baseline
 from inference.models import BasicBlockSet, Comparison, ExperimentSet
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import by_name
 from inference.web.data_command import write_file
-from inference.web.published_page import PublishedTable, Value
 from inference.web.run_command import RunCommand
 
 _SETS: dict[str, type[Subject]] = {"set": ExperimentSet, "blocks": BasicBlockSet}
@@ -209,28 +208,3 @@ def _question(row: Comparison, options: dict[str, Any]) -> ViewQuestion:
     )
     part = ComparisonPart(Unit(options["unit"]), selection)
     return ViewQuestion(row, columns, column, part, options["threshold"], options["metric"])
-
-
-def table_lines(table: PublishedTable) -> Iterator[str]:
-    """A table in the shell: texts to the left, numbers to the right."""
-    cells = [[column.title for column in table.columns]]
-    cells += [
-        [_cell(value, column.decimals) for column, value in zip(table.columns, row, strict=True)]
-        for row in table.rows
-    ]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
-    numeric = [column.kind == "number" for column in table.columns]
-    for row in cells:
-        aligned = (
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        )
-        yield "  " + "  ".join(aligned).rstrip()
-    if table.note:
-        yield table.note
-
-
-def _cell(value: Value, decimals: int) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.{decimals}f}" if isinstance(value, int | float) else str(value)

@@ -30,6 +30,7 @@ from inference.features.judging.engine.selection import (
     filter_context,
     threshold_in,
 )
+from inference.features.judging.engine.tables import page_cells
 from inference.features.judging.engine.view_addresses import (
     HEAT_MAP,
     host_fields,
@@ -42,7 +43,6 @@ from inference.features.judging.engine.views import VIEWS
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison
-from inference.web.published_page import PublishedColumn, PublishedTable, Value
 from inference.web.requests import chosen_bin
 
 MOST_JUDGED_AT_ONCE = 200_000
@@ -150,11 +150,7 @@ def _scores(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
 def _tables(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
     """A view that is tables."""
     view = VIEWS[view_name(request, tuple(VIEWS), "")]
-    return {"view": view, "view_tables": [(table, _cells(table)) for table in view.tables(question)]}
-
-
-def _cells(table: PublishedTable) -> list[list[tuple[PublishedColumn, Value]]]:
-    return [list(zip(table.columns, row, strict=True)) for row in table.rows]
+    return {"view": view, "view_tables": list(map(page_cells, view.tables(question)))}
 
 
 def _map(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:

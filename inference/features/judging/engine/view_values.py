@@ -14,9 +14,8 @@ from inference.features.judging.engine.query import (
     key_of,
     points_of,
 )
-from inference.formats.csv_cells import written
 from inference.models import ComparedColumn, Comparison
-from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
+from inference.web.published_page import PublishedTable
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,6 @@ class ComparisonView:
     has_page: bool = True
 
 
-def number(title: str, decimals: int = 2) -> PublishedColumn:
-    return PublishedColumn(title, CellKind.NUMBER, decimals)
-
-
 def view_json(view: ComparisonView, question: ViewQuestion, selected: int) -> Json:
     """A view as API and shell give it; `selected`: how many items are looked at."""
     return {
@@ -87,7 +82,3 @@ def view_json(view: ComparisonView, question: ViewQuestion, selected: int) -> Js
             for table in view.tables(question)
         ],
     }
-
-
-def csv_of(table: PublishedTable) -> str:
-    return written([column.title for column in table.columns], table.rows)

@@ -25,7 +25,8 @@ from inference.features.judging.engine.query import (
     sheet_of,
     verdict_of,
 )
-from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion, number
+from inference.features.judging.engine.tables import number
+from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion
 from inference.models import InstructionScheme
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 

@@ -159,9 +159,8 @@ def test_random_experiments_are_asked_of_both_as_the_address_says(visitor: Clien
     assert (found.scores.n, found.r_max) == (4, (2.5, 2.5))
     assert sum(1 for _ in page.context["deviation_cells"]) <= 4
     assert visitor.get(page.context["furthest_url"]).status_code == 200
-    assert page.context["other_fields"] == {"tab": "compare", "with": str(there.pk), "sort": "text"}
     text = page.content.decode()
-    assert 'name="r_max" value="2.5"' in text  # the other form keeps it
+    assert 'placeholder="their own" value="2.5"' in text
     assert "4 random experiments of 3 from 2 common schemes, in cycles" in text
 
 

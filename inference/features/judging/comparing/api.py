@@ -42,12 +42,17 @@ from inference.web.validation import Id
 router = Router()
 
 
-class WitnessOut(Schema):
-    """An experiment on which the mappings differ; cycles, `measured` null where nobody has measured it."""
+class DifferenceOut(Schema):
+    """An experiment on which two models differ, and what they say."""
 
     experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
     first: float = Field(examples=[0.5])
     second: float = Field(examples=[0.67])
+
+
+class WitnessOut(DifferenceOut):
+    """In cycles; `measured` is null where nobody has measured it."""
+
     measured: float | None = Field(examples=[0.51])
 
 
@@ -89,15 +94,20 @@ class ContradictionOut(Schema):
     said: int = Field(description="µops, by the second mapping.", examples=[2])
 
 
-class ComparedOut(Schema):
-    """A scheme in both mappings, the second with the first one's port names; null where one lacks it."""
+class ComparedSchemeOut(Schema):
+    """A scheme in both; null where one lacks it."""
 
     scheme: SchemeText
     kind: str = Field(description="different, only-first, only-second or equal.", examples=["different"])
+    first_cycles: float | None = Field(description="Alone.", examples=[0.5])
+    second_cycles: float | None = Field(examples=[1.0])
+
+
+class ComparedOut(ComparedSchemeOut):
+    """A scheme in two port mappings, the second with the first one's port names."""
+
     first: list[Uop] | None
     second: list[Uop] | None
-    first_cycles: float | None = Field(examples=[0.5])
-    second_cycles: float | None = Field(examples=[1.0])
     difference: float | None = Field(
         description="Per cent of the first; null where undefined or without end.", examples=[100.0]
     )
@@ -107,12 +117,11 @@ class ComparedOut(Schema):
     contradiction: ContradictionOut | None
 
 
-class FurthestOut(Schema):
-    """The experiment on which the models are furthest apart."""
+class BesideLoadsOut(ComparedSchemeOut):
+    """A scheme beside a resource mapping: the µops of the one, the loads of the other in words."""
 
-    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
-    first: float = Field(examples=[4.0])
-    second: float = Field(examples=[2.0])
+    uops: list[Uop] | None
+    loads: str | None = Field(examples=["r01: 0.5"])
 
 
 class DeviationOut(Schema):
@@ -131,18 +140,7 @@ class DeviationOut(Schema):
     scores: Scores
     backwards: Scores
     heat_map: HeatMapOut | None
-    furthest: FurthestOut | None
-
-
-class BesideLoadsOut(Schema):
-    """A scheme in both: the µops of the one, the loads of the other in words; null where one lacks it."""
-
-    scheme: SchemeText
-    kind: str = Field(description="different, only-first, only-second or equal.", examples=["different"])
-    uops: list[Uop] | None
-    loads: str | None = Field(examples=["r01: 0.5"])
-    first_cycles: float | None = Field(description="Alone.", examples=[0.5])
-    second_cycles: float | None = Field(examples=[1.0])
+    furthest: DifferenceOut | None
 
 
 @router.get("/mappings/{mapping_id}/comparisons/{other_id}", response=ComparisonOut)

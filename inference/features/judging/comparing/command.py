@@ -116,14 +116,9 @@ def _model(name: str) -> Model:
 
 
 def _sampling(options: dict[str, Any]) -> Sampling:
-    experiments = options["experiments"]
-    return Sampling(
-        experiments=Sampling().experiments if experiments is None else experiments,
-        length=options["length"],
-        seed=options["seed"],
-        unit=Unit(options["unit"]),
-        r_max=options["r_max"],
-    )
+    names = ("experiments", "length", "seed", "r_max")
+    given = {name: options[name] for name in names if options[name] is not None}
+    return Sampling(unit=Unit(options["unit"]), **given)
 
 
 def _write_csv(structure: Structure, path: Path) -> None:

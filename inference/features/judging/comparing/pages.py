@@ -152,33 +152,21 @@ def _other(request: HttpRequest, row: PortMapping) -> Model | None:
 
 
 def _deviation(request: HttpRequest, row: PortMapping, other: Model) -> dict[str, Any]:
-    """The numbers, the map, and the form that asks for others."""
-    names = SamplingRequest.model_fields
-    context: dict[str, Any] = {
-        "units": [(unit.value, unit.label) for unit in Unit],
-        "most_experiments": MOST,
-        "sampling_fields": {name: request.GET[name] for name in names if request.GET.get(name)},
-        "other_fields": {
-            name: value for name, value in request.GET.items() if name not in (*names, "page", "cursor")
-        },
-        "sampling": Sampling(),
-    }
+    """The numbers, the map, and what the form asks for."""
+    context: dict[str, Any] = {"units": [(unit.value, unit.label) for unit in Unit], "most_experiments": MOST}
     try:
         sampling = read(SamplingRequest, request.GET).as_sampling()
     except (InvalidInputError, RequestError) as error:
-        return {**context, "deviation_error": str(error)}
+        return {**context, "sampling": Sampling(), "deviation_error": str(error)}
     deviation = deviation_of(row, other, sampling)
-    table = page_cells(deviation_table(row, other, deviation, sampling))
-    context |= {"sampling": sampling, "deviation": deviation, "deviation_table": table}
-    if not len(deviation.points):
-        return context
-    drawn = heat_map(deviation.points.reference, deviation.points.predicted)
-    far = deviation.furthest
+    far, drawn = deviation.furthest, heat_map(deviation.points.reference, deviation.points.predicted)
     return {
         **context,
+        "sampling": sampling,
+        "deviation": deviation,
+        "deviation_table": page_cells(deviation_table(row, other, deviation, sampling)),
         "deviation_map": drawn,
         "deviation_cells": cells_of(drawn),
-        "unit_label": sampling.unit.label,
         "furthest_url": "" if far is None else _experiment_url(row, str(far.experiment)),
     }
 

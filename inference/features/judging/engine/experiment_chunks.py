@@ -19,12 +19,13 @@ NO_ANSWER = "no answer came with the set"
 def experiment_items(chunks: Sequence[Chunk]) -> Items:
     """The experiments of all chunks; the table of their schemes is made at its first use."""
     nothing = np.zeros(0, dtype=np.int64)
+    tables = [chunk.table for chunk in chunks]  # without the rest of the chunks, which may then go
     return Items(
         ItemKind.EXPERIMENTS,
         np.concatenate([nothing, *(chunk.ids for chunk in chunks)]),
         np.concatenate([nothing, *(chunk.table.lengths for chunk in chunks)]),
         experiments=np.concatenate([nothing, *(chunk.experiments for chunk in chunks)]),
-        read_table=lambda: joined_tables([chunk.table for chunk in chunks]),
+        read_table=lambda: joined_tables(tables),
     )
 
 

@@ -15,6 +15,7 @@ from inference.core.judging.accuracy import AccuracyJudgement
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
 from inference.features.judging.engine.bias_tab import Strong, bias_tab, strong_biases
+from inference.features.judging.engine.earlier_results import earlier_tables
 from inference.features.judging.engine.query import (
     ComparisonPart,
     axis_limit,
@@ -28,7 +29,7 @@ from inference.features.judging.engine.query import (
     selected,
     verdict_of,
 )
-from inference.features.judging.engine.request import KINDS
+from inference.features.judging.engine.request import ALL_KINDS
 from inference.features.judging.engine.selection import (
     choice_of,
     column_in,
@@ -48,7 +49,7 @@ from inference.web.requests import chosen_bin, one_of
 
 def comparisons(request: HttpRequest) -> HttpResponse:
     """All of them, newest first."""
-    context = newest_runs(request, KINDS, "config", "note")
+    context = newest_runs(request, ALL_KINDS, "config", "note")
     rows = [(run, _best(run)) for run in context["page"].rows]
     return render(request, "inference/engine/list.html", {**context, "rows": rows})
 
@@ -106,10 +107,11 @@ class SmallMap:
 
 def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     """One comparison, by the number of its run: its tables once it is done."""
-    run = get_object_or_404(Run, pk=pk, kind__in=KINDS)
+    run = get_object_or_404(Run, pk=pk, kind__in=ALL_KINDS)
     row = comparison_rows().filter(run=run).first()
     context: dict[str, Any] = {"run": run, "working": run.state not in Run.FINAL}
     if row is None:
+        context["earlier"] = [(table, _cells(table)) for table in earlier_tables(run.result or {})]
         return render(request, "inference/engine/comparison.html", context)
     views = {name: view for name, view in VIEWS.items() if view.has_page and view.suits(row)}
     tab = one_of(request, "tab", (*(key for key, _ in TABS), *views), "scores")

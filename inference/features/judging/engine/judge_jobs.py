@@ -19,7 +19,6 @@ from inference.features.judging.engine.experiment_answers import ExperimentAnswe
 from inference.features.judging.engine.largest_bounds import bounds_by, first_core_model
 from inference.features.judging.engine.question_blocks import QuestionBlocks, tell_progress
 from inference.features.judging.engine.request import (
-    KIND,
     ComparisonConfig,
     JudgeConfig,
     read_config,
@@ -53,9 +52,13 @@ class JudgeJob:
     def submitted(self, run: Run) -> None:
         """Nothing is to be prepared."""
 
+    def description(self, run: Run) -> JudgeConfig:
+        """What a run compares; other kinds of runs describe the same in other words."""
+        return JudgeConfig.stored(run.config)
+
     def work(self, task: Task) -> Store:
         """Read the set, ask, sum up. A tool that cannot work here says nothing, and the others go on."""
-        config = config_of(task.run)
+        config = self.description(task.run)
         _stage(task, 0)
         reader, sources = _opened(task, config)
         reader.read_all()
@@ -82,12 +85,8 @@ class ComparisonJob(JudgeJob):
     def check(self, config: Json) -> Json:
         return read_lists(config).as_json()
 
-
-def config_of(run: Run) -> JudgeConfig:
-    """What a run of either kind compares."""
-    if run.kind == KIND:
-        return JudgeConfig.stored(run.config)
-    return ComparisonConfig.stored(run.config).as_judge
+    def description(self, run: Run) -> JudgeConfig:
+        return ComparisonConfig.stored(run.config).as_judge
 
 
 def _stage(task: Task, index: int) -> None:
@@ -224,5 +223,6 @@ def _store(
         "name": f"{count_of(len(scores), 'predictor')} on {subject.name}",
         "url": f"/comparisons/{run.pk}/",
         "scores": scores,
+        **({"block_set": subject.pk} if isinstance(subject, BasicBlockSet) else {}),
     }
     return result, [ResultStored({"name": result["name"], "url": result["url"]})]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from inference.core.judging.agreement import agreement
 from inference.core.judging.sheet import AnswerSheet
@@ -18,10 +17,9 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import codes_of
 from inference.features.judging.engine.block_answers import NOTHING_THERE, column_answers
 from inference.features.judging.engine.gate import columns_named
-from inference.features.judging.engine.query import Key, comparison_rows, key_of, sheet_of
 from inference.figures.heatmap import heat_map
 from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn, digest_of_blocks
-from inference.models import BasicBlockSet, BlockColumn, ComparedColumn, Run
+from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.storage.block_rows import block_items, cycles_of
 from inference.storage.instruction_sets import code_isa
 
@@ -57,10 +55,11 @@ def accuracy_of(block_set: BasicBlockSet, reference: BlockColumn) -> Json:
     columns = list(block_set.columns.exclude(pk=reference.pk).order_by("position"))
     answers = [column_answers(column, block_set.size) for column in columns]
     sheet = AnswerSheet(block_items(block_set), cycles_of(reference, block_set.size), answers)
-    return _told(sheet, reference.pk, [(column.pk, column.name) for column in columns])
+    return accuracy_of_sheet(sheet, reference.pk, [(column.pk, column.name) for column in columns])
 
 
-def _told(sheet: AnswerSheet, reference: int, columns: Sequence[tuple[int | None, str]]) -> Json:
+def accuracy_of_sheet(sheet: AnswerSheet, reference: int, columns: Sequence[tuple[int, str]]) -> Json:
+    """As `accuracy_of`; ids and names of the columns, in the order of the sheet."""
     return {
         "reference": reference,
         "blocks": len(sheet.items),
@@ -96,7 +95,7 @@ def accuracy_known(
     if block_set.size * len(columns) <= AT_ONCE:
         accuracy: Json | None = accuracy_of(block_set, reference)
     else:
-        accuracy = None if done is None else accuracy_in(done)
+        accuracy = None if done is None else done.result.get("accuracy")
     there = {column.pk for column in columns}
     if accuracy is not None:
         accuracy["columns"] = [column for column in accuracy["columns"] if column["column"] in there]
@@ -107,20 +106,6 @@ def accuracy_known(
         newest if newest is not None and newest.state == Run.State.FAILED else None,
         accuracy is not None and len(accuracy["columns"]) + 1 < len(columns),
     )
-
-
-def accuracy_in(run: Run) -> Json | None:
-    """What a run has found; None where its answers were not imported with it."""
-    if "accuracy" in run.result:
-        return dict(run.result["accuracy"])
-    row = comparison_rows().filter(run=run).first()
-    return None if row is None else dict(_stored(key_of(row), run.config["reference"]))
-
-
-@lru_cache(maxsize=16)
-def _stored(key: Key, reference: int) -> Json:
-    rows = ComparedColumn.objects.filter(comparison=key[0]).order_by("position")
-    return _told(sheet_of(key), reference, list(rows.values_list("block_column_id", "name")))
 
 
 def baseline_of(

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
+from inference.features.judging.column_accuracy.accuracy import accuracy_of_sheet
+from inference.features.judging.engine.answered_columns import ComparisonColumn
 from inference.features.judging.engine.judge_jobs import JudgeJob
 from inference.features.judging.engine.request import JudgeConfig
 from inference.features.judging.engine.sources import SourceKind
-from inference.models import BlockColumn, Run
+from inference.models import BlockColumn
 from inference.runs.errors import ConfigError, JobError
+from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 
 
@@ -32,14 +38,19 @@ class AccuracyJob(JudgeJob):
             raise ConfigError(f"reference must be a column of the set: {known or 'it has none'}")
         return asked.as_json()
 
-    def description(self, run: Run) -> JudgeConfig:
-        config = AccuracyConfig.stored(run.config)
+    def work(self, task: Task) -> Store:
+        config = AccuracyConfig.stored(task.run.config)
         columns = BlockColumn.objects.filter(block_set=config.block_set).order_by("position")
-        ids = list(columns.values_list("pk", flat=True))
-        if config.reference not in ids or len(ids) < 2:
+        names = dict(columns.values_list("pk", "name"))
+        if names.pop(config.reference, None) is None or not names:
             raise JobError("the reference column, or all others, have been deleted")
-        return JudgeConfig.model_construct(
+        described = JudgeConfig.model_construct(
             block_set=config.block_set,
-            sources=[f"{SourceKind.COLUMN}:{pk}" for pk in ids if pk != config.reference],
+            sources=[f"{SourceKind.COLUMN}:{pk}" for pk in names],
             against=f"{SourceKind.COLUMN}:{config.reference}",
         )
+
+        def facts(sheet: AnswerSheet, _columns: Sequence[ComparisonColumn]) -> Json:
+            return {"accuracy": accuracy_of_sheet(sheet, config.reference, list(names.items()))}
+
+        return self.compared(task, described, facts=facts)

@@ -28,7 +28,7 @@ def _comparison_job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from inference.features.judging.engine.pages import comparisons_of  # noqa: PLC0415  pages load it
+    from inference.features.judging.engine.addresses import comparisons_of  # noqa: PLC0415  pages load it
 
     return KindPresentation(outcomes=comparisons_of)
 

@@ -38,7 +38,6 @@ from inference.features.judging.engine.selection import (
 )
 from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
-from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.features.running.runs.query import newest_runs
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
@@ -48,8 +47,9 @@ from inference.web.requests import chosen_bin, one_of
 
 
 def comparisons(request: HttpRequest) -> HttpResponse:
-    """All of them, newest first."""
-    context = newest_runs(request, ALL_KINDS, "config", "note")
+    """All of them, or those that runs of a `kind` have made, newest first."""
+    kind = one_of(request, "kind", ("", *ALL_KINDS), "")
+    context = newest_runs(request, kind or ALL_KINDS, "config", "note")
     rows = [(run, _best(run)) for run in context["page"].rows]
     return render(request, "inference/engine/list.html", {**context, "rows": rows})
 
@@ -59,12 +59,6 @@ def _best(run: Run) -> tuple[str, float] | None:
     scores = [one for one in run.result.get("scores", ()) if one["mape"] is not None]
     best = min(scores, key=lambda one: one["mape"], default=None)
     return None if best is None else (best["name"], best["mape"])
-
-
-def comparisons_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The comparisons of these runs."""
-    done = [run for run in runs if run.result]
-    return {run.pk: RunOutcome(run.result["name"], reverse("comparison", args=[run.pk])) for run in done}
 
 
 MOST_JUDGED_AT_ONCE = 200_000

@@ -29,7 +29,7 @@ from inference.features.judging.engine.query import (
 )
 from inference.features.judging.engine.request import KIND, JudgeConfig
 from inference.features.judging.engine.sources import Subject, source_named
-from inference.features.judging.engine.tables import csv_of, table_lines
+from inference.features.judging.engine.tables import csv_of, shell_lines
 from inference.features.judging.engine.view_values import ViewQuestion, view_json
 from inference.features.judging.engine.views import VIEWS
 from inference.formats.accuracy_baseline import read_baseline, write_baseline
@@ -140,10 +140,8 @@ class Command(RunCommand):
             view_data = view_json(view, question, selected(row, question.part.selection))
             self.stdout.write(json.dumps(view_data, ensure_ascii=False))
         elif options["csv"] != Path("-"):
-            for table in tables:
-                self.stdout.write(table.title)
-                for line in table_lines(table):
-                    self.stdout.write(line)
+            for line in shell_lines(tables):
+                self.stdout.write(line)
         for column in question.columns:
             if column.error:
                 self.stderr.write(f"{column.name}: {column.error}")

@@ -36,13 +36,13 @@ from inference.features.judging.engine.selection import (
     filter_context,
     threshold_in,
 )
+from inference.features.judging.engine.tables import page_cells
 from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
 from inference.features.running.runs.query import newest_runs
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison, Run
-from inference.web.published_page import PublishedColumn, PublishedTable, Value
 from inference.web.requests import chosen_bin, one_of
 
 
@@ -197,12 +197,8 @@ def _view_tab(
     return {
         "column": column,
         "view": view,
-        "view_tables": [(table, _cells(table)) for table in view.tables(question)],
+        "view_tables": list(map(page_cells, view.tables(question))),
     }
-
-
-def _cells(table: PublishedTable) -> list[list[tuple[PublishedColumn, Value]]]:
-    return [list(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
 def _map_tab(

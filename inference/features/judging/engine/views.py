@@ -26,6 +26,7 @@ from inference.features.judging.engine.query import (
     sheet_of,
     verdict_of,
 )
+from inference.features.judging.engine.tables import number
 from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion, item_text, number
 from inference.models import BasicBlock, InstructionScheme
 from inference.storage.instruction_sets import code_isa

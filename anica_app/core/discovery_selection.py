@@ -34,14 +34,6 @@ def covered_blocks(
     return covered
 
 
-def share_covered(covered: Covered, among: Sequence[int] | None = None) -> float | None:
-    """The share of the blocks that at least one discovery (of those `among`) covers; None without blocks."""
-    if not covered.shape[1]:
-        return None
-    rows = covered if among is None else covered[list(among)]
-    return float(rows.any(axis=0).mean())
-
-
 _SECONDS = 60.0
 
 Weights = npt.NDArray[np.int64]

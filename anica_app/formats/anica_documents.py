@@ -67,7 +67,6 @@ class PublishedStep:
 
     expansion: list[Any] | None
     taken: bool
-    ends: bool
     comment: str
     series: int | None
 
@@ -220,7 +219,6 @@ def _step(step: Any, name: str, number: int, length: int) -> PublishedStep:
     return PublishedStep(
         expansion,
         step["taken"],
-        step.get("terminate") is True,
         " ".join(str(comment).split())[:REASON_LENGTH] if comment is not None else "",
         _series(step.get("measurements"), name, f"{where}.measurements"),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
@@ -68,7 +67,7 @@ class CampaignJob:
                 judge = Disagreement(config.interest)
                 _tell_stage(task, STAGE_SEARCH)
                 state = _searched(task, config, campaign, domain, panel, judge)
-                judged: list[JudgedAnswers[Any]] = []
+                judged: list[JudgedAnswers] = []
                 if config.evaluate:
                     _tell_stage(task, STAGE_JUDGING)
                     judged = _judged(task, Driver(domain, panel, judge), panel, domain, config.evaluate)
@@ -93,7 +92,7 @@ def _searched(
     domain: BlockDomain,
     panel: Panel,
     judge: InterestJudge,
-) -> State[Any]:
+) -> State:
     """The search itself, from its beginning or where it was interrupted."""
     begun = task.checkpoint is not None and bool(task.checkpoint.meta)
     resume = task.checkpoint if begun else None
@@ -120,8 +119,8 @@ def _searched(
 
 
 def _judged(
-    task: Task, driver: Driver[Any, Any, Any], panel: Panel, domain: BlockDomain, number: int
-) -> list[JudgedAnswers[Any]]:
+    task: Task, driver: Driver, panel: Panel, domain: BlockDomain, number: int
+) -> list[JudgedAnswers]:
     """Fresh blocks, by which it is told how much the discoveries explain."""
 
     def told(done: int) -> None:
@@ -132,7 +131,7 @@ def _judged(
 
 
 def _store(
-    campaign: Campaign, state: State[Any], judged: ExplainedBlocks | None, grouped: GroupedDiscoveries
+    campaign: Campaign, state: State, judged: ExplainedBlocks | None, grouped: GroupedDiscoveries
 ) -> tuple[Json, Sequence[Event]]:
     """The campaign's last facts and its families; its discoveries are stored already."""
     counters = state.counters

@@ -44,14 +44,14 @@ class RowKeeper:
         self._reporter = reporter
         self.last = last
 
-    def keep(self, news: News[Any, Any, Any], checkpoint: Checkpoint) -> None:
+    def keep(self, news: News, checkpoint: Checkpoint) -> None:
         """Store both or neither. Raises `LeaseLostError`."""
         self._reporter.settle(checkpoint, lambda: self.store(news))
         self.last = checkpoint
         if self._growing is not None and self._growing.take(news):
             self._reporter.emit(self._growing.event())
 
-    def store(self, news: News[Any, Any, Any]) -> None:
+    def store(self, news: News) -> None:
         """The rows alone, within a transaction of the caller's."""
         if news.fresh is not None:
             self._store_round(news.fresh)
@@ -69,7 +69,7 @@ class RowKeeper:
             facts=self._facts(news),
         )
 
-    def _facts(self, news: News[Any, Any, Any]) -> dict[str, Any]:
+    def _facts(self, news: News) -> dict[str, Any]:
         counters = news.counters
         self._campaign.facts |= {
             "judged": counters.judged,
@@ -81,7 +81,7 @@ class RowKeeper:
         facts: Json = self._campaign.facts
         return facts
 
-    def _store_round(self, fresh: Round[Any]) -> None:
+    def _store_round(self, fresh: Round) -> None:
         SampleBatch.objects.create(
             campaign=self._campaign,
             number=fresh.number,
@@ -92,7 +92,7 @@ class RowKeeper:
             samples=packed(fresh.blocks),
         )
 
-    def _discovery(self, found: Found[Any]) -> Discovery:
+    def _discovery(self, found: Found) -> Discovery:
         return Discovery(
             campaign=self._campaign,
             number=found.number,
@@ -112,7 +112,7 @@ class RowKeeper:
         for special, general in subsumed.items():
             Discovery.objects.filter(pk=ids[special]).update(subsumed_by=ids[general])
 
-    def _store_generalisations(self, generalised: Sequence[Generalised[Any, Any, Any]]) -> None:
+    def _store_generalisations(self, generalised: Sequence[Generalised]) -> None:
         if not generalised:
             return
         numbers = {one.discovery for one in generalised if one.discovery is not None}
@@ -126,7 +126,7 @@ class RowKeeper:
             step for row, one in zip(rows, generalised, strict=True) for step in self._steps(row, one, blobs)
         )
 
-    def _generalisation(self, one: Generalised[Any, Any, Any], discovery: int | None) -> Generalisation:
+    def _generalisation(self, one: Generalised, discovery: int | None) -> Generalisation:
         trace = one.trace
         checks = [trace.start_check, *(step.check for step in trace.steps)]
         return Generalisation(
@@ -145,7 +145,7 @@ class RowKeeper:
         )
 
     def _steps(
-        self, row: Generalisation, one: Generalised[Any, Any, Any], blobs: dict[int, bytes]
+        self, row: Generalisation, one: Generalised, blobs: dict[int, bytes]
     ) -> Iterable[GeneralisationStep]:
         """The check of the start, then each expansion; `blobs` are packed samples by the check's identity."""
         trace = one.trace
@@ -192,7 +192,7 @@ def campaign_of(run: Run) -> Campaign:
     return campaign
 
 
-def _summary(check: AbstractCheck[Any]) -> dict[str, Any]:
+def _summary(check: AbstractCheck) -> dict[str, Any]:
     return {
         "n": len(check.samples),
         "interesting": sum(one.verdict.interesting for one in check.samples),
@@ -201,6 +201,6 @@ def _summary(check: AbstractCheck[Any]) -> dict[str, Any]:
     }
 
 
-def packed(judged: Iterable[JudgedAnswers[Any]]) -> bytes:
+def packed(judged: Iterable[JudgedAnswers]) -> bytes:
     """Blocks with all answers, as `samples` packs them."""
     return pack(Sample(one.code, one.answers) for one in judged)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
@@ -140,7 +139,7 @@ class _Asked:
 
 
 def _by_asking(work: _Asked) -> GroupedDiscoveries:
-    judged: list[JudgedAnswers[Any]] = []
+    judged: list[JudgedAnswers] = []
     number, task = work.config.evaluate, work.task
     if number:
 

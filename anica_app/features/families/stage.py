@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.families.finding import CampaignFamilies
@@ -53,7 +52,7 @@ class CampaignGrouping:
     against: int | None = None
     referee: int | None = None
 
-    def grouped(self, judged: Sequence[JudgedAnswers[Any]], questions: int) -> GroupedDiscoveries:
+    def grouped(self, judged: Sequence[JudgedAnswers], questions: int) -> GroupedDiscoveries:
         """The families, weighed by the judged blocks; without such, by the campaign's own random blocks.
 
         Raises `JobError` where what they are held against, or the judge, is not there any more.
@@ -72,7 +71,7 @@ class CampaignGrouping:
         repeated = repeated_with_values(self.task, self.campaign, families, self.judge, ruled)
         return GroupedDiscoveries(families, disagreements, held, ruled, repeated)
 
-    def _disagreements(self, judged: Sequence[JudgedAnswers[Any]]) -> JudgedDisagreements:
+    def _disagreements(self, judged: Sequence[JudgedAnswers]) -> JudgedDisagreements:
         if not judged:
             return own_disagreements(self.campaign, self.domain, self.judge)
         blocks = tuple(one.block for one in judged if one.verdict.interesting)
@@ -87,7 +86,7 @@ class CampaignGrouping:
         return row
 
     def _refereed(
-        self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers[Any]]
+        self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers]
     ) -> RefereedFamilies:
         with closing(opened(referee, self.task, isa=code_isa(self.campaign.isa))) as tool:
             panel = Panel([tool], self.task.reporter.pulse)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
 from anica_app.core.search.checking import AbstractCheck
@@ -18,13 +19,16 @@ from anica_app.models import (
     GeneralisationStep,
     SampleBatch,
 )
-from inference.core.protocols import Checkpoint, Json
+from inference.core.protocols import Checkpoint
 from inference.models import Run
 from inference.predictors.samples import Sample, pack
 from inference.runs.errors import JobError
 from inference.runs.reporter import JournalReporter
 from inference.storage.instruction_sets import code_isa_row
 from inference.storage.names import free_name
+
+_COUNTED_FACTS = {"judged", "barren", "generalisations", "failed_samples"}
+"""Counters of which a campaign's row has no columns."""
 
 
 class RowKeeper:
@@ -59,27 +63,11 @@ class RowKeeper:
         self._store_generalisations(news.generalised)
         if news.subsumed or rows:
             self._link(news.subsumed or {})
-        counters = news.counters
-        Campaign.objects.filter(pk=self._campaign.pk).update(
-            rounds=counters.rounds,
-            sampled=counters.sampled,
-            interesting=counters.interesting,
-            subsumed=counters.subsumed,
-            seconds=counters.seconds,
-            facts=self._facts(news),
-        )
-
-    def _facts(self, news: News) -> dict[str, Any]:
-        counters = news.counters
-        self._campaign.facts |= {
-            "judged": counters.judged,
-            "barren": counters.barren,
-            "generalisations": counters.generalisations,
-            "failed_samples": counters.failed_samples,
-            "failures": dict(news.failures),
-        }
-        facts: Json = self._campaign.facts
-        return facts
+        counters = asdict(news.counters)
+        self._campaign.facts |= {name: counters[name] for name in _COUNTED_FACTS}
+        self._campaign.facts["failures"] = dict(news.failures)
+        columns = {name: counters[name] for name in counters.keys() - _COUNTED_FACTS}
+        Campaign.objects.filter(pk=self._campaign.pk).update(facts=self._campaign.facts, **columns)
 
     def _store_round(self, fresh: Round) -> None:
         SampleBatch.objects.create(
@@ -93,18 +81,9 @@ class RowKeeper:
         )
 
     def _discovery(self, found: Found) -> Discovery:
-        return Discovery(
-            campaign=self._campaign,
-            number=found.number,
-            abstract=self._domain.document(found.abstract),
-            code=found.code,
-            start_code=found.start_code,
-            length=found.length,
-            interestingness=found.interestingness,
-            generality=found.generality,
-            kind=found.kind,
-            concrete=found.concrete,
-        )
+        columns = {field.name: getattr(found, field.name) for field in fields(found)}
+        columns["abstract"] = self._domain.document(found.abstract)
+        return Discovery(campaign=self._campaign, **columns)
 
     def _link(self, subsumed: dict[int, int] | Any) -> None:
         numbers = {*subsumed, *subsumed.values()}

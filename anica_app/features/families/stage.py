@@ -7,8 +7,10 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from anica_app.core.block_domain import BlockDomain
+from anica_app.core.explained_blocks import fresh_blocks, judged_blocks
 from anica_app.core.families.finding import CampaignFamilies
 from anica_app.core.search.judging import InterestJudge, JudgedAnswers
+from anica_app.core.search.panel import Driver
 from anica_app.features.families.carrying import ComparedFamilies, HeldAgainst, campaign_before
 from anica_app.features.families.grouping import (
     GroupedDiscoveries,
@@ -20,6 +22,7 @@ from anica_app.features.families.grouping import (
 from anica_app.features.families.referee import RefereedFamilies, refereed
 from anica_app.features.families.repeating import repeated_with_values
 from anica_app.models import Campaign
+from inference.core.events import Progress
 from inference.features.asking.predictors.query import opened
 from inference.models import Predictor
 from inference.predictors.panel import Panel
@@ -51,6 +54,16 @@ class CampaignGrouping:
     judge: InterestJudge
     against: int | None = None
     referee: int | None = None
+
+    def judged(self, number: int, phase: str) -> list[JudgedAnswers]:
+        """The verdicts on so many fresh blocks, which tell how much the discoveries explain."""
+
+        def told(done: int) -> None:
+            self.panel.flush()
+            self.task.reporter.emit(Progress(phase, done, number, 0.0, "blocks", None))
+
+        driver = Driver(self.domain, self.panel, self.judge)
+        return judged_blocks(driver, fresh_blocks(self.domain, number), told)
 
     def grouped(self, judged: Sequence[JudgedAnswers], questions: int) -> GroupedDiscoveries:
         """The families, weighed by the judged blocks; without such, by the campaign's own random blocks.

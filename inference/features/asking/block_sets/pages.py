@@ -12,7 +12,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.text import slugify
-from django.views.decorators.http import require_POST
 
 from inference.features.asking.block_sets.columns import KIND
 from inference.features.asking.block_sets.columns_job import ColumnsConfig
@@ -203,7 +202,6 @@ def block_set_csv(request: HttpRequest, pk: int) -> HttpResponseBase:
     )
 
 
-@require_POST
 def block_column_delete(request: HttpRequest, pk: int, column: int) -> HttpResponse:
     """Take a column with its answers out of the set."""
     row = get_object_or_404(BlockColumn, pk=column, block_set=pk)

@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import path
-from django.views.decorators.http import require_POST
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.pmevo.events import FrontObjectives
@@ -95,7 +94,6 @@ def front_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[st
     return {"front": front_shown(found)}
 
 
-@require_POST
 def front_pick(request: HttpRequest, pk: int) -> HttpResponse:
     """Make the point a mapping of its own, or open the one that it has become."""
     point = get_object_or_404(FrontPoint.objects.select_related("mapping__isa"), pk=pk)

@@ -14,7 +14,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
-from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
 from inference.features.running.runs.asked import asked_of
@@ -199,7 +198,6 @@ ACTIONS: dict[str, Callable[[Run], Run]] = {
 }
 
 
-@require_POST
 def run_action(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     """Do it, or say why the run is in no state for it."""
     if action not in ACTIONS:
@@ -212,7 +210,6 @@ def run_action(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     return redirect("run", pk=run.pk)
 
 
-@require_POST
 def run_webhook(request: HttpRequest, pk: int) -> HttpResponse:
     """Have the posted `url` told when the run ends, or nobody."""
     run = get_object_or_404(Run, pk=pk)

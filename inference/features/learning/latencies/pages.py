@@ -131,8 +131,7 @@ def latencies_measure(request: HttpRequest, pk: int) -> HttpResponse:
     return measuring_page(request, pk, KIND, template, MeasuringForm, _plan, _usual_name)
 
 
-def _usual_name(machine: Machine, form: MeasuringForm) -> str:
-    del form
+def _usual_name(machine: Machine, _form: MeasuringForm) -> str:
     return f"Latencies of {machine.name}"
 
 

@@ -24,6 +24,7 @@ from inference.features.machines.machines.query import (
 from inference.models import AgentToken, Machine
 from inference.runs.machines.tokens import AGENT_FILE, add_machine, agent_line, issue, revoke
 from inference.storage.names import NAME_LIMIT, free_name
+from inference.web.file_answers import attachment
 from inference.web.naming import validate_line
 from inference.web.strict_form import StrictForm
 
@@ -152,11 +153,7 @@ def agent(_request: HttpRequest) -> HttpResponse:
         content = packed()
     except PackingError as error:
         return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
-    return HttpResponse(
-        content,
-        content_type="application/zip",
-        headers={"Content-Disposition": f'attachment; filename="{AGENT_FILE}"'},
-    )
+    return attachment(content, "application/zip", *AGENT_FILE.split("."))
 
 
 urlpatterns = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
 
@@ -13,7 +12,6 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.safestring import SafeString
-from django.utils.text import slugify
 
 from inference.core.protocols import Json
 from inference.features.running.runs.asked import asked_of
@@ -43,6 +41,7 @@ from inference.runs.versions import versions
 from inference.runs.webhooks import replace, told_of
 from inference.storage.listing import lengths_from
 from inference.storage.run_archive_writing import write_archive
+from inference.web.file_answers import attachment
 from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
 from inference.web.paging import Page
@@ -182,29 +181,16 @@ def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
     except ExchangeError as error:
         messages.error(request, f"{error}.")
         return redirect("run", pk=pk)
-    name = slugify(f"run {run.pk} {run.name}")
-    return HttpResponse(
-        content,
-        content_type="application/zip",
-        headers={"Content-Disposition": f'attachment; filename="{name}.zip"'},
-    )
-
-
-ACTIONS: dict[str, Callable[[Run], Run]] = {
-    "pause": lifecycle.pause,
-    "resume": lifecycle.resume,
-    "cancel": lifecycle.cancel,
-    "keep": lifecycle.keep,
-}
+    return attachment(content, "application/zip", f"run {run.pk} {run.name}", "zip")
 
 
 def run_action(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     """Do it, or say why the run is in no state for it."""
-    if action not in ACTIONS:
-        raise Http404(f"a run can be asked to {', '.join(ACTIONS)}, not {action!r}")
+    if action not in lifecycle.WISHES:
+        raise Http404(f"a run can be asked to {', '.join(lifecycle.WISHES)}, not {action!r}")
     run = get_object_or_404(Run, pk=pk)
     try:
-        ACTIONS[action](run)
+        lifecycle.WISHES[action](run)
     except RunStateError as error:
         messages.error(request, str(error))
     return redirect("run", pk=run.pk)

@@ -47,7 +47,8 @@ def scheme_of(text: str) -> Scheme | None:
 def version() -> str:
     """The opcode tables' version, and a digest of the rules that read them: no change is missed."""
     digest = hashlib.sha256()
-    for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(exclusions.__file__)):
+    rules = (path for path in Path(__file__).parent.iterdir() if path.suffix in {".py", ".toml"})
+    for path in (*sorted(rules), Path(exclusions.__file__)):
         digest.update(path.read_bytes())
     return f"{SOURCE}, rules {digest.hexdigest()[:12]}"
 

@@ -105,7 +105,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     row = comparison_rows().filter(run=run).first()
     context: dict[str, Any] = {"run": run, "working": run.state not in Run.FINAL}
     if row is None:
-        context["earlier"] = [(table, _cells(table)) for table in earlier_tables(run.result or {})]
+        context["earlier"] = list(map(page_cells, earlier_tables(run.result or {})))
         return render(request, "inference/engine/comparison.html", context)
     views = {name: view for name, view in VIEWS.items() if view.has_page and view.suits(row)}
     tab = one_of(request, "tab", (*(key for key, _ in TABS), *views), "scores")

@@ -27,7 +27,7 @@ from inference.features.judging.engine.query import (
     verdict_of,
 )
 from inference.features.judging.engine.tables import number
-from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion, item_text, number
+from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion, item_text
 from inference.models import BasicBlock, InstructionScheme
 from inference.storage.instruction_sets import code_isa
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value

@@ -210,8 +210,7 @@ SILENT = {
     "inference/explained/proof/step.html",
     "inference/explained/proof/beside.html",
     "inference/explained/proof/page.html",
-    # A reference that a check is held against; a file before it is stored; µops that would close a gap.
-    "inference/model_check/list.html",
+    # A file before it is stored; µops that would close a gap.
     "inference/uploads/preview.html",
     "inference/experiments/gap.html",
 }

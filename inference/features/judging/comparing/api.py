@@ -42,7 +42,7 @@ from inference.web.validation import Id
 router = Router()
 
 
-class DifferenceOut(Schema):
+class DifferingOut(Schema):
     """An experiment on which two models differ, and what they say."""
 
     experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
@@ -50,7 +50,7 @@ class DifferenceOut(Schema):
     second: float = Field(examples=[0.67])
 
 
-class WitnessOut(DifferenceOut):
+class WitnessOut(DifferingOut):
     """In cycles; `measured` is null where nobody has measured it."""
 
     measured: float | None = Field(examples=[0.51])
@@ -140,7 +140,7 @@ class DeviationOut(Schema):
     scores: Scores
     backwards: Scores
     heat_map: HeatMapOut | None
-    furthest: DifferenceOut | None
+    furthest: DifferingOut | None
 
 
 @router.get("/mappings/{mapping_id}/comparisons/{other_id}", response=ComparisonOut)

@@ -29,13 +29,12 @@ from inference.features.judging.comparing.tables import (
     schemes_table,
     structure_tables,
 )
-from inference.features.judging.engine.tables import csv_of, table_lines
+from inference.features.judging.engine.tables import csv_of, shell_lines
 from inference.features.learning.explained.reference_contradictions import contradictions
 from inference.features.library.mappings.compared import summary
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
-from inference.web.published_page import PublishedTable
 
 LISTED = 20  # schemes with different µops that the output names
 
@@ -93,7 +92,7 @@ class Command(DataCommand):
         if options["experiments"] is not None or not is_structural:
             sampling = _sampling(options)
             apart = deviation_of(row, other, sampling)
-            lines += _titled(deviation_table(row, other, apart, sampling))
+            lines += shell_lines([deviation_table(row, other, apart, sampling)])
             result["deviation"] = {
                 **apart.scores.as_json(),
                 "mape_backwards": apart.backwards.mape,
@@ -127,21 +126,15 @@ def _write_csv(structure: Structure, path: Path) -> None:
     write_file(path, csv_of(table, comparison_head(structure.row, structure.other)).encode())
 
 
-def _titled(table: PublishedTable) -> Iterator[str]:
-    yield f"{table.title}:"
-    yield from table_lines(table, LISTED)
-
-
 def _structure_lines(structure: Structure) -> Iterator[str]:
     comparison = structure.comparison
     yield summary(comparison)
     if structure.judged_by is not None and (share := structure.up_to_hidden) is not None:
         name = structure.judged_by.name
         yield f"{100 * share:.1f} % have the same µops up to those that {name!r} does not show."
-    for table in structure_tables(structure):
-        yield from _titled(table)
     different = differences_first(comparison.schemes, relation=SchemeRelation.DIFFERENT)
-    yield from _titled(schemes_table(different, comparison.ports))
+    tables = [*structure_tables(structure), schemes_table(different, comparison.ports)]
+    yield from shell_lines(tables, LISTED)
     for scheme, contradiction in sorted(contradictions(structure.row, comparison).items()):
         yield f"{scheme}: {contradiction_in_words(contradiction)}"
 

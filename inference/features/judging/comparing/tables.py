@@ -107,13 +107,12 @@ def deviation_table(row: Model, other: Model, deviation: Deviation, sampling: Sa
     rows = tuple(
         (model.name, scores.mape, scores.pearson, scores.kendall, rate) for model, scores, rate in sides
     )
-    if not deviation.scores.n:
-        note = f"No random experiment to ask: {deviation.common} schemes are described by both."
-        return PublishedTable("deviation", "Deviation on random experiments", heads, (), note)
     note = (
         f"{deviation.scores.n:,} random experiments of {sampling.length} from {deviation.common:,} common "
         f"schemes, in {sampling.unit.label}."
     )
+    if not len(deviation.points):
+        note = f"No random experiment to ask: {deviation.common} schemes are described by both."
     if deviation.skipped:
         note += f" {deviation.skipped:,} left out: they need no time."
     if deviation.furthest is not None:

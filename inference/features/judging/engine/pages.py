@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.urls import path, reverse
+from django.urls import path
 
+from inference.features.judging.engine.earlier_results import earlier_tables
 from inference.features.judging.engine.query import columns_of, comparison_rows
-from inference.features.judging.engine.request import KINDS
+from inference.features.judging.engine.request import ALL_KINDS
+from inference.features.judging.engine.tables import page_cells
 from inference.features.judging.engine.view_addresses import VIEW_NAMES
 from inference.features.judging.engine.view_tabs import views_context
-from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.features.running.runs.query import newest_runs
 from inference.models import Run
 from inference.web.requests import one_of
 
 
 def comparisons(request: HttpRequest) -> HttpResponse:
-    """All of them, newest first."""
-    context = newest_runs(request, KINDS, "config", "note")
+    """All of them, or those that runs of a `kind` have made, newest first."""
+    kind = one_of(request, "kind", ("", *ALL_KINDS), "")
+    context = newest_runs(request, kind or ALL_KINDS, "config", "note")
     rows = [(run, _best(run)) for run in context["page"].rows]
     return render(request, "inference/engine/list.html", {**context, "rows": rows})
 
@@ -33,19 +34,14 @@ def _best(run: Run) -> tuple[str, float] | None:
     return None if best is None else (best["name"], best["mape"])
 
 
-def comparisons_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The comparisons of these runs."""
-    done = [run for run in runs if run.result]
-    return {run.pk: RunOutcome(run.result["name"], reverse("comparison", args=[run.pk])) for run in done}
-
-
 def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     """One comparison, by the number of its run: its views once it is done."""
     one_of(request, "tab", tuple(VIEW_NAMES))
-    run = get_object_or_404(Run, pk=pk, kind__in=KINDS)
+    run = get_object_or_404(Run, pk=pk, kind__in=ALL_KINDS)
     row = comparison_rows().filter(run=run).first()
     context: dict[str, Any] = {"run": run, "working": run.state not in Run.FINAL}
     if row is None:
+        context["earlier"] = list(map(page_cells, earlier_tables(run.result or {})))
         return render(request, "inference/engine/comparison.html", context)
     columns = columns_of(row)
     context |= {

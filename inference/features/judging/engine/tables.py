@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from inference.core.mapping import described
@@ -67,8 +67,15 @@ def page_cells(table: PublishedTable, buttons: Sequence[Buttons] = ()) -> dict[s
     return {"table": table, "rows": list(zip(cells, buttons or [()] * len(cells), strict=True))}
 
 
-def table_lines(table: PublishedTable, most: int | None = None) -> Iterator[str]:
-    """A table in the shell: texts to the left, numbers to the right; `most` rows at most."""
+def shell_lines(tables: Iterable[PublishedTable], most: int | None = None) -> Iterator[str]:
+    """Tables in the shell, each under its title: texts to the left, numbers to the right; `most` rows."""
+    for table in tables:
+        yield table.title
+        if table.rows:
+            yield from _lines(table, most)
+
+
+def _lines(table: PublishedTable, most: int | None) -> Iterator[str]:
     cells = [[column.title for column in table.columns]]
     cells += [
         [_cell(value, column) for column, value in zip(table.columns, row, strict=True)]

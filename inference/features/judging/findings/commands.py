@@ -15,7 +15,7 @@ from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.core.mapping import described
 from inference.core.protocols import Json
 from inference.features.judging.engine.excess_view import excess_table
-from inference.features.judging.engine.tables import code, csv_of, table_lines
+from inference.features.judging.engine.tables import code, csv_of, shell_lines
 from inference.features.judging.findings.conflicts import (
     classes_table,
     conflicts_in,
@@ -86,12 +86,7 @@ class FindingsCommand(DataCommand):
         elif file is True:
             self.deliver(found.csv(), None)
         else:
-            self._print(found)
-
-    def _print(self, found: Findings) -> None:
-        for table in found.tables():
-            self.stdout.write(table.title)
-            for line in table_lines(table, found.most) if table.rows else ():
+            for line in shell_lines(found.tables(), found.most):
                 self.stdout.write(line)
 
 

@@ -22,7 +22,7 @@ from inference.storage.evaluations import evaluations_of, evaluations_on, residu
 from inference.web.api.errors import ProblemError
 from inference.web.api.mapping_shapes import HeatMapOut, SchemeErrorOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
-from inference.web.api.shapes import Ref, Scores, Text, Time, Unit, parameter, ref
+from inference.web.api.shapes import Ref, Scores, Text, Time, Unit, fields_of, parameter, ref
 from inference.web.paging import Order
 from inference.web.validation import Id
 
@@ -162,10 +162,5 @@ def _listed(rows: Any, paging: Paging) -> Any:
 
 
 def _evaluation(row: Evaluation) -> dict[str, Any]:
-    copied = ("unit", "n", "skipped", "mape", "pearson", "kendall", "computed")
     related = ("mapping", "resource_mapping", "experiment_set", "held_out_by")
-    return {
-        "id": row.pk,
-        **{name: getattr(row, name) for name in copied},
-        **{name: ref(getattr(row, name)) for name in related},
-    }
+    return fields_of(row, EvaluationOut, **{name: ref(getattr(row, name)) for name in related})

@@ -43,19 +43,14 @@ class EvaluateJob:
         """The complete description; raises `ConfigError`."""
         asked = EvaluationConfig.read(config)
         field = _field(config)
-        complete: Json = {
-            field: getattr(asked, field),
-            "experiment_set": asked.experiment_set,
-            "unit": asked.unit,
-        }
-        predicts = read_row(_PREDICTORS[field], field, complete[field])
+        predicts = read_row(_PREDICTORS[field], field, getattr(asked, field))
         assert isinstance(predicts, PortMapping | ResourceMapping), "these alone are predictors"
         experiment_set = read_row(ExperimentSet, "experiment_set", asked.experiment_set)
         if predicts.isa_id != experiment_set.isa_id:
             raise ConfigError(
                 f"{predicts.name!r} and {experiment_set.name!r} are for different instruction sets"
             )
-        return complete
+        return {field: predicts.pk, "experiment_set": experiment_set.pk, "unit": asked.unit}
 
     def submitted(self, run: Run) -> None:
         """Nothing refers to an evaluation run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import Any
 
 from django.core.exceptions import BadRequest
@@ -15,7 +15,7 @@ from inference.core.metrics import Unit
 from inference.features.judging.engine.evaluation_sheets import compared_evaluation
 from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import views_context
-from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping, Run
+from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.web.menus import MenuPlace, entries_of
 from inference.web.requests import one_of, row_number
 from inference.web.run_forms import start_or_tell
@@ -23,77 +23,57 @@ from inference.web.run_forms import start_or_tell
 HELD_OUT = "held-out"
 
 
-@dataclass(frozen=True)
-class MeasurementsChoice:
-    """Measurements to compare with: a set, or (`experiment_set` None) what the mapping's run held out."""
-
-    label: str
-    evaluated: bool
-    experiment_set: ExperimentSet | None = None
-
-    @property
-    def key(self) -> str:
-        """Its name in the address."""
-        return HELD_OUT if self.experiment_set is None else str(self.experiment_set.pk)
-
-
 def accuracy_tab(request: HttpRequest, row: PortMapping | ResourceMapping) -> dict[str, Any]:
     """The chosen measurements, with all views where the mapping was evaluated on them."""
-    choices = _choices(row)
-    chosen = _chosen(request, choices)
+    evaluated = set(row.evaluations.values_list("experiment_set_id", flat=True))
+    sets = _sets(row, evaluated)
+    key = request.GET.get("set", "") or next(iter(sets), "")
+    if key and key not in sets:
+        raise BadRequest(f"set must be {HELD_OUT} or the number of a set of this ISA, not {key[:40]!r}")
+    chosen = sets.get(key)
     unit = Unit(one_of(request, "unit", tuple(Unit), Unit.CYCLES))
+    evaluations = (
+        row.evaluations.filter(experiment_set=chosen).order_by("id") if key else row.evaluations.none()
+    )
+    related = evaluations.select_related("mapping__isa", "resource_mapping__isa", "experiment_set")
+    by_unit = {evaluation.unit: evaluation for evaluation in related}
     context: dict[str, Any] = {
-        "choices": choices,
+        "choices": [(name, _label(one, evaluated)) for name, one in sets.items()],
+        "key": key,
         "chosen": chosen,
         "unit": unit.value,
-        "unit_label": unit.label,
         "evaluate_url": reverse(f"{_url_name(row)}-evaluate", args=[row.pk]),
         "set_offers": entries_of(MenuPlace.SET),
         "predictor_field": predictor_field(row),
     }
-    if chosen is None:
-        return context
-    evaluation = _evaluation(row, chosen, unit)
-    if evaluation is None:
+    if not by_unit:
         return {**context, "waiting": _run(row, chosen, unit)}
+    evaluation = by_unit.get(unit.value, next(iter(by_unit.values())))  # each has what any unit needs
     views = views_context(request, *compared_evaluation(evaluation), HEAT_MAP)
     return {**context, "evaluation": evaluation, "error": views.get("filter_error"), **views}
 
 
-def _choices(row: PortMapping | ResourceMapping) -> list[MeasurementsChoice]:
-    evaluated = set(row.evaluations.values_list("experiment_set_id", flat=True).distinct())
-    held_out = row.evaluations.filter(held_out_by__isnull=False).exists()
-    first = [MeasurementsChoice("held out by its run", True)] if held_out else []
-    sets = ExperimentSet.objects.filter(isa=row.isa).order_by("name")
-    others = [MeasurementsChoice(one.name, one.pk in evaluated, one) for one in sets]
-    return [*first, *sorted(others, key=lambda choice: not choice.evaluated)]
+def _sets(
+    row: PortMapping | ResourceMapping, evaluated: Collection[int | None]
+) -> dict[str, ExperimentSet | None]:
+    """{name in the address: the set}, None for what the mapping's run held out; evaluated ones first."""
+    rows = ExperimentSet.objects.filter(isa=row.isa).order_by("name")
+    sets = sorted(rows, key=lambda one: one.pk not in evaluated)
+    first: dict[str, ExperimentSet | None] = {HELD_OUT: None} if None in evaluated else {}
+    return first | {str(one.pk): one for one in sets}
 
 
-def _chosen(request: HttpRequest, choices: list[MeasurementsChoice]) -> MeasurementsChoice | None:
-    key = request.GET.get("set", "")
-    if not key:
-        return choices[0] if choices else None
-    chosen = next((choice for choice in choices if choice.key == key), None)
-    if chosen is None:
-        raise BadRequest(f"set must be {HELD_OUT} or the number of a set of this ISA, not {key[:40]!r}")
-    return chosen
+def _label(one: ExperimentSet | None, evaluated: Collection[int | None]) -> str:
+    if one is None:
+        return "held out by its run"
+    return one.name if one.pk in evaluated else f"{one.name} – not evaluated yet"
 
 
-def _evaluation(
-    row: PortMapping | ResourceMapping, chosen: MeasurementsChoice, unit: Unit
-) -> Evaluation | None:
-    """The one in this unit, else another: each has all that the views of any unit need."""
-    rows = row.evaluations.filter(experiment_set=chosen.experiment_set).order_by("id")
-    related = ("mapping__isa", "resource_mapping__isa", "experiment_set")
-    by_unit = {evaluation.unit: evaluation for evaluation in rows.select_related(*related)}
-    return by_unit.get(unit.value, next(iter(by_unit.values()), None))
-
-
-def _run(row: PortMapping | ResourceMapping, chosen: MeasurementsChoice, unit: Unit) -> Run | None:
+def _run(row: PortMapping | ResourceMapping, chosen: ExperimentSet | None, unit: Unit) -> Run | None:
     """The run that makes the missing evaluation, if one was asked for and is not over."""
-    if chosen.experiment_set is None:
+    if chosen is None:
         return None
-    config = {predictor_field(row): row.pk, "experiment_set": chosen.experiment_set.pk, "unit": unit.value}
+    config = {predictor_field(row): row.pk, "experiment_set": chosen.pk, "unit": unit.value}
     return Run.objects.filter(kind="evaluate", config=config).exclude(state__in=Run.FINAL).first()
 
 

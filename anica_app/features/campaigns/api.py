@@ -159,7 +159,7 @@ def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
     row = CAMPAIGNS.row(campaign_id)
     run: Run | None = row.run if row.origin == Campaign.Origin.RUN else None
     standing = standing_of(row, run)
-    names = [seat.predictor.name for seat in row.seats.all()]
+    names = [tool.name for tool in row.tools]
     failures = [
         {"failure": what, "predictor": whose, "count": count}
         for what, whose, count in failures_in_words(standing.failures, names)
@@ -180,7 +180,7 @@ def list_unsupported(request: HttpRequest, campaign_id: Id) -> Any:
     row = CAMPAIGNS.row(campaign_id)
     return [
         {"predictor": each.tool, "reason": each.reason, "count": each.count, "schemes": list(each.schemes)}
-        for each in lacking_of(row, [seat.predictor.name for seat in row.seats.all()])
+        for each in lacking_of(row, [tool.name for tool in row.tools])
     ]
 
 
@@ -218,5 +218,5 @@ def _campaign(row: Any) -> dict[str, Any]:
         row,
         CampaignOut,
         state=None if row.run is None else row.run.state,
-        predictors=[seat.predictor for seat in row.seats.all()],
+        predictors=row.tools,
     )

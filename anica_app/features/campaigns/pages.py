@@ -81,7 +81,7 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
 def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """A page of the blocks, sorted by a tool or as they were sampled."""
     batch = get_object_or_404(SampleBatch.objects.select_related("campaign"), campaign=pk, number=number)
-    tools = [seat.predictor for seat in batch.campaign.seats.select_related("predictor")]
+    tools = batch.campaign.tools
     columns = {name: name for name in (BY_BLOCK, BY_LENGTH, *(str(at) for at in range(1, len(tools) + 1)))}
     order = Order.read(request.GET.get("sort", ""), columns, BY_BLOCK)
     at = whole_number(request, "page", 0) or 0
@@ -115,7 +115,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
     rows = Campaign.objects.select_related("run", "isa").defer("run__config", "run__result")
     found = get_object_or_404(rows, pk=pk)
     tab = one_of(request, "tab", tuple(TABS), "discoveries")
-    seats = list(found.seats.select_related("predictor"))
+    tools = found.tools
     run = found.run if found.origin == Campaign.Origin.RUN else None
     live = run is not None and run.state not in Run.FINAL
     context: dict[str, Any] = {
@@ -124,8 +124,8 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         "live": live,
         "record": {"socket": f"/ws/runs/{run.pk}/" if run else "", "live": live, "final": list(Run.FINAL)},
         "stoppable": Run.UNFINISHED,
-        "predictors": [seat.predictor for seat in seats],
-        "processors": different_processors(seat.predictor for seat in seats),
+        "predictors": tools,
+        "processors": different_processors(tools),
         "standing": standing_of(found, run),
         "chart": chart_of(found),
         **_families(found, run, live=live),
@@ -140,7 +140,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         "left-out": _left_out,
         "asked": _asked,
     }
-    context |= parts[tab](request, found, [seat.predictor.name for seat in seats])
+    context |= parts[tab](request, found, [tool.name for tool in tools])
     return render(request, "anica/campaigns/campaign.html", context)
 
 

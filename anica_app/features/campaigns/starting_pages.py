@@ -96,7 +96,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
         if row.format == Campaign.Format.OURS:
             initial = initial_settings(row.config)
             initial |= {name: row.config[name] for name in _TAKEN_OVER if name in row.config}
-        names = [seat.predictor.name for seat in row.seats.select_related("predictor")]
+        names = [tool.name for tool in row.tools]
         initial |= dict(zip(("first", "second"), names, strict=False))
     ids = row_numbers(request.GET.getlist("predictor"))[:2]
     names_by_id = dict(Predictor.objects.filter(pk__in=ids).values_list("pk", "name"))

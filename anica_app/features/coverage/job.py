@@ -87,10 +87,10 @@ def read_config(given: Json) -> CoverageConfig:
 def _check_columns(block_set: object, columns: list[str]) -> None:
     row = read_set(block_set)
     known = set(row.columns.values_list("name", flat=True))
-    if not 1 <= len(columns) <= 2 or not set(columns) <= known:
+    if not 1 <= len(columns) <= 2 or not set(columns) <= known or len(set(columns)) < len(columns):
+        names = ", ".join(sorted(known)) or "it has none"
         raise ConfigError(
-            f"columns must be one or two of those of the set ({', '.join(sorted(known)) or 'it has none'}), "
-            f"not {as_written(columns)}"
+            f"columns must be one or two different ones of the set ({names}), not {as_written(columns)}"
         )
 
 

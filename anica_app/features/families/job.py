@@ -60,8 +60,7 @@ def read_config(given: Json) -> FamiliesConfig:
         read_against(config.against, row.seats.count())
     if config.judge is None:
         return config
-    seats = [seat.predictor for seat in row.seats.select_related("predictor")]
-    (judge,) = rows_in_mode([read_row(Predictor, "judge", config.judge)], common_mode(seats))
+    (judge,) = rows_in_mode([read_row(Predictor, "judge", config.judge)], common_mode(row.tools))
     return config.model_copy(update={"judge": judge.pk})
 
 
@@ -115,9 +114,9 @@ def domain_of(campaign: Campaign) -> BlockDomain:
 
 def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
     """The campaign's tools; None where one cannot be asked here."""
-    rows = [seat.predictor for seat in campaign.seats.select_related("predictor").order_by("position")]
+    isa = code_isa(campaign.isa)
     try:
-        tools = [stack.enter_context(closing(opened(row, task, isa=code_isa(campaign.isa)))) for row in rows]
+        tools = [stack.enter_context(closing(opened(row, task, isa=isa))) for row in campaign.tools]
     except PredictorError as error:
         task.reporter.emit(Log("info", f"stored answers alone are used: {error}"))
         return None

@@ -107,14 +107,12 @@ def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
     except PredictorError as error:
         messages.error(request, str(error))
         return redirect("family", pk=pk)
-    seats = row.campaign.seats.select_related("predictor")
-    mode = common_mode(seat.predictor for seat in seats) or LOOP
     config = {
         "predictors": [predictor.pk],
         "isa": code_isa(row.campaign.isa),
         "blocks": [bytes(row.code).hex()],
         "about": _about(row),
-        "mode": mode,
+        "mode": common_mode(row.campaign.tools) or LOOP,
     }
     start_or_tell(request, QUESTION, config, f"{row.name[:120]}, measured")
     return redirect("family", pk=pk)

@@ -20,7 +20,6 @@ from anica_app.features.discoveries.reproducing import mca_core
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.tool_commands import Command, commands_for
 from anica_app.features.families.earlier import NOT_KEPT
-from anica_app.features.families.query import tools_of
 from anica_app.models import Discovery, Family
 from anica_app.storage.operand_values import findings_of_block
 from inference.core.protocols import Json
@@ -55,8 +54,7 @@ class FamilyParts:
 
     @cached_property
     def tools(self) -> list[Predictor]:
-        """The campaign's tools, in the order of their answers (one query)."""
-        return tools_of(self.campaign)
+        return self.campaign.tools
 
     @cached_property
     def members(self) -> list[FamilyMemberRow]:

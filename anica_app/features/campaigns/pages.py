@@ -22,10 +22,7 @@ from anica_app.features.campaigns.query import (
     rounds,
 )
 from anica_app.features.campaigns.standing import failures_in_words, lacking_of, standing_of
-from anica_app.features.coverage.query import (
-    measure_of,
-    sorted_by_coverage,
-)
+from anica_app.features.coverage.query import measure_of, sorted_by_coverage
 from anica_app.features.discoveries.generalisations import BY_BLOCK, BY_LENGTH, sample_page, samples_of_batch
 from anica_app.features.discoveries.query import discoveries_csv
 from anica_app.features.families.query import answer_of, grouping_runs, growing_families, treemap_of

@@ -28,8 +28,7 @@ from inference.features.asking.predictors.query import row_for
 from inference.features.asking.questions.query import PredictorSaid, QuestionAnswers, asked_about
 from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
-from inference.isa.blocks import BlockError
-from inference.isa.blocks.listing import intel_of_bytes, intel_or_digits
+from inference.isa.blocks.listing import intel_or_digits
 from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.samples import Sample, unpack
@@ -52,10 +51,7 @@ class StepCounterExample:
     @property
     def block(self) -> str:
         """Its instructions in one line; the digits where the bytes are no instructions."""
-        try:
-            return "; ".join(intel_of_bytes(self.code))
-        except BlockError:
-            return self.code.hex()
+        return "; ".join(intel_or_digits(self.code))
 
     @property
     def said(self) -> str:

@@ -14,12 +14,7 @@ from pydantic import Field
 from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
 from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
 from anica_app.features.discoveries.saying import decision, reason, words_of
-from anica_app.features.discoveries.shapes import (
-    Interestingness,
-    JudgedBlockOut,
-    WordsOut,
-    judged_json,
-)
+from anica_app.features.discoveries.shapes import Interestingness, JudgedBlockOut, WordsOut, judged_json
 from anica_app.features.discoveries.steps import (
     blocks_csv,
     blocks_of_step,

@@ -19,8 +19,7 @@ from inference.features.asking.predictors.offers import offers
 from inference.features.asking.predictors.query import chosen
 from inference.features.asking.questions.query import KIND as QUESTION
 from inference.features.asking.questions.query import asked_about
-from inference.isa.blocks import BlockError
-from inference.isa.blocks.listing import intel_of_bytes
+from inference.isa.blocks.listing import intel_or_digits
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import code_isa
@@ -43,7 +42,7 @@ def family(request: HttpRequest, pk: int) -> HttpResponse:
         "campaign": found.campaign,
         "found": found,
         "tools": found.tools,
-        "lines": _lines(found.code),
+        "lines": intel_or_digits(found.code),
         "hex": found.code.hex(),
         "answers": found.answers,
         "members": [(one, words_of(one.discovery.abstract)) for one in found.members],
@@ -59,13 +58,6 @@ def family(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _about(row: Family) -> dict[str, int]:
     return {"family": row.pk}
-
-
-def _lines(code: bytes) -> list[str]:
-    try:
-        return list(intel_of_bytes(code))
-    except BlockError:
-        return [code.hex()]
 
 
 def family_report(request: HttpRequest, pk: int) -> HttpResponse:

@@ -12,6 +12,7 @@ from anica_app.features.families.events import FamiliesGrown, GrowingFamily
 from anica_app.figures.treemap import TreemapCell, treemap
 from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
+from inference.core.texts import count_of
 from inference.models import Run
 
 KIND = "families"
@@ -114,18 +115,18 @@ def in_one_sentence(campaign: Campaign) -> str:
 
 def _sentence(campaign: Campaign, summary: Json, rows: Sequence[Family]) -> str:
     tools = [tool.name for tool in campaign.tools]
-    who = " and ".join(tools)
+    who, families = " and ".join(tools), count_of(len(rows), "family", "families")
     verb = "differ on" if len(tools) > 1 else "fails on"
     blocks = "random blocks" if summary["fresh"] else "the random blocks it began with"
     if not summary["judged"]:
-        return f"{who}: {_count(len(rows))}, not weighed by random blocks."
+        return f"{who}: {families}, not weighed by random blocks."
     rate = summary["disagreements"] / summary["judged"]
     if not rows or not summary["disagreements"]:
         return f"{who} {verb} {_percent(rate)} of {blocks}."
     share = share_of(summary, "explained") or 0.0
     explain = "explains" if len(rows) == 1 else "explain"
     return (
-        f"{who} {verb} {_percent(rate)} of {blocks}; {_count(len(rows))} {explain} {_percent(share, 0)} of "
+        f"{who} {verb} {_percent(rate)} of {blocks}; {families} {explain} {_percent(share, 0)} of "
         f"that; the largest: {rows[0].name}{_who_is_slower(rows[0], tools)}."
     )
 
@@ -134,10 +135,6 @@ def _who_is_slower(row: Family, tools: Sequence[str]) -> str:
     if not 0 < row.slower <= len(tools):
         return ""
     return f", slower in {tools[row.slower - 1]}"
-
-
-def _count(number: int) -> str:
-    return "1 family" if number == 1 else f"{number} families"
 
 
 def _percent(share: float, places: int = 1) -> str:

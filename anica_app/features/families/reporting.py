@@ -14,7 +14,6 @@ from anica_app.features.discoveries.report_parts import (
     exegesis_snippet,
     issue_searches,
     mca_test,
-    measurement_among,
 )
 from anica_app.features.discoveries.reproducing import mca_core
 from anica_app.features.discoveries.saying import words_of
@@ -77,11 +76,6 @@ class FamilyParts:
         given = [NOT_KEPT] * len(self.tools) if member is None else member.answers
         own = [(row, answer) for row, answer in zip(self.tools, given, strict=False) if answer != NOT_KEPT]
         return [*own, *known_answers(self.name, [row for row, _ in own])]
-
-    @property
-    def measured(self) -> Said | None:
-        """What a machine has measured of the witness; None where nobody has."""
-        return measurement_among(self.answers)
 
     @property
     def commands(self) -> list[Command]:

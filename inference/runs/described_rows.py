@@ -7,7 +7,7 @@ from typing import TypeVar
 from django.db.models import Model, QuerySet
 
 from inference.core.errors import as_written
-from inference.runs.errors import ConfigError
+from inference.runs.errors import ConfigError, JobError
 
 Row = TypeVar("Row", bound=Model)
 
@@ -47,6 +47,14 @@ def read_rows(
     if gone := [pk for pk in ids if pk not in found]:
         raise ConfigError(f"{field}: there is no {_title(model, what)} with the id {as_written(gone[0])}")
     return [found[pk] for pk in ids]
+
+
+def needed_row(rows: QuerySet[Row], what: str) -> Row:
+    """The first of these rows, which a run cannot work without. Raises `JobError` where it was deleted."""
+    row = rows.first()
+    if row is None:
+        raise JobError(f"{what} has been deleted")
+    return row
 
 
 def _title(model: type[Model], what: str) -> str:

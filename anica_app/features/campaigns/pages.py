@@ -154,9 +154,8 @@ def _families(found: Campaign, run: Run | None, *, live: bool) -> dict[str, Any]
     }
 
 
-def _discoveries(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
+def _discoveries(request: HttpRequest, found: Campaign, _tools: list[str]) -> dict[str, Any]:
     """The table, sorted as the address says: the most interesting first where it says nothing."""
-    del tools
     subsumed = one_of(request, "subsumed", ("", "yes")) == "yes"
     order = Order.read(request.GET.get("sort", ""), _ORDERS, "-interestingness")
     measure = measure_of(found, whole_number(request, "cover"))
@@ -177,20 +176,17 @@ def _discoveries(request: HttpRequest, found: Campaign, tools: list[str]) -> dic
     }
 
 
-def _rounds(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
-    del tools
+def _rounds(request: HttpRequest, found: Campaign, _tools: list[str]) -> dict[str, Any]:
     return {"page": rounds(found, request.GET.get("page", ""))}
 
 
-def _left_out(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
-    del request
+def _left_out(_request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
     failures: Mapping[str, int] = found.facts.get("failures", {})
     listed = tuple(sorted(failures.items(), key=lambda item: -item[1]))
     return {"failed": failures_in_words(listed, tools), "lacking": lacking_of(found, tools)}
 
 
-def _asked(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
-    del request, tools
+def _asked(_request: HttpRequest, found: Campaign, _tools: list[str]) -> dict[str, Any]:
     items = asked_of(found)
     return {
         "asked": [item for item in items if not item.usual],

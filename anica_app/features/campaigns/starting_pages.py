@@ -127,7 +127,7 @@ def _with_preset(data: QueryDict, name: str) -> QueryDict:
     preset = PRESETS[name]
     filled["preset"], filled["scheme_filter"], filled["mode"] = name, preset.filter, preset.mode
     blank = CampaignForm([])
-    for field in [*blank.interest, *blank.space, *blank.of_group("search"), *blank.of_group("domain")]:
+    for field in (field for group in GROUPS for field in blank.groups[group]):
         value = preset.settings.get(field.name.removeprefix(SETTING), field.field.initial)
         if isinstance(field.field, WordsField):
             filled.setlist(field.name, field.field.prepare_value(value))

@@ -39,7 +39,7 @@ from inference.features.asking.predictors.query import opened
 from inference.models import Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
-from inference.runs.described_rows import read_row
+from inference.runs.described_rows import needed_row, read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.storage.instruction_sets import code_isa
@@ -76,9 +76,7 @@ class FamiliesJob:
     def work(self, task: Task) -> Store:
         """Group by the tools' answers, or by what is stored."""
         config = FamiliesConfig.stored(task.run.config)
-        campaign = Campaign.objects.filter(pk=config.campaign).first()
-        if campaign is None:
-            raise JobError("the campaign has been deleted")
+        campaign = needed_row(Campaign.objects.filter(pk=config.campaign), "the campaign")
         judge: InterestJudge = judge_of(campaign) or Disagreement(InterestSettings())
         domain = domain_of(campaign)
         with ExitStack() as stack:

@@ -87,12 +87,9 @@ def _asked(row: Predictor, codes: Sequence[bytes], isa: str, task: Task | None) 
     """The answers of a tool as it was; None where it is not here any more, or nobody wants to wait for it."""
     if row.kind in _MEASURING:
         return None
+    pulse = (lambda: None) if task is None else task.reporter.pulse
     try:
-        with closing(opened(row, task, isa=isa)) as tool:
-            panel = Panel([tool], (lambda: None) if task is None else task.reporter.pulse)
-            try:
-                return [one for (one,) in panel.ask(codes)()]
-            finally:
-                panel.close()
+        with closing(opened(row, task, isa=isa)) as tool, closing(Panel([tool], pulse)) as panel:
+            return [one for (one,) in panel.ask(codes)()]
     except PredictorError:
         return None

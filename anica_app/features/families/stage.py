@@ -95,16 +95,10 @@ class CampaignGrouping:
     def _refereed(
         self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers]
     ) -> RefereedFamilies:
-        with closing(opened(referee, self.task, isa=code_isa(self.campaign.isa))) as tool:
-            panel = Panel([tool], self.task.reporter.pulse)
-            try:
-                return refereed(
-                    referee,
-                    asking(panel, self.task.reporter.pulse),
-                    families,
-                    judged,
-                    self.domain,
-                    len(self.panel.predictors),
-                )
-            finally:
-                panel.close()
+        isa, pulse = code_isa(self.campaign.isa), self.task.reporter.pulse
+        with (
+            closing(opened(referee, self.task, isa=isa)) as tool,
+            closing(Panel([tool], pulse)) as panel,
+        ):
+            tools = len(self.panel.predictors)
+            return refereed(referee, asking(panel, pulse), families, judged, self.domain, tools)

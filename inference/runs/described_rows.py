@@ -29,6 +29,18 @@ def read_row(among: type[Row] | QuerySet[Row], field: str, pk: object, what: str
     return row
 
 
+def needed_row(among: type[Row] | QuerySet[Row], pk: int | None, what: str = "") -> Row:
+    """The row that a run's description names, of which it had been checked that it is there.
+
+    Raises `JobError` where it has been deleted since. `what`: its kind, where the model is called otherwise.
+    """
+    rows = among if isinstance(among, QuerySet) else among._default_manager.all()
+    row = rows.filter(pk=pk).first()
+    if row is None:
+        raise JobError(f"the {_title(rows.model, what)} that this run needs has been deleted")
+    return row
+
+
 def read_rows(
     model: type[Row], field: str, given: object, least: int = 0, most: int | None = None, what: str = ""
 ) -> list[Row]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from django.db import transaction
@@ -55,12 +54,6 @@ def described(**more: str) -> list[Json]:
 router = Router()
 router.add_router("", events_router)
 RunSort = Annotated[str, sorts(RUN_COLUMNS)]
-_WISHES: dict[str, Callable[[Run], Run]] = {
-    "pause": lifecycle.pause,
-    "resume": lifecycle.resume,
-    "cancel": lifecycle.cancel,
-    "keep": lifecycle.keep,
-}
 
 
 class WebhookOut(Schema):
@@ -249,7 +242,7 @@ def _known(name: str, value: str, allowed: list[str]) -> None:
 
 def _asked(run_id: int, wish: str) -> dict[str, Any]:
     """Do it; raises `RunStateError` where the run is in no state for it."""
-    return run_json(_WISHES[wish](RUNS.row(run_id)))
+    return run_json(lifecycle.WISHES[wish](RUNS.row(run_id)))
 
 
 def run_in_full(row: Run) -> dict[str, Any]:

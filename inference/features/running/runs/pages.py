@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
 
@@ -13,7 +12,6 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
 from inference.features.running.runs.archive import archive_of
@@ -187,28 +185,18 @@ def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
     return attachment(content, "application/zip", f"run {run.pk} {run.name}", "zip")
 
 
-ACTIONS: dict[str, Callable[[Run], Run]] = {
-    "pause": lifecycle.pause,
-    "resume": lifecycle.resume,
-    "cancel": lifecycle.cancel,
-    "keep": lifecycle.keep,
-}
-
-
-@require_POST
 def run_action(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     """Do it, or say why the run is in no state for it."""
-    if action not in ACTIONS:
-        raise Http404(f"a run can be asked to {', '.join(ACTIONS)}, not {action!r}")
+    if action not in lifecycle.WISHES:
+        raise Http404(f"a run can be asked to {', '.join(lifecycle.WISHES)}, not {action!r}")
     run = get_object_or_404(Run, pk=pk)
     try:
-        ACTIONS[action](run)
+        lifecycle.WISHES[action](run)
     except RunStateError as error:
         messages.error(request, str(error))
     return redirect("run", pk=run.pk)
 
 
-@require_POST
 def run_webhook(request: HttpRequest, pk: int) -> HttpResponse:
     """Have the posted `url` told when the run ends, or nobody."""
     run = get_object_or_404(Run, pk=pk)

@@ -233,14 +233,14 @@ class _RowReader:
 
     def entry(self, row: int, cells: Sequence[str]) -> ExperimentEntry | None:
         """The experiment in a row, or None after noting its problems."""
-        problems, place = self._problems, FilePlace(self._problems, row)
+        problems, place = self._problems, FilePlace(self._problems, row, EXPERIMENT)
         if len(cells) != self._width:
             fault = f"{len(cells)} fields where the header has {self._width}"
-            place.add(fault, "put an experiment with commas in double quotes")
+            problems.add(fault, "put an experiment with commas in double quotes", row=row)
             return None
         before = problems.count
         experiment_at, number_at = self._places
-        terms = parse_terms(plain_text(cells[experiment_at]), place.at(EXPERIMENT), self._known)
+        terms = parse_terms(plain_text(cells[experiment_at]), place, self._known)
         unit = self._unit_of(cells, place)
         cycles_place = place.at(NUMBER)
         number = parse_number(plain_text(cells[number_at]), cycles_place)

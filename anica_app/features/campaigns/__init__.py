@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, RunKind
 from inference.web.publishable import Publishable
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    from inference.web.dependents import Dependent
+    from inference.web.finders import SearchHits
+    from inference.web.published_page import PublishedPage
+
+
+def _job() -> Job:
+    from anica_app.features.campaigns.job import CampaignJob  # noqa: PLC0415  runs load it
+
+    return CampaignJob()
+
+
+def _presentation() -> KindPresentation:
+    from anica_app.features.campaigns.asked import campaigns_of  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=campaigns_of)
+
 
 KINDS = (
     RunKind(
         "campaign",
         label="Campaign",
-        job=lazy(__name__, "job.CampaignJob"),
+        job=_job,
         summary="Search for blocks on which predictors disagree",
         example={
             "predictors": [2, 5],
@@ -27,20 +46,38 @@ KINDS = (
     ),
 )
 
-PRESENTATIONS = {"campaign": lambda: KindPresentation(outcomes=lazy(__name__, "asked.campaigns_of"))}
+PRESENTATIONS = {"campaign": _presentation}
 
-PUBLISHED = (
-    Publishable(
-        "campaign",
-        "Campaigns",
-        lazy(__name__, "publishing.publishable"),
-        lazy(__name__, "publishing.published_page"),
-    ),
-)
 
-FINDERS = (lazy(__name__, "query.search_hits"),)
+def _rows() -> QuerySet[Any]:
+    from anica_app.features.campaigns.publishing import publishable  # noqa: PLC0415  pages load it
 
-DEPENDENTS = {"anica_app.Campaign": lazy(__name__, "query.of_campaign")}
+    return publishable()
+
+
+def _page(pk: int) -> PublishedPage:
+    from anica_app.features.campaigns.publishing import published_page  # noqa: PLC0415  pages load it
+
+    return published_page(pk)
+
+
+def _search_hits(text: str, most: int) -> list[SearchHits]:
+    from anica_app.features.campaigns.query import search_hits  # noqa: PLC0415  searches load it
+
+    return search_hits(text, most)
+
+
+def _dependents(row: Any) -> list[Dependent]:
+    from anica_app.features.campaigns.query import of_campaign  # noqa: PLC0415  pages load it
+
+    return of_campaign(row)
+
+
+PUBLISHED = (Publishable("campaign", "Campaigns", _rows, _page),)
+
+FINDERS = (_search_hits,)
+
+DEPENDENTS = {"anica_app.Campaign": _dependents}
 
 
 def _write(name: str, file: BinaryIO) -> None:

@@ -1,33 +1,52 @@
 """How much of what is interesting the discoveries of campaigns explain."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Lane, RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.features.asking.block_sets.query import ShownSet
+    from inference.web.panels import Context
+
+
+def _job() -> Job:
+    from anica_app.features.coverage.job import CoverageJob  # noqa: PLC0415  runs load it
+
+    return CoverageJob()
+
+
+def _presentation() -> KindPresentation:
+    from anica_app.features.coverage.asked import coverage_words, coverages_of  # noqa: PLC0415  pages load it
+
+    return KindPresentation(words=coverage_words, outcomes=coverages_of)
+
 
 KINDS = (
     RunKind(
         "coverage",
         label="Coverage",
-        job=lazy(__name__, "job.CoverageJob"),
+        job=_job,
         summary="How much of what is interesting discoveries explain",
         example={"campaigns": [4], "block_set": 6, "columns": ["one", "two"], "interest": {"threshold": 0.5}},
         lane=Lane.SHORT,
     ),
 )
 
-PRESENTATIONS = {
-    "coverage": lambda: KindPresentation(
-        words=lazy(__name__, "asked.coverage_words"), outcomes=lazy(__name__, "asked.coverages_of")
-    )
-}
+PRESENTATIONS = {"coverage": _presentation}
+
+
+def _tab(request: HttpRequest, subject: ShownSet) -> Context:
+    from anica_app.features.coverage.pages import coverage_tab  # noqa: PLC0415  pages load it, not every start
+
+    return coverage_tab(request, subject)
+
 
 PANELS = (
-    PagePanel(
-        PanelPlace.BLOCK_SET,
-        "coverage",
-        "Coverage by campaigns",
-        "anica/coverage/tab.html",
-        lazy(__name__, "pages.coverage_tab"),
-    ),
+    PagePanel(PanelPlace.BLOCK_SET, "coverage", "Coverage by campaigns", "anica/coverage/tab.html", _tab),
 )

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from inference.runs.lazy import lazy
 from inference.web.panels import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from inference.models import InstructionScheme
+    from inference.models import InstructionScheme, Run
+    from inference.web.origins import RunOrigin
     from inference.web.panels import Context
 
-ORIGINS = (lazy(__name__, "steps.questions_about_steps"),)
+
+def _questions_about_steps(runs: Sequence[Run]) -> dict[int, RunOrigin]:
+    from anica_app.features.discoveries.steps import questions_about_steps  # noqa: PLC0415  when it is needed
+
+    return questions_about_steps(runs)
+
+
+ORIGINS = (_questions_about_steps,)
 
 
 def _of_scheme(request: HttpRequest, scheme: InstructionScheme) -> Context | None:

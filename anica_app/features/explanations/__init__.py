@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Lane, RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from inference.features.asking.questions.query import ShownBlock
+    from inference.web.panels import Context
+
+
+def _job() -> Job:
+    from anica_app.features.explanations.job import GeneraliseJob  # noqa: PLC0415  runs load it
+
+    return GeneraliseJob()
 
 
 def _presentation() -> KindPresentation:
@@ -18,7 +31,7 @@ KINDS = (
     RunKind(
         "generalise",
         label="Generalisation",
-        job=lazy(__name__, "job.GeneraliseJob"),
+        job=_job,
         summary="What blocks like a given one have in common",
         example={"predictors": [2, 5], "block": "480fbcc3", "settings": {"metric": "relative"}},
         lane=Lane.ASKING,
@@ -27,13 +40,21 @@ KINDS = (
 
 PRESENTATIONS = {"generalise": _presentation}
 
+
+def _context(request: HttpRequest, subject: ShownBlock) -> Context:
+    from anica_app.features.explanations.panel import context_of  # noqa: PLC0415  pages load it, not every start
+
+    return context_of(request, subject)
+
+
+def _press(request: HttpRequest, subject: ShownBlock) -> HttpResponse | Context:
+    from anica_app.features.explanations.panel import press  # noqa: PLC0415  pages load it, not every start
+
+    return press(request, subject)
+
+
 PANELS = (
     PagePanel(
-        PanelPlace.SHOWN_BLOCK,
-        "explain",
-        "Explain",
-        "anica/explanations/section.html",
-        lazy(__name__, "panel.context_of"),
-        lazy(__name__, "panel.press"),
+        PanelPlace.SHOWN_BLOCK, "explain", "Explain", "anica/explanations/section.html", _context, _press
     ),
 )

@@ -1,13 +1,19 @@
 """What the discoveries of a campaign have in common, told to people."""
 
-from inference.runs.kinds import RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, RunKind
+
+
+def _job() -> Job:
+    from anica_app.features.families.job import FamiliesJob  # noqa: PLC0415  runs load it
+
+    return FamiliesJob()
+
 
 KINDS = (
     RunKind(
         "families",
         label="Families",
-        job=lazy(__name__, "job.FamiliesJob"),
+        job=_job,
         summary="Group the discoveries of a campaign by their cause",
         example={"campaign": 4, "evaluate": 2000},
     ),

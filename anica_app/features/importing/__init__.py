@@ -3,9 +3,21 @@
 They come in through `inference.features.asking.block_files`, whose runs and page import what is registered.
 """
 
+from __future__ import annotations
+
 import re
+from typing import TYPE_CHECKING
 
 from inference.formats.other_formats import ImporterEntry
-from inference.runs.lazy import lazy
 
-IMPORTERS = (ImporterEntry(re.compile(rb"\APK\x03\x04"), lazy(__name__, "importer.CampaignImporter")),)
+if TYPE_CHECKING:
+    from inference.formats.other_formats import Importer
+
+
+def _files() -> Importer:
+    from anica_app.features.importing.importer import CampaignImporter  # noqa: PLC0415  imports load it
+
+    return CampaignImporter()
+
+
+IMPORTERS = (ImporterEntry(re.compile(rb"\APK\x03\x04"), _files),)

@@ -1,14 +1,32 @@
 """Experiment sets: shown, compared, merged."""
 
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Lane, RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, Lane, RunKind
+
+
+def _compare_sets_job() -> Job:
+    from inference.features.library.sets.job import CompareSetsJob  # noqa: PLC0415  runs load it
+
+    return CompareSetsJob()
+
+
+def _compare_sets_presentation() -> KindPresentation:
+    from inference.features.library.sets.comparison_pages import comparisons_of  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=comparisons_of)
+
+
+def _merge_sets_job() -> Job:
+    from inference.features.library.sets.job import MergeSetsJob  # noqa: PLC0415  runs load it
+
+    return MergeSetsJob()
+
 
 KINDS = (
     RunKind(
         "compare-sets",
         label="Set comparison",
-        job=lazy(__name__, "job.CompareSetsJob"),
+        job=_compare_sets_job,
         summary="Two experiment sets side by side",
         example={"first": 3, "second": 4},
         lane=Lane.SHORT,
@@ -16,13 +34,11 @@ KINDS = (
     RunKind(
         "merge-sets",
         label="Merge",
-        job=lazy(__name__, "job.MergeSetsJob"),
+        job=_merge_sets_job,
         summary="Several experiment sets merged",
         example={"sets": [3, 4], "name": "both halves", "conflicts": "median", "tolerance": 5.0},
         lane=Lane.SHORT,
     ),
 )
 
-PRESENTATIONS = {
-    "compare-sets": lambda: KindPresentation(outcomes=lazy(__name__, "comparison_pages.comparisons_of"))
-}
+PRESENTATIONS = {"compare-sets": _compare_sets_presentation}

@@ -4,8 +4,25 @@
 """
 
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Lane, RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, Lane, RunKind
+
+
+def _read_job() -> Job:
+    from inference.features.library.uploads.file_reading import ReadJob  # noqa: PLC0415  runs load it
+
+    return ReadJob()
+
+
+def _read_presentation() -> KindPresentation:
+    from inference.features.library.uploads.file_reading import outcomes  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=outcomes)
+
+
+def _import_job() -> Job:
+    from inference.features.library.uploads.job import ImportJob  # noqa: PLC0415  runs load it
+
+    return ImportJob()
 
 
 def _import_presentation() -> KindPresentation:
@@ -18,7 +35,7 @@ KINDS = (
     RunKind(
         "read",
         label="File reading",
-        job=lazy(__name__, "file_reading.ReadJob"),
+        job=_read_job,
         summary="What an uploaded file would bring",
         example={"upload": 5, "unit": "cycles"},
         lane=Lane.SHORT,
@@ -26,14 +43,11 @@ KINDS = (
     RunKind(
         "import",
         label="Import",
-        job=lazy(__name__, "job.ImportJob"),
+        job=_import_job,
         summary="Import of an uploaded file",
         example={"upload": 5, "name": "pairs on the lab machine", "unit": "cycles"},
         lane=Lane.SHORT,
     ),
 )
 
-PRESENTATIONS = {
-    "read": lambda: KindPresentation(outcomes=lazy(__name__, "file_reading.outcomes")),
-    "import": _import_presentation,
-}
+PRESENTATIONS = {"read": _read_presentation, "import": _import_presentation}

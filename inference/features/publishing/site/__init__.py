@@ -1,11 +1,43 @@
 """Mappings, core models, comparisons and campaigns as a static site."""
 
-from inference.runs.lazy import lazy
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from inference.web.publishable import Publishable
 
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    from inference.models import PortMapping, StoredCoreModel
+    from inference.web.published_page import PublishedPage
+
+
+def _mappings() -> QuerySet[PortMapping]:
+    from inference.features.publishing.site.kinds import mappings  # noqa: PLC0415  pages load it
+
+    return mappings()
+
+
+def _mapping_page(pk: int) -> PublishedPage:
+    from inference.features.publishing.site.cores import mapping_page  # noqa: PLC0415  pages load it
+
+    return mapping_page(pk)
+
+
+def _cores() -> QuerySet[StoredCoreModel]:
+    from inference.features.publishing.site.kinds import cores  # noqa: PLC0415  pages load it
+
+    return cores()
+
+
+def _core_page(pk: int) -> PublishedPage:
+    from inference.features.publishing.site.cores import core_page  # noqa: PLC0415  pages load it
+
+    return core_page(pk)
+
+
 PUBLISHED = (
-    Publishable(
-        "mapping", "Port mappings", lazy(__name__, "kinds.mappings"), lazy(__name__, "cores.mapping_page")
-    ),
-    Publishable("core", "Core models", lazy(__name__, "kinds.cores"), lazy(__name__, "cores.core_page")),
+    Publishable("mapping", "Port mappings", _mappings, _mapping_page),
+    Publishable("core", "Core models", _cores, _core_page),
 )

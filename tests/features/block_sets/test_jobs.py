@@ -7,7 +7,7 @@ import io
 import pytest
 
 from inference.features.asking.predictors import panel
-from inference.features.judging.column_accuracy.accuracy import Accuracy, accuracy_of
+from inference.features.judging.column_accuracy.accuracy import accuracy_of
 from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, Predictor
 from inference.predictors.protocol import Answer, Failure
@@ -89,4 +89,4 @@ def test_a_comparison_is_kept_as_it_would_be_shown_at_once(
     old = block_set.columns.get(name="old")
     run = do("accuracy", {"block_set": block_set.pk, "reference": old.pk})
     assert run.state == "done", run.error
-    assert Accuracy.from_json(run.result["accuracy"]) == accuracy_of(block_set, old)
+    assert run.result["accuracy"] == accuracy_of(block_set, old)

@@ -70,7 +70,8 @@ class ColumnsJob(Job):
 
 def _store(pk: int, predictors: Sequence[int], answers: list[list[Answer]]) -> tuple[Json, Sequence[Event]]:
     row = needed_row(BasicBlockSet, pk, _SET)
-    columns = add_columns(row, predictors, answers)
+    rows = Predictor.objects.in_bulk(predictors)
+    columns = add_columns(row, [(rows[pk].name, rows[pk]) for pk in predictors], answers)
     names = ", ".join(column.name for column in columns)
     result: Json = {
         "block_set": row.pk,

@@ -14,6 +14,7 @@ from django.urls import path, reverse
 from django.utils.safestring import SafeString
 
 from inference.core.protocols import Json
+from inference.features.running.runs.archive import archive_of
 from inference.features.running.runs.asked import asked_of
 from inference.features.running.runs.kind_presentation import presentation_of
 from inference.features.running.runs.outcome import outcomes_of
@@ -37,10 +38,8 @@ from inference.runs.errors import RunsError, RunStateError
 from inference.runs.events import HeatMapDrawn
 from inference.runs.kinds import RUN_KINDS, label_of
 from inference.runs.leases import busy_seconds
-from inference.runs.versions import versions
 from inference.runs.webhooks import replace, told_of
 from inference.storage.listing import lengths_from
-from inference.storage.run_archive_writing import write_archive
 from inference.web.file_answers import attachment
 from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
@@ -79,6 +78,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     record = record_of(found)
     asked = asked_of(found)
     kind = RUN_KINDS.get(found.kind)
+    presentation = presentation_of(found.kind)
     return render(
         request,
         "inference/runs/run.html",
@@ -96,7 +96,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "kept": kept_of(found) if found.state in Run.UNFINISHED else [],
             "judged_on": judged_on(found, record.heat_map),
             "idle": (*Run.FINAL, Run.State.QUEUED),
-            **presentation_of(found.kind).page(request, found, record),
+            **presentation.page(request, found, record),
+            "has_archive": found.state in Run.FINAL and presentation.archived is not None,
             "stoppable": Run.UNFINISHED,
             "asked": [item for item in asked if not item.usual],
             "usual": [item for item in asked if item.usual],
@@ -177,7 +178,7 @@ def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
     """Everything about a run that has ended, as a file."""
     run = get_object_or_404(Run, pk=pk)
     try:
-        content = write_archive(run, versions())
+        content = archive_of(run)
     except ExchangeError as error:
         messages.error(request, f"{error}.")
         return redirect("run", pk=pk)

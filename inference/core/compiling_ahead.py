@@ -35,7 +35,7 @@ def compile_all() -> None:
     """
     table = ExperimentTable.from_experiments([Experiment.of(["a"]), Experiment.of({"a": 1, "b": 2})])
     limits: Int64s = np.full((table.n_schemes, _PORTS), 2, dtype=np.int64)
-    evaluator = Evaluator(table, _PORTS, compiled=True)
+    evaluator = Evaluator(table, _PORTS)
     measured = np.ones(len(table))
     few = random_population(np.arange(2, dtype=np.uint64), limits)
     alike = random_population(np.zeros(16, dtype=np.uint64), limits)  # enough in common to be shared

@@ -100,7 +100,7 @@ FEATURES = {
     block_sets: "Basic-block sets",
     column_accuracy: "Basic-block sets",
     block_files: "Basic-block sets",
-    engine: "Predictor comparisons",
+    engine: "Comparisons",
     accuracy_checks: "Accuracy checks",
     llvm_difference: "Port mappings",
     exports: "Publishing",

@@ -4,8 +4,9 @@
 import { Plot } from "./plots.js";
 
 class SmallMap {
-  constructor(area, figure) {
+  constructor(area, figure, noun) {
     this.area = area;
+    this.noun = noun;
     this.plot = new Plot(area, { restyle: (own) => this.restyle(own) });
     new IntersectionObserver((entries, watcher) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
@@ -17,7 +18,7 @@ class SmallMap {
   restyle({ data: [trace], layout }) {
     const { customdata: counts, meta: bounds } = trace;
     const words = (count, row, column) =>
-      count ? `measured ${bounds[column]} ${layout.meta.unit}<br>predicted ${bounds[row]} ${layout.meta.unit}<br>${count.toLocaleString("en")} experiments` : "";
+      count ? `measured ${bounds[column]} ${layout.meta.unit}<br>predicted ${bounds[row]} ${layout.meta.unit}<br>${count.toLocaleString("en")} ${this.noun}` : "";
     const hovertext = counts.map((line, row) => line.map((count, column) => words(count, row, column)));
     const data = [{ ...trace, hovertext, hovertemplate: "%{hovertext}<extra></extra>", showscale: false }];
     const height = Math.max(240, this.area.clientWidth - 8);
@@ -28,5 +29,5 @@ class SmallMap {
 
 for (const grid of document.querySelectorAll("[data-small-maps]")) {
   const { figures } = JSON.parse(document.getElementById(grid.dataset.smallMaps).textContent);
-  for (const area of grid.querySelectorAll("[data-map]")) new SmallMap(area, figures[Number(area.dataset.map)]);
+  for (const area of grid.querySelectorAll("[data-map]")) new SmallMap(area, figures[Number(area.dataset.map)], grid.dataset.items);
 }

@@ -20,7 +20,7 @@ def compared(browser: Browser, address: str, session: Any, example: None) -> str
     page.goto("/sets/")
     page.locator("tbody a").first.click()
     page.get_by_role("button", name="More").click()
-    page.get_by_role("link", name="Compare predictors").click()
+    page.get_by_role("link", name="Compare…").click()
     boxes = page.locator("[data-field=mappings] input")
     expect(boxes.first).to_be_checked()
     page.get_by_role("button", name="Compare").click()

@@ -65,11 +65,11 @@ def test_the_table_has_scores_coverage_and_why_answers_lack(visitor: Client, run
 
 
 def test_filters_narrow_what_is_scored(visitor: Client, run: Run) -> None:
-    assert "5 of 6 measurements" in text_of(visitor, run, q="add")
-    assert "2 of 6 measurements" in text_of(visitor, run, q="add", among="only")
-    assert "2 of 6 measurements" in text_of(visitor, run, shortest=1, longest=1)
-    assert "4 of 6 measurements" in text_of(visitor, run, common=1)
-    assert "2 of 6 measurements" in text_of(visitor, run, ext="POPCNT")
+    assert "5 of 6 experiments" in text_of(visitor, run, q="add")
+    assert "2 of 6 experiments" in text_of(visitor, run, q="add", among="only")
+    assert "2 of 6 experiments" in text_of(visitor, run, shortest=1, longest=1)
+    assert "4 of 6 experiments" in text_of(visitor, run, common=1)
+    assert "2 of 6 experiments" in text_of(visitor, run, ext="POPCNT")
     assert "predicts none of" not in text_of(visitor, run, q="nosuch")  # nothing is selected
     refused = visitor.get(reverse("comparison", args=[run.pk]), {"q": "colour:red"})
     assert refused.status_code == 400

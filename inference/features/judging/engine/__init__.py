@@ -67,15 +67,15 @@ def _page(pk: int) -> PublishedPage:
     return published_page(pk)
 
 
-PUBLISHED = (Publishable("comparison", "Predictor comparisons", _rows, _page),)
+PUBLISHED = (Publishable("comparison", "Comparisons", _rows, _page),)
 
 MENUS = (
     MenuEntry(
         MenuPlace.SET,
-        "Compare predictors",
+        "Compare…",
         "comparison-new",
         icon="chart",
         listing="comparisons",
-        listed="Predictor comparisons",
+        listed="Comparisons",
     ),
 )

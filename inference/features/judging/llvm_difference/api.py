@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from inference.features.judging.llvm_difference.job import KIND, DifferenceConfig
-from inference.features.judging.llvm_difference.report import Differing, LlvmDifference, markdown
+from inference.features.judging.llvm_difference.report import LlvmDifference, markdown
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import PortMapping, Run
 from inference.web.api import access
@@ -18,7 +18,7 @@ from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import SchemeText, parameter
+from inference.web.api.shapes import RowOut, SchemeText, fields_of, parameter
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
@@ -31,10 +31,10 @@ class NewDifference(DifferenceConfig):
     name: NameOfRun = ""
 
 
-class DifferingSchemeOut(Schema):
+class DifferingSchemeOut(RowOut):
     """A scheme of which LLVM says something else; cycles are those of one instance."""
 
-    scheme_id: Id
+    scheme_id: Id = Field(validation_alias="pk")
     scheme: SchemeText
     measured: float | None = Field(examples=[0.5])
     predicted: float = Field(description="By the mapping.", examples=[0.5])
@@ -43,7 +43,7 @@ class DifferingSchemeOut(Schema):
     usage: str = Field(description="The mapping's µops.", examples=["1×[0,1,5,6]"])
     uops: int = Field(examples=[1])
     llvm_uops: float = Field(examples=[1.0])
-    pressure: dict[str, float] = Field(
+    pressure: Annotated[dict[str, float], BeforeValidator(dict)] = Field(
         description="Of LLVM's resources, in cycles.", examples=[{"HWPort0": 0.25}]
     )
     command: str = Field(description="Asks llvm-mca again.", examples=["llvm-mca-22 -mcpu=haswell …"])
@@ -94,20 +94,15 @@ def start_llvm_difference(request: HttpRequest, data: NewDifference) -> Any:
 def get_llvm_difference(request: HttpRequest, difference_id: Id) -> Any:
     """What such a run has found out, in numbers; 409 until it is done."""
     run, found = _done(difference_id)
-    copied = ("tool", "release", "cpu", "tolerance", "asked", "within", "unknown")
-    return {
-        "run": _run(run),
-        "mapping_id": run.config["mapping"],
-        **{name: getattr(found, name) for name in copied},
-        "differing": len(found.differing),
-    }
+    more = {"mapping_id": run.config["mapping"], "differing": len(found.differing)}
+    return fields_of(found, LlvmDifferenceOut, run=_run(run), **more)
 
 
 @router.get("/llvm-differences/{difference_id}/schemes", response=PageOf[DifferingSchemeOut])
 def list_differing_schemes(request: HttpRequest, difference_id: Id, paging: Query[Paging]) -> Any:
     """The schemes of which LLVM says something else, those furthest off first."""
     _, found = _done(difference_id)
-    return listed_in_memory(found.differing, paging, lambda page: [_scheme(one) for one in page])
+    return listed_in_memory(found.differing, paging, list)
 
 
 @router.get(
@@ -127,16 +122,5 @@ def _done(difference_id: int) -> tuple[Run, LlvmDifference]:
 
 def _run(run: Run) -> dict[str, Any]:
     """Without the whole report, which has operations of its own."""
-    kept = {name: value for name, value in run.result.items() if name != "report"}
-    return {**run_json(run), "result": kept}
-
-
-def _scheme(one: Differing) -> dict[str, Any]:
-    copied = ("scheme", "measured", "predicted", "llvm", "verdict", "usage", "uops", "llvm_uops", "command")
-    return {
-        "scheme_id": one.pk,
-        **{name: getattr(one, name) for name in copied},
-        "pressure": {str(resource): cycles for resource, cycles in one.pressure},
-        "evidence": list(one.evidence),
-        "doubts": list(one.doubts),
-    }
+    result = {name: value for name, value in run.result.items() if name != "report"}
+    return {**run_json(run), "result": result}

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from inference.core.model_check import Alone, AloneVerdict
+from inference.core.model_check import AloneVerdict
 from inference.features.judging.engine.tables import csv_of
 from inference.features.judging.model_check.query import TABLES, model_check_of, reference_of
 from inference.formats.provenance import head_of
@@ -21,7 +21,7 @@ from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Ref, SchemeText, Scores, Text, ref
+from inference.web.api.shapes import Ref, SchemeText, Scores, Text, fields_of
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
@@ -70,6 +70,10 @@ class ModelCheckOut(Schema):
     orders: list[OrdersOut]
 
 
+def _in_per_cent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
 class AloneOut(Schema):
     """A scheme alone, in cycles. `error` is in per cent of the measurement."""
 
@@ -77,7 +81,7 @@ class AloneOut(Schema):
     verdict: str = Field(examples=["discrepancy"])
     measured: float | None = Field(examples=[1.0])
     modelled: float | None = Field(examples=[0.5])
-    error: float | None = Field(examples=[-50.0])
+    error: Annotated[float | None, AfterValidator(_in_per_cent)] = Field(examples=[-50.0])
     note: str = Field(examples=[""])
 
 
@@ -86,20 +90,8 @@ def get_model_check(request: HttpRequest, check_id: Id) -> Any:
     """What a run of kind `check-model` has found out, in numbers."""
     run = _row(check_id)
     check = model_check_of(run)
-    summary = check.summary
-    counted = ("asked", "compared", "within", "short")
-    return {
-        "run": ref(run),
-        "state": run.state,
-        "reference": ref(reference_of(run)),
-        **{name: getattr(summary, name) for name in counted},
-        "verdicts": {verdict.value: count for verdict, count in summary.verdicts.items()},
-        "mixes": [
-            {**each, "scores": each["scores"] or None, "heat_map": each["heat_map"] or None}
-            for each in check.mixes
-        ],
-        "orders": list(check.orders),
-    }
+    about = {"run": run, "state": run.state, "reference": reference_of(run)}
+    return fields_of(check.summary, ModelCheckOut, **about, mixes=check.mixes, orders=check.orders)
 
 
 @router.get("/runs/{check_id}/model-check/schemes", response=PageOf[AloneOut])
@@ -112,13 +104,13 @@ def list_checked_schemes(
 ) -> Any:
     """The schemes alone, of one verdict or all, that the search `q` finds: the largest errors first."""
     run = _row(check_id)
-    found = [each for each in model_check_of(run).alone if verdict in (None, each.verdict.value)]
+    found = [scheme for scheme in model_check_of(run).alone if verdict in (None, scheme.verdict.value)]
     isa = ISA.objects.filter(name=run.config["isa"]).first()
     if q.strip() and isa is not None:
         texts = texts_found(isa.pk, q)
-        found = [each for each in found if each.scheme in texts]
-    found.sort(key=lambda each: (-abs(each.error or 0.0), each.scheme))
-    return listed_in_memory(found, paging, lambda page: [_alone(each) for each in page])
+        found = [scheme for scheme in found if scheme.scheme in texts]
+    found.sort(key=lambda scheme: (-abs(scheme.error or 0.0), scheme.scheme))
+    return listed_in_memory(found, paging, list)
 
 
 @router.get("/runs/{check_id}/model-check/exports/{table}", response=str, openapi_extra={FILE: "text/csv"})
@@ -132,11 +124,3 @@ def export_model_check(request: HttpRequest, check_id: Id, table: Table) -> Http
 
 def _row(check_id: int) -> Run:
     return get_object_or_404(Run, pk=check_id, kind=KIND)
-
-
-def _alone(each: Alone) -> dict[str, Any]:
-    return {
-        **{name: getattr(each, name) for name in ("scheme", "measured", "modelled", "note")},
-        "verdict": each.verdict.value,
-        "error": None if each.error is None else 100 * each.error,
-    }

@@ -18,6 +18,7 @@ from inference.features.judging.findings.doubts import DoubtsOf, ask
 from inference.features.judging.findings.evidence import DoubtDecision
 from inference.features.judging.findings.measuring import Remeasurement, about_doubt
 from inference.features.judging.findings.request import ConflictsRequest, DoubtsRequest
+from inference.features.judging.findings.runs_api import router as runs_router
 from inference.features.learning.inferring.classes_section import FEW_COMPARED
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, InstructionScheme, PortMapping
@@ -34,6 +35,7 @@ from inference.web.file_answers import attachment
 from inference.web.validation import Id, RequestError
 
 router = Router()
+router.add_router("", runs_router)
 Kind = Annotated[str, OneOf(kind.value for kind in DoubtKind)]
 PAIRS = 1000
 """Pairs in an answer."""

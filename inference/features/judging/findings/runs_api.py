@@ -1,4 +1,4 @@
-"""Port mappings beside LLVM's scheduling models: what a run has found out, and its report."""
+"""What runs have found: of a machine and the model, of a mapping and LLVM; for programs."""
 
 from __future__ import annotations
 
@@ -7,22 +7,85 @@ from typing import Annotated, Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from inference.features.judging.llvm_difference.job import KIND, DifferenceConfig
-from inference.features.judging.llvm_difference.report import LlvmDifference, markdown
+from inference.core.model_check import AloneVerdict
+from inference.features.judging.engine.tables import csv_of
+from inference.features.judging.findings.llvm_job import KIND, DifferenceConfig
+from inference.features.judging.findings.llvm_report import LlvmDifference, markdown
+from inference.features.judging.findings.model_check import TABLES, model_check_of, reference_of
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
-from inference.models import PortMapping, Run
+from inference.formats.provenance import head_of
+from inference.models import ISA, PortMapping, Run
+from inference.models.scheme_search import texts_found
+from inference.runs.request import OneOf
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
+from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import RowOut, SchemeText, fields_of, parameter
+from inference.web.api.shapes import Ref, RowOut, SchemeText, Scores, Text, fields_of, parameter
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
+Verdict = Annotated[str, OneOf(each.value for each in AloneVerdict)]
+Table = Annotated[str, OneOf(TABLES)]
+
+
+class MixesOut(Schema):
+    """Random mixes of a length. `slower`: over 10 % longer than in turn; `faster`: than a scheme alone."""
+
+    length: int = Field(examples=[5])
+    asked: int = Field(examples=[200])
+    settled: int = Field(examples=[198])
+    slower: int = Field(examples=[1])
+    faster: int = Field(examples=[0])
+    scores: Scores | None
+    heat_map: HeatMapOut | None
+
+
+class OrdersOut(Schema):
+    """What the order of the instructions costs, in cycles per instruction; `notable`: above 0.05."""
+
+    length: int = Field(examples=[8])
+    asked: int = Field(examples=[50])
+    samples: int = Field(examples=[50])
+    mean: float | None = Field(examples=[0.01])
+    largest: float | None = Field(examples=[0.07])
+    notable: int = Field(examples=[1])
+    share: float | None = Field(examples=[0.02])
+
+
+class ModelCheckOut(Schema):
+    """Schemes alone within 10 % of the reference, and mixes and orders by length."""
+
+    run: Ref
+    state: str = Field(description="Of the run: while it goes on, this is what it knows.", examples=["done"])
+    reference: Ref | None
+    asked: int = Field(examples=[500])
+    compared: int = Field(examples=[450])
+    within: int = Field(examples=[430])
+    short: int = Field(description="Compared ones of at most 3 cycles.", examples=[440])
+    verdicts: dict[str, int] = Field(examples=[{"within": 430, "discrepancy": 20}])
+    mixes: list[MixesOut]
+    orders: list[OrdersOut]
+
+
+def _in_per_cent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+class AloneOut(Schema):
+    """A scheme alone, in cycles. `error` is in per cent of the measurement."""
+
+    scheme: SchemeText
+    verdict: str = Field(examples=["discrepancy"])
+    measured: float | None = Field(examples=[1.0])
+    modelled: float | None = Field(examples=[0.5])
+    error: Annotated[float | None, AfterValidator(_in_per_cent)] = Field(examples=[-50.0])
+    note: str = Field(examples=[""])
 
 
 class NewDifference(DifferenceConfig):
@@ -67,6 +130,47 @@ class LlvmDifferenceOut(Schema):
         description="Schemes that LLVM has no answer for, and why.",
         examples=[[["lar GPR[16]:W, GPR[16]:R", "unsupported"]]],
     )
+
+
+@router.get("/runs/{check_id}/model-check", response=ModelCheckOut)
+def get_model_check(request: HttpRequest, check_id: Id) -> Any:
+    """What a run of kind `check-model` has found out, in numbers."""
+    run = _row(check_id)
+    check = model_check_of(run)
+    about = {"run": run, "state": run.state, "reference": reference_of(run)}
+    return fields_of(check.summary, ModelCheckOut, **about, mixes=check.mixes, orders=check.orders)
+
+
+@router.get("/runs/{check_id}/model-check/schemes", response=PageOf[AloneOut])
+def list_checked_schemes(
+    request: HttpRequest,
+    check_id: Id,
+    paging: Query[Paging],
+    verdict: Verdict | None = None,
+    q: Text = "",
+) -> Any:
+    """The schemes alone, of one verdict or all, that the search `q` finds: the largest errors first."""
+    run = _row(check_id)
+    found = [scheme for scheme in model_check_of(run).alone if verdict in (None, scheme.verdict.value)]
+    isa = ISA.objects.filter(name=run.config["isa"]).first()
+    if q.strip() and isa is not None:
+        texts = texts_found(isa.pk, q)
+        found = [scheme for scheme in found if scheme.scheme in texts]
+    found.sort(key=lambda scheme: (-abs(scheme.error or 0.0), scheme.scheme))
+    return listed_in_memory(found, paging, list)
+
+
+@router.get("/runs/{check_id}/model-check/exports/{table}", response=str, openapi_extra={FILE: "text/csv"})
+def export_model_check(request: HttpRequest, check_id: Id, table: Table) -> HttpResponse:
+    """One of its tables as CSV: `schemes`, `mixes` or `orders`."""
+    run = _row(check_id)
+    text = csv_of(TABLES[table](model_check_of(run)), head_of(check=run.name))
+    access.note(request, Deed.EXPORTED, run)
+    return attachment(text, "text/csv; charset=utf-8", f"{run.name} {table}", "csv")
+
+
+def _row(check_id: int) -> Run:
+    return get_object_or_404(Run, pk=check_id, kind="check-model")
 
 
 @router.get("/llvm-differences", response=PageOf[RunOut])

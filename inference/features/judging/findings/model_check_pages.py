@@ -14,7 +14,7 @@ from inference.core.metrics import Unit, score
 from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, AloneVerdict
 from inference.core.protocols import Json
 from inference.features.judging.engine.tables import LinkedNumber, LinkedText, csv_of, page_cells, text, usage
-from inference.features.judging.model_check.query import (
+from inference.features.judging.findings.model_check import (
     TABLES,
     ModelCheck,
     mixes_table,
@@ -23,9 +23,10 @@ from inference.features.judging.model_check.query import (
     reference_of,
     schemes_table,
 )
+from inference.features.judging.findings.model_check_request import archived
 from inference.features.learning.explained.query import usages_in
 from inference.features.running.runs.asked import links, schemes_in_words
-from inference.features.running.runs.kind_presentation import DescriptionItem
+from inference.features.running.runs.kind_presentation import DescriptionItem, KindPresentation
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
@@ -192,6 +193,11 @@ def check_words(run: Run) -> Iterator[DescriptionItem]:
     orders = f"{config['sequences']:,} mixes of each length in up to {config['permutations']} orders"
     yield DescriptionItem("Orders", orders if config["sequences"] else "none")
     yield DescriptionItem("Seed", str(config["seed"]))
+
+
+def presentation() -> KindPresentation:
+    """What the page of such a run shows, and how its description is read."""
+    return KindPresentation(words=check_words, page=model_checked, archived=archived)
 
 
 urlpatterns = [

@@ -9,13 +9,13 @@ from operator import attrgetter, itemgetter
 from inference.core.model_check import Alone, AloneSummary, summary_of
 from inference.core.protocols import Json
 from inference.features.judging.engine.tables import Column, choice, code, number, table_of, text
-from inference.features.judging.model_check.events import MixesMeasured, OrdersMeasured, SchemesAlone
+from inference.features.judging.findings.events import MixesMeasured, OrdersMeasured, SchemesAlone
 from inference.formats import journal_events
 from inference.models import PortMapping, Run, RunEvent
 from inference.web.published_page import PublishedTable
 
 KINDS = (SchemesAlone.kind, MixesMeasured.kind, OrdersMeasured.kind)
-"""The events that this takes in; see `inference.features.judging.model_check.job`."""
+"""The events that this takes in; see `inference.features.judging.findings.model_check_job`."""
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from inference.features.judging.engine.tables import (
     text,
     usage,
 )
-from inference.features.judging.llvm_difference.job import KIND, DifferenceConfig
-from inference.features.judging.llvm_difference.report import Differing, LlvmDifference, markdown
+from inference.features.judging.findings.llvm_job import KIND, DifferenceConfig
+from inference.features.judging.findings.llvm_report import Differing, LlvmDifference, markdown
 from inference.isa.targets import names_with_blocks
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run
@@ -88,9 +88,7 @@ def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
         "install": INSTALL,
         **_shown(request, row),
     }
-    return render(
-        request, "inference/llvm_difference/page.html", context, status=400 if form.is_bound else 200
-    )
+    return render(request, "inference/findings/llvm.html", context, status=400 if form.is_bound else 200)
 
 
 def _runs(row: PortMapping) -> QuerySet[Run]:

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.urls import path
 
 from inference.core.protocols import Json
-from inference.features.judging.model_check.request import CheckConfig, check_effort
+from inference.features.judging.findings.model_check_request import CheckConfig, check_effort
 from inference.features.learning.explained.remeasuring import posted_number
 from inference.features.learning.inferring.reference import documented_for
 from inference.features.machines.machines.query import machines
@@ -109,7 +109,7 @@ def check_model(request: HttpRequest) -> HttpResponse:
     )
 
 
-_TEMPLATE = "inference/model_check/new.html"
+_TEMPLATE = "inference/findings/model_new.html"
 
 
 def _machine(request: HttpRequest) -> Machine | None:

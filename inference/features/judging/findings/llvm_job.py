@@ -13,7 +13,7 @@ from inference.core.event import Event
 from inference.core.events import Log, ResultStored
 from inference.core.mapping import described
 from inference.core.protocols import Json
-from inference.features.judging.llvm_difference.report import (
+from inference.features.judging.findings.llvm_report import (
     Differing,
     LlvmDifference,
     is_notable,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -14,8 +13,8 @@ from django.utils.http import urlencode
 from inference.core.metrics import Unit, score
 from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, AloneVerdict
 from inference.core.protocols import Json
-from inference.features.judging.engine.tables import LinkedNumber, LinkedText, csv_of, page_cells
-from inference.features.judging.model_check.query import (
+from inference.features.judging.engine.tables import LinkedNumber, LinkedText, csv_of, page_cells, text, usage
+from inference.features.judging.findings.model_check import (
     TABLES,
     ModelCheck,
     mixes_table,
@@ -24,9 +23,10 @@ from inference.features.judging.model_check.query import (
     reference_of,
     schemes_table,
 )
+from inference.features.judging.findings.model_check_request import archived
 from inference.features.learning.explained.query import usages_in
 from inference.features.running.runs.asked import links, schemes_in_words
-from inference.features.running.runs.kind_presentation import DescriptionItem
+from inference.features.running.runs.kind_presentation import DescriptionItem, KindPresentation
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
@@ -34,7 +34,7 @@ from inference.models.scheme_search import texts_found
 from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
-from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
+from inference.web.published_page import PublishedTable
 from inference.web.requests import one_of, whole_number
 
 WORDS = {
@@ -64,35 +64,30 @@ def model_checked(request: HttpRequest, run: Run, record: object) -> dict[str, A
         "model_figures": figures,
         "mixes_title": _title(length),
         "chosen_length": length,
-        "mixes": page_cells(_mixes(request, check)),
-        "orders": page_cells(_orders(check)),
+        "mixes": page_cells(mixes_table(check.mixes, _length_with_map(request))),
+        "orders": page_cells(orders_table(check.orders, (text("differs most"), _most_different))),
         "orders_set": ExperimentSet.objects.filter(run=run, source="orders").first(),
         **_listed(request, run, check, reference),
     }
 
 
-def _mixes(request: HttpRequest, check: ModelCheck) -> PublishedTable:
-    """Each length leads to its heat map, where there is one."""
-    table = mixes_table(check.mixes)
-    rows = []
-    for of_length, (_, *numbers) in zip(check.mixes, table.rows, strict=True):
-        length = of_length["length"]
-        address = urlencode({**request.GET.dict(), "length": length})
-        rows.append(
-            (LinkedNumber(length, f"?{address}#model-mixes" if of_length["heat_map"] else ""), *numbers)
-        )
-    return replace(table, rows=tuple(rows))
+def _length_with_map(request: HttpRequest) -> Callable[[Json], LinkedNumber]:
+    """The cell of a length of mixes, which leads to its heat map, where there is one."""
+
+    def cell(of_length: Json) -> LinkedNumber:
+        address = urlencode({**request.GET.dict(), "length": of_length["length"]})
+        url = f"?{address}#model-mixes" if of_length["heat_map"] else ""
+        return LinkedNumber(of_length["length"], url)
+
+    return cell
 
 
-def _orders(check: ModelCheck) -> PublishedTable:
-    """With the experiment of each length that differs most between its orders."""
-    table = orders_table(check.orders)
-    rows = []
-    for of_length, row in zip(check.orders, table.rows, strict=True):
-        worst = of_length["worst"][:1] if of_length["largest"] else []
-        texts = [LinkedText(f"{least:.3f} to {most:.3f} CPI", note=text) for text, least, most in worst]
-        rows.append((*row, *(texts or [LinkedText("")])))
-    return replace(table, columns=(*table.columns, PublishedColumn("differs most")), rows=tuple(rows))
+def _most_different(of_length: Json) -> LinkedText:
+    """The cell of the mix of a length that differs most between its orders."""
+    if not of_length["largest"] or not of_length["worst"]:
+        return LinkedText("")
+    mix, least, most = of_length["worst"][0]
+    return LinkedText(f"{least:.3f} to {most:.3f} CPI", note=mix)
 
 
 def _length(request: HttpRequest, check: ModelCheck) -> int | None:
@@ -164,24 +159,24 @@ def _search(q: str, isa: ISA | None) -> Callable[[str], bool]:
 
 def _linked_schemes(alone: Sequence[Alone], isa: ISA | None, reference: PortMapping | None) -> PublishedTable:
     """Each scheme leads to its page; with what the reference documents."""
-    table = schemes_table(alone)
     ids = {} if isa is None else ids_of_schemes(isa.pk, (scheme.scheme for scheme in alone))
-    usages = {} if reference is None else usages_in(reference, ids.values())
-    rows = []
-    for scheme, row in zip(alone, table.rows, strict=True):
-        pk = ids.get(scheme.scheme, 0)
-        text = LinkedText(scheme.scheme, reverse("scheme", args=[pk]) if pk else "")
-        rows.append((text, *row[1:], *([] if reference is None else [usages.get(pk)])))
-    ports = [] if reference is None else [tuple(reference.ports)]
-    uops = (PublishedColumn("its µops there", CellKind.UOPS, ports=names) for names in ports)
-    return replace(table, columns=(*table.columns, *uops), rows=tuple(rows))
+
+    def linked(scheme: Alone) -> LinkedText:
+        pk = ids.get(scheme.scheme)
+        return LinkedText(scheme.scheme, reverse("scheme", args=[pk]) if pk else "")
+
+    if reference is None:
+        return schemes_table(alone, scheme=linked)
+    usages = usages_in(reference, ids.values())
+    uops = usage("its µops there", reference.ports)
+    return schemes_table(alone, (uops, lambda scheme: usages.get(ids.get(scheme.scheme, 0))), scheme=linked)
 
 
 def run_csv(request: HttpRequest, pk: int, table: str) -> HttpResponse:
     """A table of the page as a file."""
     run = get_object_or_404(Run, pk=pk, kind="check-model")
-    text = csv_of(TABLES[table](model_check_of(run)))
-    return table_answer(text, f"{run.name} {table}", check=run.name)
+    content = csv_of(TABLES[table](model_check_of(run)))
+    return table_answer(content, f"{run.name} {table}", check=run.name)
 
 
 def check_words(run: Run) -> Iterator[DescriptionItem]:
@@ -198,6 +193,11 @@ def check_words(run: Run) -> Iterator[DescriptionItem]:
     orders = f"{config['sequences']:,} mixes of each length in up to {config['permutations']} orders"
     yield DescriptionItem("Orders", orders if config["sequences"] else "none")
     yield DescriptionItem("Seed", str(config["seed"]))
+
+
+def presentation() -> KindPresentation:
+    """What the page of such a run shows, and how its description is read."""
+    return KindPresentation(words=check_words, page=model_checked, archived=archived)
 
 
 urlpatterns = [

@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.judging.llvm_difference.job import KIND
-from inference.features.judging.llvm_difference.report import LlvmDifference
+from inference.features.judging.findings.llvm_job import KIND
+from inference.features.judging.findings.llvm_report import LlvmDifference
 from inference.isa.targets import X86
 from inference.models import PortMapping, Run
 from inference.runs.errors import ConfigError
@@ -82,7 +82,7 @@ def test_the_page_starts_a_run_and_shows_and_hands_out_its_report(
     run = work_off(Run.objects.get())
     assert answer["Location"] == f"/runs/{run.pk}/"
     shown = client.get(page).content.decode()
-    assert "2.00 × too fast" in shown
+    assert "too fast by a factor of 2" in shown
     assert (
         f'href="/mappings/{mapping.pk}/llvm/?run={run.pk}"' in client.get(f"/runs/{run.pk}/").content.decode()
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from inference.features.judging.llvm_difference.report import (
+from inference.features.judging.findings.llvm_report import (
     Differing,
     LlvmDifference,
     is_notable,
@@ -88,6 +88,6 @@ def test_a_difference_counts_from_the_tolerance_on(llvm: float, reference: float
 def test_the_largest_factor_comes_first_whichever_way_it_goes() -> None:
     rows = [differing(scheme=str(k), llvm=llvm) for k, llvm in enumerate((0.3, 0.05, 1.0, 0.0))]
     assert [row.scheme for row in worst_first(rows)] == ["3", "1", "2", "0"]
-    assert rows[1].short == "5.00 × too fast"
+    assert rows[1].verdict == "too fast by a factor of 5"
     assert rows[2].verdict == "too slow by a factor of 4"
     assert differing(measured=0.0).factor == math.inf

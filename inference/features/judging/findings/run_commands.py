@@ -1,4 +1,4 @@
-"""`manage.py check-model`: how well the port mapping model describes a machine; see `run_command`."""
+"""`manage.py check-model` and `llvm-difference`: what is measured, or asked of LLVM, to judge a mapping."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ from django.core.management.base import CommandError
 
 from inference.core.model_check import AloneVerdict
 from inference.features.judging.engine.tables import csv_of, shell_lines
-from inference.features.judging.model_check.query import (
+from inference.features.judging.findings.llvm_job import TOLERANCE, DifferenceConfig, difference
+from inference.features.judging.findings.llvm_report import markdown
+from inference.features.judging.findings.model_check import (
     TABLES,
     ModelCheck,
     model_check_of,
     schemes_table,
 )
-from inference.features.judging.model_check.request import CheckConfig, check_effort
+from inference.features.judging.findings.model_check_request import CheckConfig, check_effort
 from inference.features.learning.inferring.reference import documented_for
+from inference.isa.targets import names_with_blocks, target_of
 from inference.models import Machine, PortMapping, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
 from inference.runs.request import DEFAULT_SEED
+from inference.storage.exported import exported
 from inference.storage.names import by_name
-from inference.web.data_command import write_file
+from inference.web.data_command import DataCommand, write_file
 from inference.web.published_page import PublishedTable
 from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 
@@ -33,7 +37,7 @@ NO_REFERENCE = "none"
 LISTED = 20  # discrepancies; a file has all
 
 
-class Command(RunCommand):
+class CheckModelCommand(RunCommand):
     """One check from start to end; see the module."""
 
     help = "Check the port mapping model on a machine. Ctrl-C cancels; what was measured until then is kept."
@@ -135,3 +139,41 @@ def _tables(check: ModelCheck) -> list[PublishedTable]:
     wrong.sort(key=lambda scheme: -abs(scheme.error or 0.0))
     schemes = replace(schemes_table(wrong), title=title)
     return [schemes, *(TABLES[name](check) for name in ("mixes", "orders"))]
+
+
+class LlvmDifferenceCommand(DataCommand):
+    """The report in the shell; see the module."""
+
+    help = "Hold a port mapping of x86-64 against LLVM's scheduling model, and write a report in Markdown."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("mapping", metavar="NAME", help="a port mapping")
+        parser.add_argument("--release", default="", help="major version of llvm-mca (default: the newest)")
+        parser.add_argument(
+            "--cpu", default="", help="processor for -mcpu (default: that of the mapping's machine)"
+        )
+        parser.add_argument(
+            "--tolerance",
+            type=float,
+            default=None,
+            metavar="SHARE",
+            help="report from here on (default: 0.2)",
+        )
+        parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of to the output")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        tolerance = TOLERANCE if options["tolerance"] is None else options["tolerance"]
+        row = by_name(PortMapping, options["mapping"])
+        if target_of(row.isa.name).blocks is None:
+            right = ", ".join(names_with_blocks())
+            raise CommandError(f"{row.name!r} is for {row.isa.name}, this can be done for {right}")
+        cpu = options["cpu"] or exported(row).tools.llvm
+        if not cpu:
+            raise CommandError(
+                "which processor of LLVM the mapping is of is not known: name it with --cpu, e.g. haswell"
+            )
+        config = DifferenceConfig.read(
+            {"mapping": row.pk, "cpu": cpu, "release": options["release"], "tolerance": tolerance}
+        )
+        text = markdown(difference(row, config))
+        self.deliver(text, options["output"])

@@ -27,9 +27,9 @@ from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Checkpoint, Json, Measurer
 from inference.core.random_mixes import random_mixes
 from inference.core.tables import ExperimentTable
-from inference.features.judging.model_check.events import MixesMeasured, OrdersMeasured, SchemesAlone
-from inference.features.judging.model_check.orders_store import OrdersStore
-from inference.features.judging.model_check.request import CheckConfig, read_config
+from inference.features.judging.findings.events import MixesMeasured, OrdersMeasured, SchemesAlone
+from inference.features.judging.findings.model_check_request import CheckConfig, read_config
+from inference.features.judging.findings.orders_store import OrdersStore
 from inference.figures.heatmap import heat_map
 from inference.isa.targets import target_of
 from inference.measuring.cached import CachedMeasurer

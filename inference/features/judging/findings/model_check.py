@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 
 from inference.core.model_check import Alone, AloneSummary, summary_of
 from inference.core.protocols import Json
-from inference.features.judging.engine.tables import code, number
-from inference.features.judging.model_check.events import MixesMeasured, OrdersMeasured, SchemesAlone
+from inference.features.judging.engine.tables import Column, choice, code, number, table_of, text
+from inference.features.judging.findings.events import MixesMeasured, OrdersMeasured, SchemesAlone
 from inference.formats import journal_events
 from inference.models import PortMapping, Run, RunEvent
-from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
+from inference.web.published_page import PublishedTable
 
 KINDS = (SchemesAlone.kind, MixesMeasured.kind, OrdersMeasured.kind)
-"""The events that this takes in; see `inference.features.judging.model_check.job`."""
+"""The events that this takes in; see `inference.features.judging.findings.model_check_job`."""
 
 
 @dataclass(frozen=True)
@@ -50,47 +51,61 @@ def reference_of(run: Run) -> PortMapping | None:
     return PortMapping.objects.filter(pk=run.config.get("reference")).first()
 
 
-def schemes_table(alone: Iterable[Alone]) -> PublishedTable:
+def schemes_table(
+    alone: Iterable[Alone], *more: Column[Alone], scheme: Callable[[Alone], str] = attrgetter("scheme")
+) -> PublishedTable:
     """A row for every scheme, with its error in per cent of the measurement."""
-    rows = tuple(
-        (
-            *(scheme.scheme, scheme.verdict.value, scheme.measured, scheme.modelled),
-            *(None if scheme.error is None else 100 * scheme.error, scheme.note),
-        )
-        for scheme in alone
+    return table_of(
+        "schemes",
+        "Schemes alone",
+        alone,
+        (code("scheme"), scheme),
+        (choice("verdict"), lambda scheme: scheme.verdict.value),
+        (number("cycles measured", 3), lambda scheme: scheme.measured),
+        (number("cycles modelled", 3), lambda scheme: scheme.modelled),
+        (number("error %", 1), lambda scheme: None if scheme.error is None else 100 * scheme.error),
+        (text("note"), lambda scheme: scheme.note),
+        *more,
     )
-    heads = (
-        *(code("scheme"), PublishedColumn("verdict", CellKind.CHOICE), number("cycles measured", 3)),
-        *(number("cycles modelled", 3), number("error %", 1), PublishedColumn("note")),
-    )
-    return PublishedTable("schemes", "Schemes alone", heads, rows)
 
 
-def mixes_table(mixes: Iterable[Json]) -> PublishedTable:
+def mixes_table(
+    mixes: Iterable[Json], length: Callable[[Json], float] = itemgetter("length")
+) -> PublishedTable:
     """A row for every length, without scores where nothing predicts."""
-    rows = []
-    for of_length in mixes:
-        scores = of_length["scores"] or {}
-        counts = (of_length[name] for name in ("length", "asked", "settled"))
-        agreement = (scores.get(name) for name in ("mape", "pearson", "kendall"))
-        rows.append((*counts, *agreement, of_length["slower"], of_length["faster"]))
-    heads = (
-        *(number(title, 0) for title in ("instructions", "experiments", "settled")),
-        *(number("MAPE %", 1), number("Pearson r", 3), number("Kendall tau", 3)),
-        *(number("slower than in turn", 0), number("faster than alone", 0)),
+
+    def score(name: str) -> Callable[[Json], float | None]:
+        return lambda of_length: (of_length["scores"] or {}).get(name)
+
+    return table_of(
+        "mixes",
+        "Random mixes by length",
+        mixes,
+        (number("instructions", 0), length),
+        (number("experiments", 0), itemgetter("asked")),
+        (number("settled", 0), itemgetter("settled")),
+        (number("MAPE %", 1), score("mape")),
+        (number("Pearson r", 3), score("pearson")),
+        (number("Kendall tau", 3), score("kendall")),
+        (number("slower than in turn", 0), itemgetter("slower")),
+        (number("faster than alone", 0), itemgetter("faster")),
     )
-    return PublishedTable("mixes", "Random mixes by length", heads, tuple(rows))
 
 
-def orders_table(orders: Iterable[Json]) -> PublishedTable:
+def orders_table(orders: Iterable[Json], *more: Column[Json]) -> PublishedTable:
     """A row for every length, as in Table 3.1."""
-    names = ("length", "asked", "samples", "mean", "largest", "notable")
-    rows = tuple(tuple(of_length[name] for name in names) for of_length in orders)
-    heads = (
-        *(number(title, 0) for title in ("instructions", "experiments", "compared")),
-        *(number("mean CPI", 4), number("largest CPI", 3), number("over 0.05 CPI", 0)),
+    return table_of(
+        "orders",
+        "The same mixes in other orders",
+        orders,
+        (number("instructions", 0), itemgetter("length")),
+        (number("experiments", 0), itemgetter("asked")),
+        (number("compared", 0), itemgetter("samples")),
+        (number("mean CPI", 4), itemgetter("mean")),
+        (number("largest CPI", 3), itemgetter("largest")),
+        (number("over 0.05 CPI", 0), itemgetter("notable")),
+        *more,
     )
-    return PublishedTable("orders", "The same mixes in other orders", heads, rows)
 
 
 TABLES: dict[str, Callable[[ModelCheck], PublishedTable]] = {

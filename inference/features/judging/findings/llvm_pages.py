@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path
+from django.urls import path, reverse
 
-from inference.features.judging.llvm_difference.job import KIND, DifferenceConfig
-from inference.features.judging.llvm_difference.report import LlvmDifference, markdown
+from inference.features.judging.engine.tables import (
+    LinkedNumber,
+    LinkedText,
+    code,
+    number,
+    page_cells,
+    table_of,
+    text,
+    usage,
+)
+from inference.features.judging.findings.llvm_job import KIND, DifferenceConfig
+from inference.features.judging.findings.llvm_report import Differing, LlvmDifference, markdown
 from inference.isa.targets import names_with_blocks
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run
@@ -21,6 +32,7 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import core_of
 from inference.web.file_answers import file_answer
 from inference.web.paging import page_in_memory
+from inference.web.published_page import PublishedTable
 from inference.web.request_fields import RequestField, RequestForm
 from inference.web.requests import whole_number
 
@@ -76,9 +88,7 @@ def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
         "install": INSTALL,
         **_shown(request, row),
     }
-    return render(
-        request, "inference/llvm_difference/page.html", context, status=400 if form.is_bound else 200
-    )
+    return render(request, "inference/findings/llvm.html", context, status=400 if form.is_bound else 200)
 
 
 def _runs(row: PortMapping) -> QuerySet[Run]:
@@ -98,7 +108,31 @@ def _shown(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
         return context
     report = LlvmDifference.of(Run.objects.get(pk=done[0].pk).result["report"])
     page = page_in_memory(report.differing, whole_number(request, "page", 0) or 0)
-    return {**context, "report": report, "run": done[0], "page": page}
+    cells = page_cells(_differing_table(report, page.rows, row))
+    return {**context, "report": report, "run": done[0], "page": page, **cells}
+
+
+def _differing_table(report: LlvmDifference, rows: Sequence[Differing], row: PortMapping) -> PublishedTable:
+    """Rows of the report, each leading to the scheme and the experiments that prove its µops."""
+
+    def proof(found: Differing) -> LinkedNumber:
+        url = reverse("scheme-proof", args=[row.pk, found.pk]) if found.evidence else ""
+        return LinkedNumber(len(found.evidence), url)
+
+    return table_of(
+        "differing",
+        report.tool,
+        rows,
+        (code("scheme"), lambda row: LinkedText(row.scheme, reverse("scheme", args=[row.pk]), note=row.text)),
+        (number("measured, cycles"), lambda row: row.measured),
+        (number("mapping, cycles"), lambda row: row.predicted),
+        (number("LLVM, cycles"), lambda row: row.llvm),
+        (text("LLVM is"), lambda row: row.verdict),
+        (usage("µops here", row.ports), lambda row: tuple((mask, count) for mask, count in row.masks)),
+        (text("in conflict"), lambda row: row.usage if "not settled" in row.usage else ""),
+        (text("LLVM’s µops and resources"), lambda row: f"{row.llvm_uops:g}: {row.pressure_in_words}"),
+        (number("witnesses", 0), proof),
+    )
 
 
 def mapping_llvm_report(request: HttpRequest, pk: int, run: int) -> HttpResponse:

@@ -52,11 +52,9 @@ class Differing:
         return self.llvm / self.reference if self.reference else math.inf
 
     @property
-    def short(self) -> str:
-        """`2.01 × too slow`, for a table."""
-        if self.factor >= 1:
-            return f"{self.factor:.2f} × too slow" if math.isfinite(self.factor) else "too slow"
-        return f"{1 / self.factor:.2f} × too fast" if self.factor else "free of any cost"
+    def pressure_in_words(self) -> str:
+        """LLVM's resources, each with its cycles."""
+        return ", ".join(f"{name} {cycles:.2f}" for name, cycles in self.pressure) or "none"
 
     @property
     def verdict(self) -> str:
@@ -90,13 +88,13 @@ class LlvmDifference:
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> LlvmDifference:
         """From the result of a run."""
-        rows = [Differing(**each) for each in told["differing"]]
+        rows = [Differing(**row) for row in told["differing"]]
         return cls(**{**told, "differing": rows})
 
     @property
     def slower(self) -> int:
         """Of how many schemes LLVM's cycles are too many."""
-        return sum(each.factor > 1 for each in self.differing)
+        return sum(row.factor > 1 for row in self.differing)
 
     @property
     def quicker(self) -> int:
@@ -159,8 +157,8 @@ def _section(report: LlvmDifference, row: Differing) -> Iterator[str]:
     measured = "not measured" if row.measured is None else f"{row.measured:.3f}"
     yield f"| measured | {measured} | | |"
     yield f"| port mapping | {row.predicted:.3f} | {row.uops} | {markdown_cell(row.usage)} |"
-    pressure = ", ".join(f"{name} {cycles:.2f}" for name, cycles in row.pressure) or "none"
-    yield f"| {markdown_cell(report.tool)} | {row.llvm:.3f} | {row.llvm_uops:g} | {markdown_cell(pressure)} |"
+    pressure = markdown_cell(row.pressure_in_words)
+    yield f"| {markdown_cell(report.tool)} | {row.llvm:.3f} | {row.llvm_uops:g} | {pressure} |"
     yield ""
     yield from (f"- {markdown_line(line)}" for line in row.evidence)
     yield from (f"- Doubt: {markdown_line(line)}" for line in row.doubts)

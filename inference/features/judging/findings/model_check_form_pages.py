@@ -6,17 +6,19 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import path
 
 from inference.core.protocols import Json
-from inference.features.judging.model_check.request import CheckConfig, check_effort
+from inference.features.judging.findings.model_check_request import CheckConfig, check_effort
+from inference.features.learning.explained.remeasuring import posted_number
 from inference.features.learning.inferring.reference import documented_for
-from inference.features.machines.machines.query import machines, shown
+from inference.features.machines.machines.query import machines
 from inference.features.machines.measure.form import (
     MeasuringForm,
     MeasuringPlan,
     chosen_schemes,
+    measuring_page,
     schemes_config,
     selection_field,
 )
@@ -24,7 +26,6 @@ from inference.models import Machine, PortMapping
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.web.request_fields import RequestField
 from inference.web.requests import whole_number
-from inference.web.run_forms import start_run
 
 
 class ReferenceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic as it runs
@@ -66,12 +67,18 @@ class CheckForm(MeasuringForm):
         help_text="Seed of the random choice: the same seed gives the same experiments.", required=True
     )
 
+    first: Machine | None = None
+    """The machine that the form starts from, with what is documented of it."""
+
     def __init__(self, data: Any = None, initial: Any = None) -> None:
         super().__init__(data, initial=initial)
         self.set_choices(
             machine=machines().exclude(kind=Machine.Kind.PUBLISHED),
             reference=PortMapping.objects.select_related("isa").order_by("origin", "name"),
         )
+        documented = self.first and documented_for(self.first)
+        self.fields["machine"].initial = self.first and self.first.pk
+        self.fields["reference"].initial = documented and documented.pk
 
     def clean(self) -> dict[str, Any]:
         """What must hold between fields, each complaint at the field to change."""
@@ -84,74 +91,53 @@ class CheckForm(MeasuringForm):
 
 def check_model(request: HttpRequest) -> HttpResponse:
     """Show the form, estimate, or start the run."""
-    if request.method != "POST":
-        initial = _initial(request)
-        form = CheckForm(initial=initial)
-        chosen = {name: row.pk for name, row in initial.items() if row is not None}
-        wanted = _plan(CheckForm.untouched(chosen)) if "machine" in initial else None
-        return _page(request, form, initial.get("machine"), wanted)
-    form = CheckForm(request.POST)
-    wanted = _plan(form)
-    starts = request.POST.get("press") == "start"
-    machine = form.cleaned_data.get("machine")
-    if starts and wanted is not None and machine is not None:
-        name = f"{machine.name}: check of the model"
-        run = start_run(request, form, "check-model", wanted.config, name)
-        if run is not None:
-            return redirect("run", pk=run.pk)
-    return _page(request, form, machine, wanted, refused=starts)
+    machine = _machine(request)
+    if machine is None:
+        return render(request, _TEMPLATE)
+
+    class Form(CheckForm):
+        first = machine
+
+    return measuring_page(
+        request,
+        machine.pk,
+        "check-model",
+        _TEMPLATE,
+        Form,
+        _plan,
+        lambda machine, form: f"{machine.name}: check of the model",
+    )
 
 
-def _initial(request: HttpRequest) -> dict[str, Any]:
-    """The machine that the address names, else the first that can measure, and what is documented of it."""
-    choices = machines().exclude(kind=Machine.Kind.PUBLISHED)
-    asked = whole_number(request, "machine")
-    found = [row for row in choices if asked == row.pk] or [
-        row for row in choices if not obstacle_to_measuring(row)
-    ]
-    if not found:
-        return {}
-    return {"machine": found[0], "reference": documented_for(found[0])}
+_TEMPLATE = "inference/findings/model_new.html"
 
 
-def _plan(form: CheckForm) -> MeasuringPlan | None:
+def _machine(request: HttpRequest) -> Machine | None:
+    """The machine that the form or the address names, else the first that can measure, or any."""
+    number = posted_number(request, "machine") if request.POST else whole_number(request, "machine")
+    rows = sorted(
+        machines().exclude(kind=Machine.Kind.PUBLISHED),
+        key=lambda row: (row.pk != number, bool(obstacle_to_measuring(row))),
+    )
+    return next(iter(rows), None)
+
+
+def _plan(machine: Machine, form: CheckForm) -> MeasuringPlan | None:
     """What a valid form asks for."""
     if not form.is_valid():
         return None
     data = form.cleaned_data
-    machine, reference = data["machine"], data["reference"]
     texts = chosen_schemes(form, machine)
     if not texts:
         return None
     numbers = {name: data[name] for name in ("mixes", "sequences", "permutations")}
     config: Json = {
         "machine": machine.pk,
-        "reference": reference and reference.pk,
+        "reference": data["reference"] and data["reference"].pk,
         **schemes_config(form, texts),
         **form.stated(),
     }
     return MeasuringPlan.of(machine, config, texts, check_effort(machine, len(texts), **numbers))
-
-
-def _page(
-    request: HttpRequest,
-    form: CheckForm,
-    machine: Machine | None,
-    wanted: MeasuringPlan | None,
-    *,
-    refused: bool = False,
-) -> HttpResponse:
-    context = {
-        "machine": machine,
-        "row": machine and shown(machine),
-        "hindered": machine and obstacle_to_measuring(machine),
-        "any_machine": form.fields["machine"].queryset.exists(),  # type: ignore[attr-defined]
-        "any_reference": PortMapping.objects.filter(origin=PortMapping.Origin.IMPORT).exists(),
-        "form": form,
-        "estimate": wanted,
-        "refused": refused,
-    }
-    return render(request, "inference/model_check/new.html", context, status=400 if refused else 200)
 
 
 urlpatterns = [

@@ -18,7 +18,6 @@ from benchmarks import Result
 from benchmarks._in_process_worker import done
 from benchmarks._measured import cost_of, page_result, peak_mebibytes
 from benchmarks._sites import administrators_client, temporary_database
-from benchmarks._temporary_database import administrators_client, temporary_database
 from inference.models import BasicBlockSet, Upload
 
 BLOCKS = 100_000

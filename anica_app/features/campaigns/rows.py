@@ -165,7 +165,7 @@ def make_campaign(run: Run, kind: Campaign.Kind, isa: str) -> Campaign:
 
 def campaign_of(run: Run) -> Campaign:
     """The row of a campaign's run. Raises `JobError` where it has been deleted."""
-    return needed_row(Campaign.objects.filter(run=run), "the campaign of this run")
+    return needed_row(Campaign, Campaign.objects.filter(run=run).values_list("pk", flat=True).first())
 
 
 def packed(judged: Iterable[JudgedAnswers]) -> bytes:

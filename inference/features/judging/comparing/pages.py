@@ -31,13 +31,13 @@ from inference.features.judging.comparing.query import (
 )
 from inference.features.judging.comparing.request import MOST, SamplingRequest
 from inference.features.judging.comparing.tables import (
-    comparison_head,
+    comparison_csv,
     contradiction_in_words,
     deviation_table,
     schemes_table,
     structure_tables,
 )
-from inference.features.judging.engine.tables import LinkedNumber, LinkedText, csv_of, number, page_cells
+from inference.features.judging.engine.tables import LinkedNumber, LinkedText, number, page_cells
 from inference.features.learning.explained.reference_contradictions import contradictions
 from inference.features.library.experiments.query import measured_singletons
 from inference.features.library.mappings.compared import summary
@@ -227,11 +227,8 @@ def mapping_compare_csv(request: HttpRequest, pk: int) -> HttpResponse:
     other = _other(request, row)
     if not isinstance(other, PortMapping):
         raise BadRequest("with must be the number of the other port mapping")
-    comparison = Structure(row, other).comparison
-    table = schemes_table(differences_first(comparison.schemes), comparison.ports)
-    return file_answer(
-        csv_of(table, comparison_head(row, other)), "text/csv", f"{row.name} and {other.name}", "csv"
-    )
+    name = f"{row.name} and {other.name}"
+    return file_answer(comparison_csv(row, other), "text/csv", name, "csv")
 
 
 urlpatterns = [

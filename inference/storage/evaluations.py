@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
@@ -96,6 +97,28 @@ def stored_residuals(evaluations: Iterable[Evaluation]) -> dict[int, Errors]:
             while len(_known) > _REMEMBERED:
                 _known.popitem(last=False)
     return {wanted[key]: errors for key, errors in found.items() if errors is not None}
+
+
+@dataclass(frozen=True)
+class SchemeResidual:
+    """How far a mapping is off for a scheme, and in which evaluation."""
+
+    error: SchemeError
+    evaluation: Evaluation
+
+
+def residuals_of(mappings: Iterable[int], texts: Collection[str]) -> dict[tuple[int, str], SchemeResidual]:
+    """By mapping and scheme: the error in the evaluation with most experiments of it, as far as stored."""
+    rows = Evaluation.objects.filter(mapping__in=list(mappings), unit=Evaluation.Unit.CYCLES)
+    evaluations = {row.pk: row for row in rows.select_related("experiment_set").defer("heat_map")}
+    found: dict[tuple[int, str], SchemeResidual] = {}
+    stored = stored_residuals(evaluations.values())
+    for pk, evaluation in evaluations.items():
+        for error in filter(None, map(stored.get(pk, {}).get, texts)):
+            key = (evaluation.mapping_id or 0, error.scheme)
+            if key not in found or error.n > found[key].error.n:
+                found[key] = SchemeResidual(error, evaluation)
+    return found
 
 
 def _errors(told: list[list[object]] | None) -> Errors | None:

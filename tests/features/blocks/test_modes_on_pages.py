@@ -21,7 +21,6 @@ OTHER = {
     "inference/front_end/": "of the front end, by the code that each line names",
     "inference/core_model/core_model.html": "of parts of the model, not of a block",
     "inference/core_model/scheduler.html": "of experiments of a scheduler, loops by their nature",
-    "inference/model_check/": EXPERIMENTS,
     "inference/experiments/": EXPERIMENTS,
     "inference/comparing/": EXPERIMENTS,
     "inference/evaluations/": EXPERIMENTS,
@@ -40,7 +39,6 @@ OTHER = {
     "inference/block_files/upload.html": "the word in an explanation",
     "inference/block_sets/list.html": "the word in an explanation",
     "inference/block_sets/doubts.html": "of a file that is looked at before it is imported",
-    "inference/llvm_difference/": "of one scheme, and says how it is measured",
     "inference/predictors/list.html": "the word in an explanation",
     "inference/questions/ask.html": "the question, whose form has the mode",
 }

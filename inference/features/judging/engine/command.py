@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ItemSelection
@@ -18,9 +18,9 @@ from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
-from inference.features.judging.column_accuracy.gate import DEFAULT_TOLERANCE, judged
-from inference.features.judging.column_accuracy.gate_options import WORSE, exit_as_error, gate_lines
 from inference.features.judging.engine.baseline import baseline_of
+from inference.features.judging.engine.gate import DEFAULT_TOLERANCE
+from inference.features.judging.engine.gated import WORSE, GatedCommand
 from inference.features.judging.engine.query import (
     ComparisonPart,
     columns_of,
@@ -33,12 +33,9 @@ from inference.features.judging.engine.sources import Subject, source_named
 from inference.features.judging.engine.tables import csv_of, shell_lines
 from inference.features.judging.engine.view_values import ViewQuestion, view_json
 from inference.features.judging.engine.views import VIEWS
-from inference.formats.accuracy_baseline import read_baseline, write_baseline
 from inference.models import BasicBlockSet, Comparison, ExperimentSet
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import by_name
-from inference.web.data_command import write_file
-from inference.web.run_command import RunCommand
 
 _SETS: dict[str, type[Subject]] = {"set": ExperimentSet, "blocks": BasicBlockSet}
 _RUN = "run"
@@ -46,8 +43,10 @@ FINDINGS = {"doubts": "mapping", "excess": "mapping", "congruence": "mapping", "
 """{view that is a command of this name: the kind of its items}."""
 
 
-class Command(RunCommand):
+class Command(GatedCommand):
     """A comparison in the shell; see the module."""
+
+    columns_noun = "sources"
 
     help = (
         "Compare any sources of answers on the experiments or blocks of a set, against its measurements or "
@@ -102,12 +101,6 @@ class Command(RunCommand):
         parser.add_argument("--junit", metavar="FILE", default="", help="with --baseline: JUnit XML, too")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
-    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
-        """As usual, but for the exit status of a wrong option: 2 is for sources that are worse."""
-        parser = super().create_parser(prog_name, subcommand, **options)
-        parser.exit = partial(exit_as_error, parser.exit)  # type: ignore[method-assign]  # argparse has no other way
-        return parser
-
     def handle(self, *args: Any, **options: Any) -> None:
         """Compare, or look at a comparison, and write."""
         if options["view"] not in VIEWS or options["items"].startswith("mapping:"):
@@ -115,13 +108,9 @@ class Command(RunCommand):
             return
         row = self._comparison(options)
         if options["write_baseline"]:
-            baseline = baseline_of(row)
-            write_file(Path(options["write_baseline"]), write_baseline(baseline).encode())
-            self.stdout.write(
-                f"{options['write_baseline']}: {len(baseline.columns)} sources beside {baseline.reference}"
-            )
+            self.write_baseline(baseline_of(row), options)
         elif options["baseline"]:
-            self._hold_against(row, options)
+            self.hold_against_baseline(baseline_of(row), options)
         else:
             self._show(row, options)
         self.stderr.write(f"its page: /comparisons/{row.run_id}/")
@@ -163,24 +152,6 @@ class Command(RunCommand):
         for column in question.columns:
             if column.error:
                 self.stderr.write(f"{column.name}: {column.error}")
-
-    def _hold_against(self, row: Comparison, options: dict[str, Any]) -> None:
-        file = Path(options["baseline"])
-        try:
-            baseline = read_baseline(file.read_bytes(), file.name)
-        except OSError as error:
-            raise CommandError(f"{file} cannot be read: {error}") from error
-        verdicts = judged(baseline, baseline_of(row), options["tolerance"])
-        if options["junit"]:
-            write_file(Path(options["junit"]), verdicts.as_junit().encode())
-        lines = (
-            [json.dumps(verdicts.as_json(), ensure_ascii=False)] if options["json"] else gate_lines(verdicts)
-        )
-        for line in lines:
-            self.stdout.write(line)
-        if verdicts.worse:
-            names = ", ".join(verdict.name for verdict in verdicts.worse)
-            raise CommandError(f"worse than {file}: {names}", returncode=WORSE)
 
 
 def _config(options: dict[str, Any]) -> Json:

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from inference.core.event import Event
 from inference.core.events import Log, PhaseStarted, ResultStored
-from inference.core.judging.sheet import Answers, AnswerSheet, Grouping
+from inference.core.judging.sheet import AnswerSheet, Grouping
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.texts import count_of
+from inference.features.judging.engine.answered_columns import ComparisonColumn
 from inference.features.judging.engine.block_answers import BlockAnswers
 from inference.features.judging.engine.column_verdicts import ColumnRoles, column_verdict
 from inference.features.judging.engine.experiment_answers import ExperimentAnswers
-from inference.features.judging.engine.largest_bounds import bounds_by, first_core_model
+from inference.features.judging.engine.largest_bounds import bounds_by, first_core_model, machines_core_model
+from inference.features.judging.engine.measured_rounds import measured_in_rounds
+from inference.features.judging.engine.new_blocks import NewBlocks, drawn_blocks
 from inference.features.judging.engine.question_blocks import QuestionBlocks, tell_progress
 from inference.features.judging.engine.request import (
-    KIND,
     ComparisonConfig,
     JudgeConfig,
     read_config,
     read_lists,
 )
-from inference.features.judging.engine.sources import AnswerSource, SourceError, source_named
-from inference.models import BasicBlockSet, ComparedColumn, Comparison, ExperimentSet, Predictor, Run
+from inference.features.judging.engine.sources import AnswerSource, SourceError, Subject, source_named
+from inference.models import (
+    BasicBlockSet,
+    BlockColumn,
+    ComparedColumn,
+    Comparison,
+    ExperimentSet,
+    Predictor,
+    Run,
+)
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
@@ -35,13 +45,8 @@ from inference.storage.answer_sheets import answers_field, pictured, sheet_field
 STAGES = ("read", "ask", "sum up")
 
 
-@dataclass(frozen=True, eq=False)
-class ComparisonColumn:
-    """A column to be stored."""
-
-    source: AnswerSource
-    answers: Answers
-    error: str = ""
+Facts = Callable[[AnswerSheet, Sequence[ComparisonColumn]], Json]
+"""What else the result of a run says, from the sheet and its columns without the reference."""
 
 
 class JudgeJob:
@@ -55,25 +60,52 @@ class JudgeJob:
 
     def work(self, task: Task) -> Store:
         """Read the set, ask, sum up. A tool that cannot work here says nothing, and the others go on."""
-        config = config_of(task.run)
+        return self.compared(task, JudgeConfig.stored(task.run.config))
+
+    def compared(
+        self,
+        task: Task,
+        config: JudgeConfig,
+        reader: BlockAnswers | None = None,
+        facts: Facts = lambda sheet, columns: {},
+        *,
+        needs_reference: bool = True,
+    ) -> Store:
+        """The comparison that a description means; other kinds of runs describe the same in their own words.
+
+        Args:
+            task: The run.
+            config: Its description.
+            reader: The items, where they are not simply those of the set that the description names.
+            facts: What the result says besides.
+            needs_reference: Whether a reference without any number ends the run by a `JobError`.
+        """
         _stage(task, 0)
-        reader, sources = _opened(task, config)
-        reader.read_all()
-        if not len(reader.items):
+        subject = reader.row if reader is not None else _subject(config)
+        sources = _sources(config, subject)
+        items_of = reader or _reader(task, subject, config, sources)
+        items_of.read_all()
+        if not len(items_of.items):
             what = "settled measurement" if config.experiment_set is not None else "block"
-            raise JobError(f"{reader.row.name!r} has no {what} to compare with")
+            raise JobError(f"{items_of.row.name!r} has no {what} to compare with")
         _stage(task, 1)
-        columns, blocks = _answered(task, reader, sources)
-        reference = columns.pop() if config.against else None
-        items = replace(reader.items, bounds=_bounds(config, columns, blocks, len(reader.items)))
+        reference, columns, blocks = _answered(task, items_of, sources, config)
+        bounds = _bounds(config, reference, columns, blocks, len(items_of.items))
         _stage(task, 2)
-        cycles = reader.measured if reference is None else reference.answers.cycles
-        if not (cycles > 0).any():
-            raise JobError(f"{config.against or reader.row.name}: there is no number to hold others against")
+        cycles = items_of.measured if reference is None else reference.answers.cycles
+        if needs_reference and not (cycles > 0).any():
+            named = config.against or items_of.row.name
+            raise JobError(f"{named}: there is no number to hold others against")
+        items = replace(items_of.items, bounds=bounds)
         sheet = AnswerSheet(items, cycles, [column.answers for column in columns])
-        is_measured = reference is None or reference.source.measures
-        summary = _summed_up(task, sheet, columns, is_measured=is_measured)
-        return partial(_store, task.run, config, reader, reference, summary)
+        summary = _summed_up(
+            task,
+            sheet,
+            columns,
+            is_measured=reference is None or reference.source.measures,
+            facts=facts(sheet, columns),
+        )
+        return partial(_store, task.run, config, items_of, reference, columns, summary)
 
 
 class ComparisonJob(JudgeJob):
@@ -82,42 +114,55 @@ class ComparisonJob(JudgeJob):
     def check(self, config: Json) -> Json:
         return read_lists(config).as_json()
 
-
-def config_of(run: Run) -> JudgeConfig:
-    """What a run of either kind compares."""
-    if run.kind == KIND:
-        return JudgeConfig.stored(run.config)
-    return ComparisonConfig.stored(run.config).as_judge
+    def work(self, task: Task) -> Store:
+        return self.compared(task, ComparisonConfig.stored(task.run.config).as_judge)
 
 
 def _stage(task: Task, index: int) -> None:
     task.reporter.emit(PhaseStarted(STAGES[index], index + 1, STAGES))
 
 
-def _opened(task: Task, config: JudgeConfig) -> tuple[ExperimentAnswers | BlockAnswers, list[AnswerSource]]:
-    """Whoever reads the set, and all sources; raises `JobError` where one is gone."""
+def _subject(config: JudgeConfig) -> Subject:
+    if config.block_set is not None:
+        block_set = BasicBlockSet.objects.filter(pk=config.block_set).select_related("isa").first()
+        if block_set is None:
+            raise JobError("the basic-block set to compare on has been deleted")
+        return block_set
+    judge = ExperimentSet.objects.filter(pk=config.experiment_set or 0).select_related("isa").first()
+    if judge is None:
+        raise JobError("the experiment set to compare on has been deleted")
+    return judge
+
+
+def _sources(config: JudgeConfig, subject: Subject) -> list[AnswerSource]:
+    """All sources, the reference last. Raises `JobError` where one is gone."""
     try:
-        if config.block_set is not None:
-            block_set = BasicBlockSet.objects.filter(pk=config.block_set).select_related("isa").first()
-            if block_set is None:
-                raise JobError("the basic-block set to compare on has been deleted")
-            sources = [source_named(text, block_set) for text in config.texts]
-            return BlockAnswers(task, block_set, config), sources
-        judge = ExperimentSet.objects.filter(pk=config.experiment_set or 0).select_related("isa").first()
-        if judge is None:
-            raise JobError("the experiment set to compare on has been deleted")
-        sources = [source_named(text, judge) for text in config.texts]
-        return ExperimentAnswers(task, judge, config, sources), sources
+        return [source_named(text, subject) for text in config.texts]
     except SourceError as error:
         raise JobError(f"what is to be compared has been deleted: {error}") from error
 
 
+def _reader(
+    task: Task, subject: Subject, config: JudgeConfig, sources: Sequence[AnswerSource]
+) -> ExperimentAnswers | BlockAnswers:
+    if isinstance(subject, ExperimentSet):
+        return ExperimentAnswers(task, subject, config, sources)
+    return drawn_blocks(task, subject, config) if config.rounds else BlockAnswers(task, subject, config)
+
+
 def _answered(
-    task: Task, reader: ExperimentAnswers | BlockAnswers, sources: Sequence[AnswerSource]
-) -> tuple[list[ComparisonColumn], QuestionBlocks | None]:
-    """A column for each source, and the blocks that predictors were asked about."""
+    task: Task,
+    reader: ExperimentAnswers | BlockAnswers,
+    sources: Sequence[AnswerSource],
+    config: JudgeConfig,
+) -> tuple[ComparisonColumn | None, list[ComparisonColumn], QuestionBlocks | None]:
+    """The reference, a column for each source, and the blocks that predictors were asked about."""
     blocks: QuestionBlocks | None = None
-    columns = []
+    columns, measured = [], []
+    if config.rounds and isinstance(reader, BlockAnswers):
+        blocks = reader.question_blocks()
+        measured = list(measured_in_rounds(task, sources[-1], reader.codes, config.rounds))
+        sources = sources[:-1]
     for source in sources:
         answers = reader.direct(source)
         if answers is not None:
@@ -130,15 +175,27 @@ def _answered(
         except PredictorError as error:
             task.reporter.emit(Log("warning", f"{source.name} cannot be asked: {error}"))
             columns.append(ComparisonColumn(source, blocks.nothing(), str(error)))
-    return columns, blocks
+    if measured:
+        return measured[0], [measured[1], *columns], blocks
+    reference = columns.pop() if config.against else None
+    return reference, columns, blocks
 
 
 def _bounds(
-    config: JudgeConfig, columns: Sequence[ComparisonColumn], blocks: QuestionBlocks | None, size: int
+    config: JudgeConfig,
+    reference: ComparisonColumn | None,
+    columns: Sequence[ComparisonColumn],
+    blocks: QuestionBlocks | None,
+    size: int,
 ) -> Grouping | None:
-    """The largest bound of each item of a question, by the first core model among the sources."""
+    """The largest bound of each item of a question, by the first core model among the sources.
+
+    Without one, by the newest of the machine that measured the reference.
+    """
     rows = [column.source.row for column in columns if not column.error]
     model = first_core_model([row for row in rows if isinstance(row, Predictor)])
+    if model is None and reference is not None and isinstance(reference.source.row, Predictor):
+        model = machines_core_model(reference.source.row)
     if blocks is None or model is None:
         return None
     labels = [""] * size
@@ -154,11 +211,13 @@ class _SummedUp:
     n: int
     fields: list[Json]
     common: int
+    sheet: AnswerSheet
     points: Json
+    facts: Json
 
 
 def _summed_up(
-    task: Task, sheet: AnswerSheet, columns: Sequence[ComparisonColumn], *, is_measured: bool
+    task: Task, sheet: AnswerSheet, columns: Sequence[ComparisonColumn], *, is_measured: bool, facts: Json
 ) -> _SummedUp:
     """`is_measured`: whether the reference is a measurement."""
     fields = []
@@ -187,7 +246,8 @@ def _summed_up(
                 **column.source.column_fields,
             }
         )
-    return _SummedUp(len(sheet.items), fields, int(sheet.common.sum()), sheet_fields(sheet))
+    common = int(sheet.common.sum())
+    return _SummedUp(len(sheet.items), fields, common, sheet, sheet_fields(sheet), facts)
 
 
 def _store(
@@ -195,9 +255,16 @@ def _store(
     config: JudgeConfig,
     reader: ExperimentAnswers | BlockAnswers,
     reference: ComparisonColumn | None,
+    columns: Sequence[ComparisonColumn],
     summary: _SummedUp,
 ) -> tuple[Json, Sequence[Event]]:
-    subject = reader.row
+    subject, points = reader.row, summary.points
+    kept: list[BlockColumn] = []
+    if isinstance(reader, BlockAnswers):
+        answered = [column for column in columns if not column.error]
+        kept = reader.keep(run, [*([] if reference is None else [reference]), *answered])
+    if isinstance(reader, NewBlocks):
+        points = sheet_fields(replace(summary.sheet, items=replace(summary.sheet.items, ids=reader.ids())))
     is_there = type(subject)._default_manager.filter(pk=subject.pk).exists()
     row = Comparison.objects.create(
         run=run,
@@ -211,7 +278,7 @@ def _store(
         read=reader.read,
         n=summary.n,
         common=summary.common,
-        **summary.points,
+        **points,
     )
     for position, fields in enumerate(summary.fields):
         ComparedColumn.objects.create(comparison=row, position=position, **fields)
@@ -224,5 +291,10 @@ def _store(
         "name": f"{count_of(len(scores), 'predictor')} on {subject.name}",
         "url": f"/comparisons/{run.pk}/",
         "scores": scores,
+        **({"block_set": subject.pk} if isinstance(subject, BasicBlockSet) else {}),
+        **summary.facts,
     }
+    if kept:
+        heads = ({"id": column.pk, "name": column.name, "predictor": column.predictor_id} for column in kept)
+        result["columns"] = list(heads)
     return result, [ResultStored({"name": result["name"], "url": result["url"]})]

@@ -11,13 +11,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.columns import codes_of
-from inference.features.judging.column_accuracy.accuracy import Accuracy
-from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn, digest_of_blocks
+from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn
 from inference.formats.errors import ExchangeError
 from inference.formats.junit import TestCase, write_junit
-from inference.models import BasicBlockSet, BlockColumn
-from inference.storage.instruction_sets import code_isa
+from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
 
 DEFAULT_TOLERANCE = 0.5
 """Percentage points of MAPE: a set that is measured again moves by less."""
@@ -90,6 +87,25 @@ class GateResult:
             "added": list(self.added),
         }
 
+    @property
+    def table(self) -> PublishedTable:
+        """A row per column; one that passes has no reasons."""
+        numbers = (("MAPE", 2), ("Kendall’s τ", 3), ("Answered", 0))
+        heads = (
+            PublishedColumn(f"{title} {when}", CellKind.NUMBER, decimals)
+            for title, decimals in numbers
+            for when in ("before", "now")
+        )
+        rows = tuple(
+            (
+                *(one.name, one.before.mape, one.now.mape, one.before.kendall, one.now.kendall),
+                *(one.before.answered, one.now.answered, "; ".join(one.reasons) or "passes"),
+            )
+            for one in self.verdicts
+        )
+        columns = (PublishedColumn("Column"), *heads, PublishedColumn("Verdict"))
+        return PublishedTable("gate", f"{self.block_set} beside its baseline", columns, rows)
+
     def as_junit(self) -> str:
         """A test case per column; those that the baseline does not have are skipped."""
         judged = [TestCase(one.name, one.text, "; ".join(one.reasons)) for one in self.verdicts]
@@ -98,27 +114,15 @@ class GateResult:
         return write_junit(suite, self.block_set, [*judged, *new])
 
 
-def baseline_of(
-    row: BasicBlockSet, reference: BlockColumn, found: Accuracy, only: Collection[str] = ()
-) -> AccuracyBaseline:
-    """What is known of a set's columns, or of those named. Raises `ExchangeError` for names there are not."""
-    known = [one.name for one in found.columns]
+def columns_named(
+    columns: Sequence[BaselineColumn], where: str, only: Collection[str]
+) -> list[BaselineColumn]:
+    """Those of these names, or all where there are none. Raises `ExchangeError` for names there are not."""
+    known = [column.name for column in columns]
     for name in only:
         if name not in known:
-            raise ExchangeError(_no_column(row.name, name, known))
-    columns = [
-        BaselineColumn(name=one.name, answered=one.answered, mape=one.scores.mape, kendall=one.scores.kendall)
-        for one in found.columns
-        if not only or one.name in only
-    ]
-    return AccuracyBaseline(
-        set=row.name,
-        blocks=row.size,
-        digest=digest_of_blocks(codes_of(row), code_isa(row.isa)),
-        reference=reference.name,
-        numbers=found.numbers,
-        columns=columns,
-    )
+            raise ExchangeError(_no_column(where, name, known))
+    return [column for column in columns if not only or column.name in only]
 
 
 def judged(
@@ -141,16 +145,11 @@ def judged(
         )
     before = {column.name: column for column in baseline.columns}
     there = {column.name: column for column in now.columns}
-    for name in only:
-        if name not in before:
-            raise ExchangeError(_no_column("the baseline", name, list(before)))
-    wanted = list(only) or list(before)
-    for name in wanted:
-        if name not in there:
-            raise ExchangeError(_no_column(now.set, name, list(there)))
+    names = [column.name for column in columns_named(baseline.columns, "the baseline", only)]
+    columns_named(now.columns, now.set, names)
     verdicts = tuple(
         ColumnVerdict(name, before[name], there[name], _reasons(before[name], there[name], tolerance))
-        for name in dict.fromkeys(wanted)
+        for name in names
     )
     added = () if only else tuple(name for name in there if name not in before)
     return GateResult(now.set, baseline, now.numbers, tolerance, verdicts, added)

@@ -1,4 +1,4 @@
-"""The linear program of thesis Theorem 3.12, solved as it stands: the judge of everything faster."""
+"""The linear program of thesis Theorem 3.12 as it stands, and Theorem 5.2: judges of everything faster."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, ports_in
 from inference.core.throughput import check_work, issue_bound, work_of
+
+MAX_ENUMERATED_PORTS = 20
+"""`over_ports` looks at 2^ports subsets; beyond this it would need gigabytes."""
 
 
 def lp_port_bounds(
@@ -70,3 +74,23 @@ def lp_inverse_throughput(mapping: PortMapping, experiment: Experiment) -> float
     """
     floors = [issue_bound(mapping, experiment)]
     return float(lp_port_bounds([work_of(mapping, experiment)], floors)[0])
+
+
+def over_ports(masses: Mapping[int, int], n_ports: int) -> float:
+    """`max over Q ⊆ P of mass{u : ports(u) ⊆ Q} / |Q|` (Thm 5.2), over all 2^n_ports sets.
+
+    `masses`: {port mask: µops}; `n_ports` from 1 to 20. A zeta transform sums the µops inside each set.
+    """
+    if not 1 <= n_ports <= MAX_ENUMERATED_PORTS:
+        raise InvalidInputError(
+            f"all port sets can be listed for 1 to {MAX_ENUMERATED_PORTS} ports, not for {n_ports}"
+        )
+    check_work(masses, n_ports)
+    inside = np.zeros(1 << n_ports, dtype=np.int64)
+    for mask, mass in masses.items():
+        inside[mask] += mass
+    for port in range(n_ports):
+        halves = inside.reshape(-1, 2, 1 << port)
+        halves[:, 1] += halves[:, 0]
+    sizes = np.bitwise_count(np.arange(1 << n_ports, dtype=np.int64))
+    return float(np.max(inside[1:] / sizes[1:]))

@@ -12,7 +12,12 @@ from django.core.management.base import CommandError
 
 from inference.core.model_check import AloneVerdict
 from inference.features.judging.engine.tables import csv_of, shell_lines
-from inference.features.judging.findings.llvm_job import TOLERANCE, DifferenceConfig, difference
+from inference.features.judging.findings.llvm_job import (
+    TOLERANCE,
+    DifferenceConfig,
+    LlvmDifferenceJob,
+    difference,
+)
 from inference.features.judging.findings.llvm_report import markdown
 from inference.features.judging.findings.model_check import (
     TABLES,
@@ -22,7 +27,6 @@ from inference.features.judging.findings.model_check import (
 )
 from inference.features.judging.findings.model_check_request import CheckConfig, check_effort
 from inference.features.learning.inferring.reference import documented_for
-from inference.isa.targets import names_with_blocks, target_of
 from inference.models import Machine, PortMapping, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
@@ -155,25 +159,19 @@ class LlvmDifferenceCommand(DataCommand):
         parser.add_argument(
             "--tolerance",
             type=float,
-            default=None,
+            default=TOLERANCE,
             metavar="SHARE",
-            help="report from here on (default: 0.2)",
+            help="report from here on (default: %(default)s)",
         )
         parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of to the output")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        tolerance = TOLERANCE if options["tolerance"] is None else options["tolerance"]
         row = by_name(PortMapping, options["mapping"])
-        if target_of(row.isa.name).blocks is None:
-            right = ", ".join(names_with_blocks())
-            raise CommandError(f"{row.name!r} is for {row.isa.name}, this can be done for {right}")
         cpu = options["cpu"] or exported(row).tools.llvm
         if not cpu:
             raise CommandError(
                 "which processor of LLVM the mapping is of is not known: name it with --cpu, e.g. haswell"
             )
-        config = DifferenceConfig.read(
-            {"mapping": row.pk, "cpu": cpu, "release": options["release"], "tolerance": tolerance}
-        )
-        text = markdown(difference(row, config))
-        self.deliver(text, options["output"])
+        config = {"mapping": row.pk, "cpu": cpu, **{name: options[name] for name in ("release", "tolerance")}}
+        checked = DifferenceConfig.stored(LlvmDifferenceJob().check(config))
+        self.deliver(markdown(difference(row, checked)), options["output"])

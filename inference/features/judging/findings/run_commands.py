@@ -22,6 +22,7 @@ from inference.features.judging.findings.llvm_report import markdown
 from inference.features.judging.findings.model_check import (
     TABLES,
     ModelCheck,
+    checked_schemes,
     model_check_of,
     schemes_table,
 )
@@ -93,7 +94,7 @@ class CheckModelCommand(RunCommand):
             counted = {key: value for key, value in run.result.items() if key != "name"}
             self.stdout.write(json.dumps({**named, **counted, "seconds": round(run.busy_seconds, 3)}))
             return
-        for line in shell_lines(_tables(check), LISTED):
+        for line in shell_lines(_tables(run, check), LISTED):
             self.stdout.write(line)
 
     def _submitted(self, options: dict[str, Any]) -> Run:
@@ -129,7 +130,7 @@ def _reference(machine: Machine, name: str) -> PortMapping | None:
     return by_name(PortMapping, name) if name else documented_for(machine)
 
 
-def _tables(check: ModelCheck) -> list[PublishedTable]:
+def _tables(run: Run, check: ModelCheck) -> list[PublishedTable]:
     """Those of the run's page; of the schemes, the discrepancies."""
     counted = check.summary
     share = "" if counted.share is None else f" ({100 * counted.share:.1f} %)"
@@ -139,8 +140,7 @@ def _tables(check: ModelCheck) -> list[PublishedTable]:
         if count and verdict is not AloneVerdict.WITHIN
     )
     title = f"{counted.within} of {counted.compared} schemes within 10 %{share}{verdicts}"
-    wrong = [scheme for scheme in check.alone if scheme.verdict is AloneVerdict.DISCREPANCY]
-    wrong.sort(key=lambda scheme: -abs(scheme.error or 0.0))
+    wrong = checked_schemes(run, check, AloneVerdict.DISCREPANCY, "")
     schemes = replace(schemes_table(wrong), title=title)
     return [schemes, *(TABLES[name](check) for name in ("mixes", "orders"))]
 

@@ -75,7 +75,7 @@ def _includers(name: str, texts: dict[str, str]) -> list[str]:
 
 def _says_mode(name: str, texts: dict[str, str], above: frozenset[str] = frozenset()) -> bool:
     """Whether a template says it, or each page that includes it does."""
-    if _MODE.search(texts[name]):
+    if _MODE.search(texts[name]) or name.startswith(tuple(OTHER)):
         return True
     others = [other for other in _includers(name, texts) if other not in above]
     return bool(others) and all(_says_mode(other, texts, above | {name}) for other in others)

@@ -8,7 +8,7 @@ from ninja import Schema
 from pydantic import Field
 
 from inference.core.judging.accuracy import Grade
-from inference.features.judging.evaluations.query import Predicted
+from inference.features.judging.engine.listed_items import Predicted
 from inference.web.api.shapes import Cycles
 from inference.web.validation import Id
 

@@ -22,7 +22,7 @@ from inference.models import InstructionScheme, PortMapping
 from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.judging import allowed_report, grounds_of
 from inference.storage.rows import load_mapping, load_part
-from inference.web.api.access import READS, reading
+from inference.web.api.access import reading
 from inference.web.api.errors import ProblemError
 from inference.web.api.mapping_shapes import AnyMappingOut, described_schemes
 from inference.web.api.named_rows import NamedRows
@@ -152,9 +152,7 @@ def list_usage(
     return listed(rows, SCHEME_ORDER, sort, paging, lambda found: _usages(row, found))
 
 
-@router.post(
-    "/mappings/{mapping_id}/predictions", response=list[PredictionOut], auth=reading, openapi_extra=READS
-)
+@router.post("/mappings/{mapping_id}/predictions", response=list[PredictionOut], auth=reading)
 def predict(request: HttpRequest, mapping_id: Id, data: Experiments) -> Any:
     """Predict up to 1,000 experiments: cycles, bottleneck and the load of every port."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)

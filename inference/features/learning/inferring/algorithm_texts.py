@@ -143,7 +143,6 @@ class OfferedAlgorithm:
 
     @property
     def algorithm(self) -> Algorithm:
-        """What is offered."""
         return ALGORITHMS[self.key]
 
     def tunables(self) -> list[Setting]:

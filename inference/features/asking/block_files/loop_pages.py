@@ -78,7 +78,7 @@ def _program(request: HttpRequest, found: Any) -> HttpResponse:
         "listed": LISTED,
         "which": request.POST.get("which", "all"),
     }
-    refused = (search.is_bound and bool(search.errors)) or (choose.is_bound and bool(choose.errors))
+    refused = search.errors or choose.errors
     return render(
         request, "inference/block_files/loops/program.html", context, status=400 if refused else 200
     )
@@ -100,9 +100,8 @@ def _listing(request: HttpRequest, found: Upload) -> HttpResponse:
         if made := start_or_tell(request, IMPORT, config, name, form=form):
             return redirect("run", made.pk)
     context = {"upload": found, "form": form, "programs": waiting_programs()}
-    refused = form.is_bound and bool(form.errors)
     return render(
-        request, "inference/block_files/loops/listing.html", context, status=400 if refused else 200
+        request, "inference/block_files/loops/listing.html", context, status=400 if form.errors else 200
     )
 
 

@@ -29,8 +29,6 @@ from inference.features.judging import (
     engine,
     evaluations,
     findings,
-    llvm_difference,
-    model_check,
 )
 from inference.features.learning import (
     core_model,
@@ -85,7 +83,6 @@ FEATURES = {
     core_model: "Core models",
     scheduler: "Core models",
     inferring: "Runs",
-    model_check: "Runs",
     runs: "Runs",
     uploads: "Uploads",
     blocks: "Basic blocks",
@@ -96,7 +93,6 @@ FEATURES = {
     block_files: "Basic-block sets",
     engine: "Comparisons",
     accuracy_checks: "Accuracy checks",
-    llvm_difference: "Port mappings",
     exports: "Publishing",
     site: "",
     example: "",

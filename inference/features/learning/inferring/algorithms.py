@@ -178,7 +178,8 @@ class Cegar(Algorithm):
             tuple(scheme for scheme in known.get("improper", ()) if scheme in asked),
             units_of(question.schemes),
         )
-        found = cegar.infer(problem, measurer, reporter, question.seed, resume, question.core)
+        core = None if question.core is None else question.core.with_chains()
+        found = cegar.infer(problem, measurer, reporter, question.seed, resume, core)
         report: Json = {
             KEY: evidence_json(found, problem.settings),
             "assumptions": list(found.assumptions),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from inference.formats.latencies_xml import ExportedLatencies, write_latencies_xml
+from inference.formats.exported import ExportedLatencies
+from inference.formats.latencies_xml import write_latencies_xml
 from inference.formats.provenance import Provenance
 from inference.formats.uops_info_usages import NAMES
 from inference.models import LatencySet

@@ -39,6 +39,7 @@ from inference.web.api.shapes import (
     parameter,
     uops_json,
 )
+from inference.web.export_page import exports_for
 from inference.web.validation import Id
 
 router = Router()
@@ -133,7 +134,7 @@ def list_mappings(
 def get_mapping(request: HttpRequest, mapping_id: Id) -> Any:
     """One port mapping. Its µops are a list of their own."""
     row = MAPPINGS.row(mapping_id)
-    exports = {key: each.title for key, each in MAPPING_EXPORTS.items() if each.describes(row.isa.name)}
+    exports = {key: each.title for key, each in exports_for(MAPPING_EXPORTS, row.isa.name).items()}
     return {**MAPPINGS.answer(row), "report": allowed_report(row), "exports": exports}
 
 

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from inference.features.publishing.site.request import PublishRequest
-from inference.features.publishing.site.static_site import pages_of, site_of, zipped
+from inference.features.publishing.site.static_site import published, zipped
 from inference.web.api import access
 from inference.web.api.access import Deed, reading
 from inference.web.api.document import FILE
@@ -22,8 +22,7 @@ def publish_site(request: HttpRequest, data: PublishRequest) -> HttpResponse:
     It needs no server and opens from a disk. Nothing is kept here.
     """
     chosen = data.chosen
-    pages = pages_of(chosen, data.title, data.text)
-    content = zipped(site_of(pages, data.title, data.text))
+    title, files = published(chosen, data.title, data.text)
     for item in chosen:
         access.note(request, Deed.EXPORTED, item.row)
-    return attachment(content, "application/zip", data.title or pages[0].title, "zip")
+    return attachment(zipped(files), "application/zip", title, "zip")

@@ -26,12 +26,15 @@ from inference.core.events import Log
 from inference.core.explain import Characterisation, NotCharacterised, SchemeFate, Seen, Witness
 from inference.core.explain.events import funnel_of
 from inference.core.explain.surplus import flooded
+from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.resources.conversion import from_port_mapping
 from inference.features.asking.predictors.query import row_for
-from inference.features.judging.accuracy_checks.result import AccuracyCheck, MeasuredBlockList
+from inference.features.judging.accuracy_checks.result import check_of_sheet
+from inference.features.judging.engine.answered_columns import ComparisonColumn
+from inference.features.judging.engine.sources import AnswerSource, SourceKind
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.block_sets import BlockSetOptions
 from inference.isa.blocks.listing import object_file
@@ -56,7 +59,6 @@ from inference.models import (
     RunEvent,
     Upload,
 )
-from inference.predictors.protocol import Answer
 from inference.storage.block_sets import store as store_blocks
 from inference.storage.characterisations import KEY, store_characterisations
 from inference.storage.core_models import store_front_end
@@ -373,15 +375,16 @@ def _accuracy_check(machine: Machine, blocks: BasicBlockSet) -> Run:
     """Of two predictors of 500 blocks."""
     codes = [bytes(one.code) for one in blocks.blocks.order_by("position")[:500]]
     dice = np.random.default_rng(2)
-    measured = MeasuredBlockList(X86, codes, dice.uniform(1, 9, len(codes)), [""] * len(codes), {})
-    said = [
-        measured.beside(name, [Answer(float(each * dice.uniform(0.5, 2))) for each in measured.cycles])
+    measured = dice.uniform(1, 9, len(codes))
+    columns = [
+        ComparisonColumn(AnswerSource(SourceKind.TOOL, name), Answers.of(measured * dice.uniform(0.5, 2), ""))
         for name in ("again", "tool 0", "tool 1")
     ]
-    found = AccuracyCheck(
-        machine.name, blocks.name, "unrolled", 3, len(codes), len(codes), said[0], tuple(said[1:]), {}
-    )
-    result = {"name": "accuracy", "block_set": blocks.pk, "source": blocks.pk, "check": found.as_json()}
+    items = Items(ItemKind.BLOCKS, np.arange(len(codes)), np.ones(len(codes), dtype=np.int64))
+    sheet = AnswerSheet(items, measured, [column.answers for column in columns])
+    facts = {"machine": machine.name, "source": blocks.name, "mode": "unrolled", "rounds": 3}
+    found = {**facts, **check_of_sheet(sheet, columns, codes, X86)}
+    result = {"name": "accuracy", "block_set": blocks.pk, "source": blocks.pk, "check": found}
     config = {"machine": machine.pk, "block_set": blocks.pk}
     return Run.objects.create(
         name="an accuracy check", kind="accuracy-check", state="done", config=config, result=result

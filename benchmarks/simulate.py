@@ -21,8 +21,8 @@ from benchmarks._alternated import SCHEMES, drawn_population, enumerate_one, rat
 from benchmarks._measured import cost_of
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.oracle import lp_inverse_throughput
 from inference.core.tables import ExperimentTable
+from tests.core.oracle import lp_inverse_throughput
 
 SEED = 20
 PORTS = (8, 10, 12, 16, 20)

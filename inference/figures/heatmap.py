@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from inference.core.arrays import Floats
 from inference.core.errors import InvalidInputError
-from inference.core.metrics import PART, Unit
+from inference.core.metrics import Unit
 from inference.figures.plotly_json import Json, figure_json
-from inference.figures.reach import Reach, checked_points
+from inference.figures.reach import PART, Reach, checked_points
 
 BINS = 35
 
@@ -81,24 +81,6 @@ class HeatMap:
         if not 0 <= index < self.bins:
             raise InvalidInputError(f"a heat map has bins 0 to {self.bins - 1}, not {index}")
         return index * self.limit / self.bins, (index + 1) * self.limit / self.bins
-
-    def exact_edges(self, index: int) -> tuple[float, float]:
-        """The numbers that `bins_of` has in a row or column: from the first to below the second.
-
-        They differ from `edges` by the rounding of a division.
-        """
-        last = float(np.nextafter(self.limit, np.inf))
-        lower = 0.0 if index == 0 else self._first_of(index)
-        return lower, last if index == self.bins - 1 else self._first_of(index + 1)
-
-    def _first_of(self, index: int) -> float:
-        """The least number in a bin that is not the first."""
-        value = np.float64(index * self.limit / self.bins)
-        while self.bins_of([value], [value])[0][0] >= index:
-            value = np.nextafter(value, 0.0)
-        while self.bins_of([value], [value])[0][0] < index:
-            value = np.nextafter(value, np.inf)
-        return float(value)
 
     def bounds(self, index: int) -> str:
         """The ends of a row or column in words, "1.80 to 2.06", in enough digits to tell neighbours apart."""

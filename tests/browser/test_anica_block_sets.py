@@ -104,23 +104,14 @@ def test_the_table_is_searched_sorted_and_taken_away(page: Page, block_set: str,
     expect(page.locator(".note")).to_have_text("made up")
 
 
-def test_columns_are_compared_and_a_bin_opens_its_blocks(page: Page, block_set: str):
+def test_columns_are_compared_and_lead_to_all_views(page: Page, block_set: str):
     page.goto(f"{block_set}?tab=accuracy")
-    expect(page.locator(".accuracy-table tbody tr").first).to_contain_text("25.00")
-    area = page.locator(".plot-area .main-svg").first
-    expect(area).to_be_visible()
-    page.locator(".plot-area").focus()
-    page.keyboard.press("ArrowRight")
-    expect(page.locator("[data-marked]")).to_contain_text("1 block")
-    page.keyboard.press("Enter")
-    expect(page.locator("#bin h2")).to_have_text("1 block in this bin")
-    expect(page.locator("#bin tbody tr")).to_have_count(1)
-    page.get_by_role("link", name="Largest errors").click()
-    expect(page.locator("#bin tbody tr")).to_have_count(6)
-    page.get_by_role("link", name="far", exact=True).click()
-    expect(page.locator("#bin tbody tr")).to_have_count(5)
+    expect(page.locator("#accuracy-standing tbody tr").first).to_contain_text("25.00")
     page.get_by_label("Reference").select_option(label="far")
     expect(page.locator(".table-count").first).to_contain_text("5 of 6 blocks")
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.get_by_role("link", name="Heat maps, largest errors, traits").click(timeout=RUN_MILLISECONDS)
+    expect(page.locator(".scores-table tbody tr")).to_have_count(2)
 
 
 def test_predictors_are_asked_and_what_campaigns_leave_is_explained(page: Page, block_set: str):

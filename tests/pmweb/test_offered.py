@@ -32,7 +32,6 @@ OPERATORS_PAGES = {
     "inference/core_model/new.html",
     "inference/core_model/ports.html",
     "inference/core_model/upload.html",
-    "inference/accuracy_checks/new.html",
     "inference/block_sets/ask.html",
     "inference/column_accuracy/gate.html",
     "anica/coverage/new.html",

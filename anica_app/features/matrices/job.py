@@ -138,7 +138,9 @@ def _store(
     known = None if config.block_set is None else BasicBlockSet.objects.filter(pk=config.block_set).first()
     row = known or _new_set(run, config, isa, codes)
     old = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
-    columns = [*old, *add_columns(row, config.predictors, answers)]
+    rows = Predictor.objects.in_bulk(config.predictors)
+    heads = [(rows[pk].name, rows[pk]) for pk in config.predictors]
+    columns = [*old, *add_columns(row, heads, answers)]
     counted = disagreements(cycles, config.interest.metric, config.interest.threshold)
     result: Json = {
         "block_set": row.pk,

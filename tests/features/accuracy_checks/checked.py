@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from inference.core.judging.sheet import Answers, AnswerSheet, Grouping, ItemKind, Items
 from inference.features.judging.accuracy_checks.request import AccuracyCheckConfig
-from inference.features.judging.accuracy_checks.result import AccuracyCheck, AskedColumn, MeasuredBlockList
-from inference.features.judging.accuracy_checks.traits import traits_of
+from inference.features.judging.accuracy_checks.result import check_of_sheet
+from inference.features.judging.engine.answered_columns import ComparisonColumn
+from inference.features.judging.engine.sources import AnswerSource, SourceKind
+from inference.isa.targets import X86
 from inference.models import BasicBlockSet, Machine, Run
-from inference.predictors.protocol import Answer, Failure
+from inference.predictors.protocol import Failure
 
 
 def checked_run(machine: Machine, block_set: BasicBlockSet) -> Run:
@@ -16,28 +19,27 @@ def checked_run(machine: Machine, block_set: BasicBlockSet) -> Run:
     codes = [bytes(code) for code in block_set.blocks.order_by("position").values_list("code", flat=True)]
     cycles = np.arange(1.0, len(codes) + 1)
     bounds = ["ports" if at % 2 else "front end" for at in range(len(codes))]
-    blocks = MeasuredBlockList("x86-64", codes, cycles, bounds, traits_of(codes, bounds))
-    good = [Answer(1.01 * each) for each in cycles.tolist()]
-    bad = [
-        Answer(2 * each) if at % 2 else Answer(failure=Failure.CRASH)
-        for at, each in enumerate(cycles.tolist())
+    good = 1.01 * cycles
+    bad = np.where(np.arange(len(codes)) % 2, 2 * cycles, np.nan)
+    columns = [
+        ComparisonColumn(AnswerSource(kind, name), Answers.of(answers, Failure.CRASH))
+        for kind, name, answers in (
+            (SourceKind.PREDICTOR, f"{machine.name}, measured again", good),
+            (SourceKind.TOOL, "good tool", good),
+            (SourceKind.PREDICTOR, "bad tool", bad),
+        )
     ]
-    floor, predictors = blocks.judged(
-        AskedColumn(f"{machine.name}, measured again", good),
-        [AskedColumn("good tool", good, is_published=True), AskedColumn("bad tool", bad)],
-    )
-    found = AccuracyCheck(
-        machine.name,
-        block_set.name,
-        "unrolled",
-        3,
-        len(codes),
-        len(codes),
-        blocks.beside(f"{machine.name}, measured again", good),
-        predictors,
-        {"absent tool": "it is not installed"},
-        floor,
-    )
+    places = np.arange(len(codes))
+    items = Items(ItemKind.BLOCKS, places, np.ones_like(places), bounds=Grouping.of(bounds))
+    sheet = AnswerSheet(items, cycles, [column.answers for column in columns])
+    found = {
+        "machine": machine.name,
+        "source": block_set.name,
+        "mode": "unrolled",
+        "rounds": 3,
+        **check_of_sheet(sheet, columns, codes, X86),
+        "unasked": {"absent tool": "it is not installed"},
+    }
     return Run.objects.create(
         name="an accuracy check",
         kind="accuracy-check",
@@ -47,6 +49,6 @@ def checked_run(machine: Machine, block_set: BasicBlockSet) -> Run:
             "name": "accuracy on lab",
             "block_set": block_set.pk,
             "source": block_set.pk,
-            "check": found.as_json(),
+            "check": found,
         },
     )

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from inference.core.judging.residual_traits import Trait
+from inference.core.judging.sheet import AnswerSheet, Grouping, ItemKind, Items
 from inference.features.asking.predictors.query import chosen
-from inference.features.judging.accuracy_checks.job import drawn
-from inference.features.judging.accuracy_checks.predicting import largest_bounds, usual_predictors
+from inference.features.judging.accuracy_checks.predicting import usual_predictors
 from inference.features.judging.accuracy_checks.query import check_of
-from inference.features.judging.accuracy_checks.result import AccuracyCheck, MeasuredBlockList, medians
-from inference.features.judging.accuracy_checks.traits import traits_of
+from inference.features.judging.accuracy_checks.result import check_of_sheet, error_of
 from inference.features.judging.column_accuracy.accuracy import accuracy_of
+from inference.features.judging.engine.answered_columns import ComparisonColumn
+from inference.features.judging.engine.block_traits import memory_traits
+from inference.features.judging.engine.largest_bounds import bounds_by, first_core_model, machines_core_model
+from inference.features.judging.engine.measured_rounds import medians
+from inference.features.judging.engine.new_blocks import drawn_blocks
+from inference.features.judging.engine.query import (
+    EVERYTHING,
+    columns_of,
+    comparison_rows,
+    in_bin,
+    verdict_of,
+)
+from inference.features.judging.engine.request import QuestionLimits
+from inference.features.judging.engine.sources import AnswerSource, SourceKind
+from inference.isa.targets import X86
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import BasicBlockSet, Machine, PortMapping, Predictor, Run, StoredCoreModel
+from inference.predictors.answer_arrays import column_of
 from inference.predictors.protocol import Answer, Failure
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from tests.features.accuracy_checks.conftest import INSTRUCTIONS, UNKNOWN
 from tests.work import work_off
 
-POPCNT = Trait("scheme", "popcnt GPR[64]:W, GPR[64]:R")
+POPCNT = "popcnt GPR[64]:W, GPR[64]:R"
 
 
 def check(machine: Machine, block_set: BasicBlockSet, **more: Any) -> Run:
@@ -40,18 +55,25 @@ def test_blocks_are_measured_in_rounds_and_predictors_scored(
     assert run.state == "done", run.error
     found = check_of(run)
     assert found is not None
-    assert found == AccuracyCheck.from_json(found.as_json())
-    assert (found.rounds, found.blocks, found.measured) == (3, block_set.size, block_set.size - 1)
-    (one,) = found.predictors
-    assert (one.name, one.answered, one.failed) == (row.name, found.measured, 1)
-    assert found.again.scores.mape is not None
-    assert found.again.scores.mape < 1.5 < (one.scores.mape or 0)
-    assert {block.hex for block in one.worst[:10]} <= {
+    assert (found["rounds"], found["blocks"], found["measured"]) == (3, block_set.size, block_set.size - 1)
+    (one,) = found["predictors"]
+    assert (one["name"], one["answered"], one["failed"]) == (row.name, found["measured"], 1)
+    assert found["again"]["scores"]["mape"] < 1.5 < one["scores"]["mape"]
+    assert {block["hex"] for block in one["worst"][:10]} <= {
         block.code.hex() for block in block_set.blocks.filter(mnemonics__contains=" popcnt ")
     }
-    told = [(trait.kind, trait.name) for trait in one.traits.found]
-    assert told[0] == ("scheme", POPCNT.name)
-    assert all(trait.signed < 0 for trait in one.traits.found[:1])
+    telling = one["traits"]["found"][0]
+    assert (telling["kind"], telling["name"]) == ("scheme", POPCNT)
+    assert telling["signed"] < 0
+    row_of_run = comparison_rows().get(run=run)
+    columns = columns_of(row_of_run)
+    assert [column.name for column in columns] == ["lab, measured again", row.name]
+    assert (row_of_run.block_set_id, row_of_run.n) == (run.result["block_set"], block_set.size)
+    judged = verdict_of(columns, columns[1], EVERYTHING)
+    assert judged is not None
+    assert judged.as_json() == one["judgement"]
+    (worst, *_), _ = in_bin(columns[1], EVERYTHING, None)
+    assert bytes(worst.block.code).hex() == one["worst"][0]["hex"]
 
 
 def test_of_several_rounds_the_median_counts_and_failures_only_where_nothing_was_measured() -> None:
@@ -74,9 +96,9 @@ def test_what_was_found_is_a_set_with_columns_too(
     assert (columns[0].predictor.kind, columns[1].predictor) == ("machine", None)
     found = check_of(run)
     assert found is not None
-    scores = {one.name: one.scores for one in accuracy_of(made, columns[0]).columns}
-    assert scores[columns[2].name] == found.predictors[0].scores
-    assert scores[columns[1].name] == found.again.scores
+    scores = {one["name"]: one["scores"] for one in accuracy_of(made, columns[0])["columns"]}
+    assert scores[columns[2].name] == found["predictors"][0]["scores"]
+    assert scores[columns[1].name] == found["again"]["scores"]
     weights = dict(block_set.blocks.values_list("code", "weight"))
     assert all(weights[block.code] == block.weight for block in made.blocks.all())
 
@@ -99,15 +121,19 @@ def test_blocks_are_told_apart_by_the_largest_bound_of_the_core_model(
 ) -> None:
     imul, loads = "480fafc3", "488b07" * 4
     codes = [bytes.fromhex(code) for code in (imul, loads, UNKNOWN)]
-    assert largest_bounds(machine, [], codes, UNROLLED) == [""] * 3
+    measuring = Predictor(kind="machine", options={"machine": machine.name})
+    assert machines_core_model(measuring) is None
     made = {"isa": machine.isa, "machine": machine, "mapping": wrong_mapping}
     StoredCoreModel.objects.create(name="lab", **made)
     assert "core model lab" in [row.name for row in usual_predictors(machine, UNROLLED)[0]]
     assert "core model lab · loop" in [row.name for row in usual_predictors(machine, LOOP)[0]]
-    told = largest_bounds(machine, [], codes, UNROLLED)
+    options = machines_core_model(measuring)
+    assert options is not None
+    told = bounds_by(options, codes, UNROLLED)
     assert (told[1], told[2]) == ("ports", "")
-    without = chosen("core-model:model=lab,without=ports")
-    assert largest_bounds(machine, [without], codes, UNROLLED)[1] != "ports"
+    without = first_core_model([chosen("core-model:model=lab,without=ports")])
+    assert without is not None
+    assert bounds_by(without, codes, UNROLLED)[1] != "ports"
 
 
 def test_who_cannot_answer_is_left_out_with_the_reason(machine: Machine, block_set: BasicBlockSet) -> None:
@@ -115,13 +141,20 @@ def test_who_cannot_answer_is_left_out_with_the_reason(machine: Machine, block_s
     run = check(machine, block_set, blocks=10, predictors=[gone.pk])
     found = check_of(run)
     assert found is not None
-    assert (found.predictors, list(found.unasked)) == ((), ["gone"])
+    assert (found["predictors"], list(found["unasked"])) == ([], ["gone"])
 
 
 def test_the_seed_draws_the_blocks(block_set: BasicBlockSet) -> None:
-    first, same, other = (drawn(block_set, 20, seed) for seed in (1, 1, 2))
+    task = SimpleNamespace(run=Run(name="a run"))
+
+    def drawn(seed: int, most: int = 20) -> list[bytes]:
+        reader = drawn_blocks(task, block_set, QuestionLimits(most=most, seed=seed))  # type: ignore[arg-type]
+        reader.read_all()
+        return reader.codes
+
+    first, same, other = (drawn(seed) for seed in (1, 1, 2))
     assert first == same != other
-    assert len(drawn(block_set, 10_000, 1)) == block_set.size
+    assert len(drawn(1, 10_000)) == block_set.size
 
 
 def test_wrong_descriptions_are_refused_by_field(machine: Machine, block_set: BasicBlockSet) -> None:
@@ -148,34 +181,37 @@ def test_blocks_that_nobody_can_measure_fail_the_run(machine: Machine, block_set
     assert "could be measured" in run.error
 
 
-def test_traits_are_schemes_accesses_lengths_and_bounds() -> None:
+def test_traits_are_accesses_to_memory_too() -> None:
     store_and_load = bytes.fromhex("488907488b0f")  # mov [rdi], rax; mov rcx, [rdi]
     codes = [bytes.fromhex(INSTRUCTIONS["imul GPR[64]:RW, GPR[64]:R"][0]), store_and_load, b"\xff\xff"]
-    found = traits_of(codes, ["ports", "", ""])
-    having = {trait: at.tolist() for trait, at in found.items()}
-    assert having[Trait("scheme", "imul GPR[64]:RW, GPR[64]:R")] == [True, False, False]
-    assert having[Trait("memory", "loads what it has stored")] == [False, True, False]
-    assert having[Trait("memory", "no access to memory")] == [True, False, False]
-    assert having[Trait("bound", "ports")] == [True, False, False]
-    assert having[Trait("length", "1 to 3 instructions")] == [True, True, False]
+    having = {trait.name: at.tolist() for trait, at in memory_traits(codes, X86).items()}
+    assert having["loads what it has stored"] == [False, True, False]
+    assert having["no access to memory"] == [True, False, False]
 
 
 def test_errors_are_told_by_component_and_by_share() -> None:
-    measured = MeasuredBlockList(
-        "x86-64",
-        [b"\x01", b"\x02", b"\x03", b"\x04"],
-        np.array([1.0, 2.0, np.nan, 4.0]),
-        ["ports", "slots", "", ""],
-        {},
+    items = Items(
+        ItemKind.BLOCKS,
+        np.arange(4),
+        np.ones(4, dtype=np.int64),
+        bounds=Grouping.of(["ports", "slots", "", ""]),
     )
-    answers = [Answer(1.1), Answer(1.0), Answer(3.0), Answer(failure=Failure.CRASH)]
-    found = measured.beside("a tool", answers)
-    assert (found.answered, found.failed, found.scores.n) == (3, 1, 2)
-    assert [(one.bound, one.n, round(one.mape, 6)) for one in found.bounds] == [
+    columns = [
+        ComparisonColumn(AnswerSource(SourceKind.TOOL, name), column_of(answers))
+        for name, answers in (
+            ("again", [Answer(1.0), Answer(2.0), Answer(3.0), Answer(4.0)]),
+            ("a tool", [Answer(1.1), Answer(1.0), Answer(3.0), Answer(failure=Failure.CRASH)]),
+            ("mute", [Answer(failure=Failure.CRASH)] * 4),
+        )
+    ]
+    measured = np.array([1.0, 2.0, np.nan, 4.0])
+    sheet = AnswerSheet(items, measured, [column.answers for column in columns])
+    found, nothing = check_of_sheet(sheet, columns, [b"\x01", b"\x02", b"\x03", b"\x04"], X86)["predictors"]
+    assert (found["answered"], found["failed"], found["scores"]["n"]) == (3, 1, 2)
+    assert [(one["bound"], one["n"], round(one["mape"], 6)) for one in found["bounds"]] == [
         ("ports", 1, 10.0),
         ("slots", 1, 50.0),
     ]
-    assert (found.near, found.above, round(found.median or 0, 6)) == (0.5, 0.5, 30.0)
-    assert [(block.hex, round(block.error)) for block in found.worst] == [("02", -50), ("01", 10)]
-    nothing = measured.beside("mute", [Answer(failure=Failure.CRASH)] * 4)
-    assert (nothing.scores.n, nothing.median, nothing.worst) == (0, None, ())
+    assert (found["near"], found["above"], round(found["median"], 6)) == (0.5, 0.5, 30.0)
+    assert [(block["hex"], round(error_of(block))) for block in found["worst"]] == [("02", -50), ("01", 10)]
+    assert (nothing["scores"]["n"], nothing["median"], nothing["worst"]) == (0, None, [])

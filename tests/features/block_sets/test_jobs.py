@@ -7,7 +7,7 @@ import io
 import pytest
 
 from inference.features.asking.predictors import panel
-from inference.features.judging.column_accuracy.accuracy import Accuracy, accuracy_of
+from inference.features.judging.column_accuracy.accuracy import accuracy_of
 from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, Predictor
 from inference.predictors.protocol import Answer, Failure
@@ -79,7 +79,7 @@ def test_a_set_that_is_gone_fails_the_run_in_words(block_set: BasicBlockSet, too
     late = lifecycle.submit("columns", config, "late")
     block_set.delete()
     work_off(late)
-    assert (late.state, late.error) == ("failed", "the basic-block set has been deleted")
+    assert (late.state, late.error) == ("failed", "the basic-block set that this run needs has been deleted")
 
 
 def test_a_comparison_is_kept_as_it_would_be_shown_at_once(
@@ -89,4 +89,4 @@ def test_a_comparison_is_kept_as_it_would_be_shown_at_once(
     old = block_set.columns.get(name="old")
     run = do("accuracy", {"block_set": block_set.pk, "reference": old.pk})
     assert run.state == "done", run.error
-    assert Accuracy.from_json(run.result["accuracy"]) == accuracy_of(block_set, old)
+    assert run.result["accuracy"] == accuracy_of(block_set, old)

@@ -19,7 +19,7 @@ from inference.formats.blocks_csv import Broken
 from inference.models import BasicBlockSet, BlockColumn, Prediction, Predictor, Run, Upload
 from inference.storage.block_sets import store
 from tests.heads import behind_head
-from tests.work import read_uploads
+from tests.work import read_uploads, work_off
 
 pytestmark = pytest.mark.django_db
 
@@ -101,29 +101,12 @@ def test_columns_are_compared_with_the_chosen_one(
 ) -> None:
     text = text_of(visitor, block_set, tab="accuracy")
     assert "1 of 0 cycles are left out" in text
-    assert "heat-map" in text
-    worst = text_of(visitor, block_set, tab="accuracy", of=columns[1].pk)
-    assert worst.index("sub rax, rbx") < worst.index("add rax, rbx")
-    other = text_of(visitor, block_set, tab="accuracy", reference=columns[2].pk, of=columns[0].pk)
+    other = text_of(visitor, block_set, tab="accuracy", reference=columns[2].pk)
     assert "three</option>" in other
     csv = visitor.get(reverse("block-set-accuracy-csv", args=[block_set.pk]), {"reference": columns[0].pk})
     assert csv.content.decode().splitlines()[-2].startswith("two,one,5,0,4,")
     wrong = visitor.get(reverse("block-set", args=[block_set.pk]), {"tab": "accuracy", "reference": 999})
     assert wrong.status_code == 404
-
-
-def test_a_bin_opens_its_blocks(
-    visitor: Client, block_set: BasicBlockSet, columns: list[BlockColumn]
-) -> None:
-    page = visitor.get(reverse("block-set", args=[block_set.pk]), {"tab": "accuracy"})
-    counts = page.context["chosen"].accuracy.heat_map.counts
-    row, column = next((r, c) for r, row in enumerate(counts) for c, count in enumerate(row) if count == 2)
-    text = text_of(visitor, block_set, tab="accuracy", bin=f"{row},{column}")
-    assert "2 blocks in this bin" in text
-    assert "sub rax" not in text
-    for wrong in ("1", "99,1", "a,b"):
-        answer = visitor.get(reverse("block-set", args=[block_set.pk]), {"tab": "accuracy", "bin": wrong})
-        assert answer.status_code == 400
 
 
 def test_a_large_set_is_compared_by_a_run(
@@ -137,6 +120,21 @@ def test_a_large_set_is_compared_by_a_run(
     assert f'data-waits-for="{run.pk}"' in text_of(visitor, block_set, tab="accuracy")
     visitor.post(reverse("block-set-compare", args=[block_set.pk]), {"reference": "x"})
     assert Run.objects.filter(kind="accuracy").count() == 1
+    work_off(run)
+    assert run.state == "done", run.error
+    views = reverse("comparison", args=[run.pk])
+    assert views in text_of(visitor, block_set, tab="accuracy")
+    assert "two" in visitor.get(views, {"tab": "map"}).content.decode()
+
+
+def test_what_an_earlier_version_found_of_columns_is_shown(
+    visitor: Client, block_set: BasicBlockSet, columns: list[BlockColumn]
+) -> None:
+    config = {"block_set": block_set.pk, "reference": columns[0].pk}
+    result = {"accuracy": accuracy.accuracy_of(block_set, columns[0]), "block_set": block_set.pk}
+    run = Run.objects.create(name="an old one", kind="accuracy", state="done", config=config, result=result)
+    page = visitor.get(reverse("comparison", args=[run.pk]))
+    assert "Columns beside the reference" in page.content.decode()
 
 
 def test_the_form_asks_for_new_columns(

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.features.asking.block_sets.columns import column_named
-from inference.features.judging.column_accuracy.accuracy import accuracy_of
-from inference.features.judging.column_accuracy.gate import baseline_of, judged
+from inference.features.judging.column_accuracy.accuracy import accuracy_of, baseline_of
+from inference.features.judging.engine.gate import judged
 from inference.formats.accuracy_baseline import (
     AccuracyBaseline,
     BaselineColumn,

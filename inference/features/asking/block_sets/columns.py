@@ -16,6 +16,7 @@ from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_row
 from inference.runs.kinds import Task
 from inference.storage.block_rows import ROWS, insert_answers
+from inference.storage.names import NAME_LIMIT
 
 
 def read_set(given: object) -> BasicBlockSet:
@@ -81,18 +82,20 @@ def codes_of(block_set: BasicBlockSet) -> list[bytes]:
 
 
 def add_columns(
-    row: BasicBlockSet, predictors: Sequence[int], answers: list[list[Answer]]
+    row: BasicBlockSet, heads: Sequence[tuple[str, Predictor | None]], answers: Sequence[Sequence[Answer]]
 ) -> list[BlockColumn]:
-    """A column for each predictor, with its answers in the order of the blocks; call it in a transaction."""
-    names = Predictor.objects.in_bulk(predictors)
+    """A column for each head (name, predictor), with its answers in the order of the blocks.
+
+    Call it in a transaction.
+    """
     taken = set(row.columns.values_list("name", flat=True))
     last = row.columns.order_by("-position").values_list("position", flat=True).first()
     start = 0 if last is None else last + 1
     ids = list(row.blocks.order_by("position").values_list("pk", flat=True))
     made = []
-    for at, (pk, own) in enumerate(zip(predictors, answers, strict=True), start=start):
-        name = _unused(names[pk].name, taken)
-        column = BlockColumn.objects.create(block_set=row, position=at, name=name, predictor=names[pk])
+    for at, ((title, predictor), own) in enumerate(zip(heads, answers, strict=True), start=start):
+        name = _unused(title[:NAME_LIMIT], taken)
+        column = BlockColumn.objects.create(block_set=row, position=at, name=name, predictor=predictor)
         insert_answers((column.pk, block, one) for block, one in zip(ids, own, strict=True))
         made.append(column)
     return made

@@ -193,34 +193,6 @@ def blocks_at(block_set: BasicBlockSet, positions: Sequence[int]) -> list[BasicB
     return [rows[position] for position in positions if position in rows]
 
 
-def compared_in_bin(
-    reference: BlockColumn,
-    column: BlockColumn,
-    seen: tuple[float, float],
-    said: tuple[float, float],
-    order: Order,
-    cursor: str = "",
-    size: int = PAGE_SIZE,
-) -> Page[Prediction]:
-    """A page of the blocks for which both columns have numbers within bounds (two queries).
-
-    `seen`: of `reference`, from the first to below the second; `said`: of `column`. Rows are those of the
-    reference, with their `block`, and `said`, the other number.
-    """
-    rows = Prediction.objects.filter(column=reference, cycles__gte=seen[0], cycles__lt=seen[1])
-    rows = rows.filter(cycles__gt=0)  # there is no relative error of 0
-    rows = rows.filter(
-        block__predictions__column=column,
-        block__predictions__cycles__gte=said[0],
-        block__predictions__cycles__lt=said[1],
-    )
-    rows = rows.annotate(said=F("block__predictions__cycles"), place=F("block__position"))
-    return page_of(rows.select_related("block"), order, COMPARED_ORDERS, cursor, size)
-
-
-COMPARED_ORDERS: Mapping[str, str] = {"position": "place", "reference": "cycles", "said": "said"}
-
-
 @dataclass(frozen=True)
 class ColumnNumbers:
     """Of `blocks`, how many it has a number for, how many its tool failed on; the range of the numbers."""

@@ -12,9 +12,10 @@ def _job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from inference.features.judging.accuracy_checks.query import checks_of, words  # noqa: PLC0415  pages load it
+    from inference.features.judging.accuracy_checks.query import words  # noqa: PLC0415  pages load it
+    from inference.features.judging.engine.addresses import comparisons_of  # noqa: PLC0415  pages load it
 
-    return KindPresentation(words=words, outcomes=checks_of)
+    return KindPresentation(words=words, outcomes=comparisons_of)
 
 
 KINDS = (

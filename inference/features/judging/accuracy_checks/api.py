@@ -9,13 +9,14 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.core.judging.residual_traits import TraitExcess
+from inference.core.protocols import Json
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
-from inference.features.judging.accuracy_checks.result import FACTS, BoundError, CheckedPredictor, WorstBlock
+from inference.features.judging.accuracy_checks.result import FACTS, error_of
 from inference.features.judging.evaluations.shapes import AccuracyJudgementOut
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
+from inference.isa.targets import DEFAULT
 from inference.models import Run
 from inference.web.api.answers import NamedBlock, PredictorNames
 from inference.web.api.mapping_shapes import HeatMapOut
@@ -147,36 +148,20 @@ def get_accuracy_check(request: HttpRequest, accuracy_check_id: Id) -> Any:
     assert found is not None, "it is done"
     return {
         "run": {**run_json(run), "result": {}},
-        **{name: getattr(found, name) for name in FACTS},
+        **{name: found[name] for name in (*FACTS, "floor", "unasked")},
         "block_set": run.result["block_set"],
-        "again": _checked(found.again),
-        "floor": None if found.floor is None else found.floor.as_json(),
-        "predictors": [_checked(one) for one in found.predictors],
-        "unasked": found.unasked,
+        "again": _checked(found["again"]),
+        "predictors": [_checked(one) for one in found["predictors"]],
     }
 
 
-def _checked(one: CheckedPredictor) -> dict[str, Any]:
+def _checked(one: Json) -> Json:
     return {
-        **one.scores.as_json(),
-        **{name: getattr(one, name) for name in ("name", "answered", "median", "near", "above")},
-        "failures": one.failed,
-        "bounds": [_bound(each) for each in one.bounds],
-        "traits_tried": one.traits.tried,
-        "traits": [_trait(each) for each in one.traits.found],
-        "worst": [_worst(each) for each in one.worst],
-        "heat_map": one.heat_map.as_json(),
-        "judgement": None if one.judgement is None else one.judgement.as_json(),
+        **one,
+        **one["scores"],
+        "failures": one["failed"],
+        "traits_tried": one["traits"]["tried"],
+        "traits": one["traits"]["found"],
+        "worst": [{"isa": DEFAULT, **block, "error": error_of(block)} for block in one["worst"]],
+        "judgement": one.get("judgement"),
     }
-
-
-def _bound(one: BoundError) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in BoundErrorOut.model_fields}
-
-
-def _trait(one: TraitExcess) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in TraitOut.model_fields}
-
-
-def _worst(one: WorstBlock) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in WorstBlockOut.model_fields}

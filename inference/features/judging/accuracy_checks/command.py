@@ -11,8 +11,9 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.query import chosen
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
-from inference.features.judging.accuracy_checks.result import AccuracyCheck, CheckedPredictor, WorstBlock
+from inference.features.judging.accuracy_checks.result import all_checked, error_of, judgement_of
 from inference.isa.blocks.listing import intel_or_digits
+from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import MODES
 from inference.models import BasicBlockSet, Machine, Run
 from inference.runs import lifecycle
@@ -65,7 +66,7 @@ class Command(RunCommand):
         found = check_of(run)
         assert found is not None, "it is done"
         if options["json"]:
-            told = {"run": run.pk, "block_set": run.result["block_set"], **found.as_json()}
+            told = {"run": run.pk, "block_set": run.result["block_set"], **found}
             self.stdout.write(json.dumps(told, ensure_ascii=False))
             return
         for line in check_lines(found):
@@ -73,50 +74,62 @@ class Command(RunCommand):
         self.stdout.write(f"/accuracy/{run.pk}/ has all of it")
 
 
-def check_lines(found: AccuracyCheck) -> Iterator[str]:
-    rounds = f", median of {found.rounds} rounds" if found.rounds > 1 else ""
+def check_lines(found: Json) -> Iterator[str]:
+    rounds = f", median of {found['rounds']} rounds" if found["rounds"] > 1 else ""
     yield (
-        f"{found.measured:,} of {found.blocks:,} blocks of {found.source} measured on {found.machine}, "
-        f"{found.mode}{rounds}"
+        f"{found['measured']:,} of {found['blocks']:,} blocks of {found['source']} measured on "
+        f"{found['machine']}, {found['mode']}{rounds}"
     )
-    if found.floor is not None and found.floor.mape is not None:
-        aside = f", {found.floor.set_aside:,} disturbed ones set aside" if found.floor.set_aside else ""
-        yield f"  measured once more, off by {found.floor.mape:.2f} %{aside}: no prediction can be nearer"
-    for one in found.all:
-        yield f"  {one.name}: {_scores(one, found.blocks)}"
-        if one.judgement is not None:
-            yield f"    {one.judgement.in_words}"
-    for name, reason in found.unasked.items():
+    floor = found["floor"] or {}
+    if floor.get("mape") is not None:
+        aside = f", {floor['set_aside']:,} disturbed ones set aside" if floor["set_aside"] else ""
+        yield f"  measured once more, off by {floor['mape']:.2f} %{aside}: no prediction can be nearer"
+    for one in all_checked(found):
+        yield f"  {one['name']}: {_scores(one, found['blocks'])}"
+        judgement = judgement_of(one)
+        if judgement is not None:
+            yield f"    {judgement.in_words}"
+    for name, reason in found["unasked"].items():
         yield f"  {name}: left out, {reason}"
-    for one in found.predictors[:1]:
-        yield f"{one.name}, by the largest bound of the core model"
-        for part in one.bounds:
-            yield f"  {part.bound}: {part.n:,} blocks, MAPE {part.mape:.1f} %, median {part.median:.1f} %"
-        yield f"{one.name}, what goes with large errors (of {one.traits.tried} traits)"
-        for trait in one.traits.found[:_TRAITS]:
-            yield (
-                f"  {trait.kind} {trait.name}: {trait.n:,} blocks, median error {trait.inside:.1f} % "
-                f"instead of {trait.outside:.1f} %"
-            )
-        yield f"{one.name}, worst blocks"
-        for block in one.worst[:_WORST]:
-            yield f"  {block.error:+7.1f} %  {block.measured:.2f} → {block.said:.2f}  {_assembly(block)}"
+    for one in found["predictors"][:1]:
+        yield from _details(one)
 
 
-def _scores(one: CheckedPredictor, blocks: int) -> str:
-    scores = one.scores
-    share = 100 * one.answered / blocks if blocks else 0.0
-    if scores.mape is None or one.median is None or one.near is None or one.above is None:
+def _details(one: Json) -> Iterator[str]:
+    """What a predictor is bad at."""
+    name = one["name"]
+    yield f"{name}, by the largest bound of the core model"
+    for part in one["bounds"]:
+        yield (
+            f"  {part['bound']}: {part['n']:,} blocks, MAPE {part['mape']:.1f} %, "
+            f"median {part['median']:.1f} %"
+        )
+    yield f"{name}, what goes with large errors (of {one['traits']['tried']} traits)"
+    for trait in one["traits"]["found"][:_TRAITS]:
+        yield (
+            f"  {trait['kind']} {trait['name']}: {trait['n']:,} blocks, median error "
+            f"{trait['inside']:.1f} % instead of {trait['outside']:.1f} %"
+        )
+    yield f"{name}, worst blocks"
+    for block in one["worst"][:_WORST]:
+        numbers = f"{block['measured']:.2f} → {block['said']:.2f}"
+        yield f"  {error_of(block):+7.1f} %  {numbers}  {_assembly(block)}"
+
+
+def _scores(one: Json, blocks: int) -> str:
+    scores = one["scores"]
+    share = 100 * one["answered"] / blocks if blocks else 0.0
+    if scores["mape"] is None:
         return f"{share:.0f} % answered"
-    kendall = "–" if scores.kendall is None else f"{scores.kendall:.3f}"
+    kendall = "–" if scores["kendall"] is None else f"{scores['kendall']:.3f}"
     return (
-        f"{share:.0f} % answered, MAPE {scores.mape:.2f} %, median {one.median:.2f} %, τ {kendall}, "
-        f"{100 * one.near:.0f} % within 10 %, {100 * one.above:.1f} % more than 3 % above"
+        f"{share:.0f} % answered, MAPE {scores['mape']:.2f} %, median {one['median']:.2f} %, τ {kendall}, "
+        f"{100 * one['near']:.0f} % within 10 %, {100 * one['above']:.1f} % more than 3 % above"
     )
 
 
-def _assembly(block: WorstBlock) -> str:
-    return "; ".join(intel_or_digits(bytes.fromhex(block.hex), block.isa))
+def _assembly(block: Json) -> str:
+    return "; ".join(intel_or_digits(bytes.fromhex(block["hex"]), block.get("isa", DEFAULT)))
 
 
 def _submitted(options: dict[str, Any]) -> Run:

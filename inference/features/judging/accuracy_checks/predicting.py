@@ -1,4 +1,4 @@
-"""Who is asked in an accuracy check, and which bound of the core model is the largest of each block."""
+"""Who is asked in an accuracy check, unless somebody says otherwise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from inference.features.asking.predictors.modes import in_mode
 from inference.features.asking.predictors.processors import options_for, processor_of_machine
 from inference.features.asking.predictors.query import kind_of, programs, row_for
 from inference.features.judging.accuracy_checks.request import MOST_PREDICTORS
-from inference.features.judging.engine.largest_bounds import bounds_by, first_core_model
 from inference.features.learning.core_model.query import usable_core_models
 from inference.models import Machine, Predictor
 from inference.predictors import core_model, mapping, nanobench
@@ -43,20 +42,6 @@ def usual_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], dict
             else:
                 rows.setdefault(asked.pk, asked)
     return list(rows.values()), left_out
-
-
-def largest_bounds(
-    machine: Machine, asked: Sequence[Predictor], codes: Sequence[bytes], mode: str
-) -> list[str]:
-    """The largest bound of each block by the first core model that is asked, else by the machine's newest.
-
-    "" where there is none, or it does not know the block.
-    """
-    options = first_core_model(asked)
-    if options is None:
-        newest = usable_core_models().filter(machine=machine).first()
-        options = None if newest is None else {"model": newest.name}
-    return [""] * len(codes) if options is None else bounds_by(options, codes, mode)
 
 
 def _wanted(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]]:

@@ -1,29 +1,18 @@
-"""What pages, API and shell read of accuracy checks."""
+"""Accuracy checks in the language of their pages: what one has found, and how its run is described."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from django.urls import reverse
-
-from inference.features.judging.accuracy_checks.result import AccuracyCheck
+from inference.core.protocols import Json
 from inference.features.running.runs.asked import links
-from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome
+from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.models import BasicBlockSet, Machine, Predictor, Run
 
 
-def check_of(run: Run) -> AccuracyCheck | None:
-    """What a run has found; None before it is done."""
-    return AccuracyCheck.from_json(run.result["check"]) if run.result else None
-
-
-def checks_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The pages of these runs."""
-    return {
-        run.pk: RunOutcome(run.result["name"], reverse("accuracy-check", args=[run.pk]))
-        for run in runs
-        if run.result
-    }
+def check_of(run: Run) -> Json | None:
+    """What a run has found, complete also where an earlier version has stored it; None before it is done."""
+    return {"rounds": 1, "floor": None, **run.result["check"]} if run.result else None
 
 
 def words(run: Run) -> Iterator[DescriptionItem]:

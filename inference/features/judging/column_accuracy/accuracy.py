@@ -1,24 +1,27 @@
 """How well the columns of a basic-block set agree with one of them (thesis §5.2, Table 5.4 for blocks).
 
-A column is compared on those blocks for which it and the reference have a number; a reference of 0 cycles has
-no relative error, so such blocks are left out and counted.
+Of a small set, they are compared when somebody asks; of a large one, by a run, as any comparison. Either way
+it is told as plain data, which is what runs of earlier versions have stored as well. A column is compared on
+those blocks for which it and the reference have a number; a reference of 0 cycles has no relative error, so
+such blocks are left out and counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
 
-import numpy as np
-
-from inference.core.judging.agreement import weighted_error
-from inference.core.judging.sheet import Answers, AnswerSheet
-from inference.core.metrics import Scores, score
+from inference.core.judging.agreement import agreement
+from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
-from inference.figures.heatmap import HeatMap, heat_map
-from inference.models import BasicBlockSet, BlockColumn, Prediction, Run
+from inference.features.asking.block_sets.columns import codes_of
+from inference.features.judging.engine.block_answers import NOTHING_THERE, column_answers
+from inference.features.judging.engine.gate import columns_named
+from inference.figures.heatmap import heat_map
+from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn, digest_of_blocks
+from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.storage.block_rows import block_items, cycles_of
+from inference.storage.instruction_sets import code_isa
 
 KIND = "accuracy"
 AT_ONCE = 20_000
@@ -28,141 +31,101 @@ WORST = 100
 
 
 @dataclass(frozen=True)
-class ColumnAccuracy:
-    """A column beside the reference: `scores` of the blocks compared, and their heat map.
-
-    `answered`: blocks for which it has a number, compared or not; `failed`: those for which the tool failed.
-    `worst`: places of the blocks with the largest relative errors, the largest first. `weighted`: the MAPE,
-    in per cent, in which each block counts by its share of all weights; None where no compared one has any.
-    """
-
-    column: int
-    name: str
-    answered: int
-    failed: int
-    scores: Scores
-    heat_map: HeatMap
-    worst: tuple[int, ...]
-    weighted: float | None = None
-
-    def as_json(self) -> Json:
-        """Plain data; `from_json` reads it back."""
-        own = {name: getattr(self, name) for name in ("column", "name", "answered", "failed")}
-        return {
-            **own,
-            "scores": self.scores.as_json(),
-            "heat_map": self.heat_map.as_json(),
-            "worst": list(self.worst),
-            "weighted": self.weighted,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(
-            data["column"],
-            data["name"],
-            data["answered"],
-            data["failed"],
-            Scores(**data["scores"]),
-            HeatMap.from_json(data["heat_map"]),
-            tuple(data["worst"]),
-            data.get("weighted"),  # runs of earlier versions have none
-        )
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """All columns beside `reference`, the id of one, which has a number above 0 for `numbers` of `blocks`.
-
-    `zeros`: the blocks for which it says 0 cycles.
-    """
-
-    reference: int
-    blocks: int
-    numbers: int
-    zeros: int
-    columns: tuple[ColumnAccuracy, ...]
-
-    def as_json(self) -> Json:
-        """Plain data; `from_json` reads it back."""
-        own = {name: getattr(self, name) for name in ("reference", "blocks", "numbers", "zeros")}
-        return {**own, "columns": [column.as_json() for column in self.columns]}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        columns = tuple(ColumnAccuracy.from_json(column) for column in data["columns"])
-        return cls(data["reference"], data["blocks"], data["numbers"], data["zeros"], columns)
-
-
-@dataclass(frozen=True)
 class KnownAccuracy:
     """What is known of a comparison.
 
-    `accuracy` with the `run` that found it (None: just now), and whether it `lacks` a column; the run that is
-    `working` on one, or the newest where that has `failed`.
+    `accuracy` as `accuracy_of` has it, and whether it `lacks` a column; the newest `run` that is done, whose
+    comparison has all views; the run that is `working` on one, or the newest where that has `failed`.
     """
 
-    accuracy: Accuracy | None = None
+    accuracy: Json | None = None
     run: Run | None = None
     working: Run | None = None
     failed: Run | None = None
     lacks: bool = False
 
 
-def accuracy_of(
-    block_set: BasicBlockSet, reference: BlockColumn, told: Callable[[int, int], None] = lambda done, of: None
-) -> Accuracy:
-    """Compare all columns of a set with one; `told` hears how many are done, of how many, and may raise."""
-    columns = list(block_set.columns.order_by("position"))
-    failed = _failures(columns)
-    items, seen = block_items(block_set), cycles_of(reference, block_set.size)
-    compared = []
-    for done, column in enumerate(columns):
-        told(done, len(columns))
-        if column.pk != reference.pk:
-            answers = Answers.of(cycles_of(column, block_set.size), "")
-            compared.append(_beside(column, AnswerSheet(items, seen, [answers]), failed.get(column.pk, 0)))
-    return Accuracy(
-        reference.pk, block_set.size, int((seen > 0).sum()), int((seen == 0).sum()), tuple(compared)
-    )
+def accuracy_of(block_set: BasicBlockSet, reference: BlockColumn) -> Json:
+    """All columns of a set beside one.
+
+    Blocks in all, with a `numbers` above 0 and with `zeros` for the reference. Of each column, on the blocks
+    compared: `scores`, `heat_map`, `worst` (places of the blocks with the largest relative errors) and
+    `weighted` (the MAPE in which each block counts by its weight); blocks that it `answered` and `failed`.
+    """
+    columns = list(block_set.columns.exclude(pk=reference.pk).order_by("position"))
+    answers = [column_answers(column, block_set.size) for column in columns]
+    sheet = AnswerSheet(block_items(block_set), cycles_of(reference, block_set.size), answers)
+    return accuracy_of_sheet(sheet, reference.pk, [(column.pk, column.name) for column in columns])
 
 
-def _beside(column: BlockColumn, sheet: AnswerSheet, failed: int) -> ColumnAccuracy:
-    points, weights = sheet.compare(0), sheet.items.weights
-    return ColumnAccuracy(
-        column.pk,
-        column.name,
-        int((~np.isnan(sheet.columns[0].cycles)).sum()),
-        failed,
-        score(points.reference, points.predicted),
-        heat_map(points.reference, points.predicted),
-        tuple(points.worst(WORST).at.tolist()),
-        None if weights is None else weighted_error(points, weights),
-    )
+def accuracy_of_sheet(sheet: AnswerSheet, reference: int, columns: Sequence[tuple[int, str]]) -> Json:
+    """As `accuracy_of`; ids and names of the columns, in the order of the sheet."""
+    return {
+        "reference": reference,
+        "blocks": len(sheet.items),
+        "numbers": int((sheet.reference > 0).sum()),
+        "zeros": int((sheet.reference == 0).sum()),
+        "columns": [
+            {"column": pk, "name": name, **_beside(sheet, position)}
+            for position, (pk, name) in enumerate(columns)
+        ],
+    }
+
+
+def _beside(sheet: AnswerSheet, position: int) -> Json:
+    points, answers = sheet.compare(position), sheet.columns[position]
+    agreed = agreement(points, sheet.items.weights)
+    return {
+        "answered": int((answers.reasons == 0).sum()),
+        "failed": sum(count for reason, count in answers.lacking() if reason != NOTHING_THERE),
+        "scores": agreed.scores.as_json(),
+        "heat_map": heat_map(points.reference, points.predicted).as_json(),
+        "worst": points.worst(WORST).at.tolist(),
+        "weighted": agreed.weighted,
+    }
 
 
 def accuracy_known(
     block_set: BasicBlockSet, columns: Sequence[BlockColumn], reference: BlockColumn
 ) -> KnownAccuracy:
     """What can be shown at once: the comparison itself of a small set, what a run found of a large one."""
-    if block_set.size * len(columns) <= AT_ONCE:
-        return KnownAccuracy(accuracy_of(block_set, reference))
     runs = Run.objects.filter(kind=KIND, config__reference=reference.pk).order_by("-pk")
     newest = runs.defer("result").first()
     done = runs.filter(state=Run.State.DONE).first()
-    working = newest if newest is not None and newest.state not in Run.FINAL else None
-    failed = newest if newest is not None and newest.state == Run.State.FAILED else None
-    if done is None:
-        return KnownAccuracy(working=working, failed=failed)
-    found = Accuracy.from_json(done.result["accuracy"])
-    there = {column.pk: column.name for column in columns}
-    kept = [column for column in found.columns if column.column in there]
-    shown = Accuracy(found.reference, found.blocks, found.numbers, found.zeros, tuple(kept))
-    return KnownAccuracy(shown, done, working, failed, lacks=len(kept) + 1 < len(columns))
+    if block_set.size * len(columns) <= AT_ONCE:
+        accuracy: Json | None = accuracy_of(block_set, reference)
+    else:
+        accuracy = None if done is None else done.result.get("accuracy")
+    there = {column.pk for column in columns}
+    if accuracy is not None:
+        accuracy["columns"] = [column for column in accuracy["columns"] if column["column"] in there]
+    return KnownAccuracy(
+        accuracy,
+        done,
+        newest if newest is not None and newest.state not in Run.FINAL else None,
+        newest if newest is not None and newest.state == Run.State.FAILED else None,
+        accuracy is not None and len(accuracy["columns"]) + 1 < len(columns),
+    )
 
 
-def _failures(columns: Sequence[BlockColumn]) -> dict[int, int]:
-    """{column: how often its tool failed}, through the index over numbers."""
-    return {
-        column.pk: Prediction.objects.filter(column=column, cycles__isnull=True).count() for column in columns
-    }
+def baseline_of(
+    row: BasicBlockSet, reference: BlockColumn, accuracy: Json, only: Sequence[str] = ()
+) -> AccuracyBaseline:
+    """The scores of a set's columns, or of those named. Raises `ExchangeError` for names there are not."""
+    columns = [
+        BaselineColumn(
+            name=column["name"],
+            answered=column["answered"],
+            mape=column["scores"]["mape"],
+            kendall=column["scores"]["kendall"],
+        )
+        for column in accuracy["columns"]
+    ]
+    return AccuracyBaseline(
+        set=row.name,
+        blocks=row.size,
+        digest=digest_of_blocks(codes_of(row), code_isa(row.isa)),
+        reference=reference.name,
+        numbers=accuracy["numbers"],
+        columns=columns_named(columns, repr(row.name), only),
+    )

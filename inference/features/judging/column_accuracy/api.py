@@ -9,15 +9,11 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import column_named
 from inference.features.asking.block_sets.query import columns_of
-from inference.features.judging.column_accuracy.accuracy import KIND, Accuracy, ColumnAccuracy, accuracy_known
-from inference.features.judging.column_accuracy.gate import (
-    DEFAULT_TOLERANCE,
-    MOST_TOLERANCE,
-    baseline_of,
-    judged,
-)
+from inference.features.judging.column_accuracy.accuracy import KIND, accuracy_known, baseline_of
+from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, MOST_TOLERANCE, judged
 from inference.features.running.runs.runs_of_kind import started
 from inference.formats.accuracy_baseline import AccuracyBaseline
 from inference.models import BasicBlockSet, BlockColumn
@@ -25,7 +21,7 @@ from inference.web.api.access import READS, reading
 from inference.web.api.errors import ProblemError
 from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Input, Ref, Scores, fields_of, parameter
+from inference.web.api.shapes import Input, Ref, Scores, parameter
 from inference.web.validation import Id
 
 router = Router()
@@ -79,7 +75,8 @@ def get_accuracy(request: HttpRequest, block_set_id: Id, reference: str = Name) 
     """Compare all columns of a set with one. A large set needs a run for that: until then, 409 says so."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
     known, column = accuracy_or_refuse(row, reference)
-    return _accuracy(known, row, column)
+    columns = [_column(entry) for entry in known["columns"]]
+    return {**known, "block_set": row, "reference": column, "columns": columns}
 
 
 @router.post("/block-sets/{block_set_id}/accuracy", response={201: RunOut})
@@ -90,7 +87,7 @@ def find_accuracy(request: HttpRequest, block_set_id: Id, data: Reference) -> An
     return started(request, KIND, config, f"Columns of {row.name} compared"[:180])
 
 
-def accuracy_or_refuse(row: BasicBlockSet, reference: str) -> tuple[Accuracy, BlockColumn]:
+def accuracy_or_refuse(row: BasicBlockSet, reference: str) -> tuple[Json, BlockColumn]:
     """All columns beside the one of this name, and that one.
 
     Raises `ExchangeError` for another name, `ProblemError` (409) where a run has to compare them first.
@@ -107,20 +104,15 @@ def accuracy_or_refuse(row: BasicBlockSet, reference: str) -> tuple[Accuracy, Bl
     return known, column
 
 
-def _accuracy(known: Accuracy, row: BasicBlockSet, reference: Any) -> dict[str, Any]:
-    columns = [_column(column) for column in known.columns]
-    return fields_of(known, AccuracyOut, block_set=row, reference=reference, columns=columns)
-
-
-def _column(one: ColumnAccuracy) -> dict[str, Any]:
+def _column(column: Json) -> Json:
     return {
-        **one.scores.as_json(),
-        "column": {"id": one.column, "name": one.name},
-        "numbers": one.answered,
-        "failures": one.failed,
-        "weighted_mape": one.weighted,
-        "heat_map": one.heat_map.as_json(),
-        "worst": list(one.worst),
+        **column["scores"],
+        "column": {"id": column["column"], "name": column["name"]},
+        "numbers": column["answered"],
+        "failures": column["failed"],
+        "weighted_mape": column["weighted"],
+        "heat_map": column["heat_map"],
+        "worst": column["worst"],
     }
 
 

@@ -5,36 +5,25 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterable
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import KIND, column_named
 from inference.features.asking.block_sets.query import block_sets, columns_of, numbers_of
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
-from inference.features.judging.column_accuracy.accuracy import accuracy_of
-from inference.features.judging.column_accuracy.gate_options import (
-    WORSE,
-    add_gate_options,
-    baseline_now,
-    check_gate_options,
-    exit_as_error,
-    gate_lines,
-    held_against,
-)
-from inference.formats.accuracy_baseline import write_baseline
+from inference.features.judging.column_accuracy.accuracy import accuracy_of, baseline_of
+from inference.features.judging.engine.gate import DEFAULT_TOLERANCE
+from inference.features.judging.engine.gated import GatedCommand
+from inference.formats.accuracy_baseline import AccuracyBaseline
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
-from inference.web.data_command import write_file
-from inference.web.run_command import RunCommand
 
 
-class Command(RunCommand):
+class Command(GatedCommand):
     help = "List basic-block sets; of one, tell its columns, ask for more, or compare them with one of them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -48,55 +37,27 @@ class Command(RunCommand):
         )
         what.add_argument("--accuracy", metavar="COLUMN", help="compare all columns with this one")
         add_mode_option(parser)
-        add_gate_options(parser)
+        _add_gate_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["name"] is None:
             if options["ask"] or options["accuracy"]:
                 raise CommandError("name the set")
-            check_gate_options(options)
+            _check_gate_options(options)
             return self._list(as_json=options["json"])
-        check_gate_options(options)
+        _check_gate_options(options)
         row = by_name(BasicBlockSet, options["name"])
         if options["write_baseline"]:
-            return self._write_baseline(row, options)
+            return self.write_baseline(_baseline(row, options["accuracy"], options["columns"]), options)
         if options["baseline"]:
-            return self._hold_against(row, options)
+            now = _baseline(row, options["accuracy"], [])
+            return self.hold_against_baseline(now, options, options["columns"])
         if options["accuracy"]:
             return self._accuracy(row, options["accuracy"], as_json=options["json"])
         if options["ask"]:
             self.do_run(lambda: _asking(row, options["ask"], options["mode"]))
         return self._facts(row, as_json=options["json"])
-
-    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
-        """As usual, but for the exit status of a wrong option: 2 is for columns that are worse."""
-        parser = super().create_parser(prog_name, subcommand, **options)
-        parser.exit = partial(exit_as_error, parser.exit)  # type: ignore[method-assign]  # argparse has no other way
-        return parser
-
-    def _write_baseline(self, row: BasicBlockSet, options: dict[str, Any]) -> None:
-        made = baseline_now(row, options)
-        write_file(Path(options["write_baseline"]), write_baseline(made).encode())
-        if options["json"]:
-            self.stdout.write(json.dumps(made.model_dump(), ensure_ascii=False))
-        else:
-            self.stdout.write(
-                f"{options['write_baseline']}: {len(made.columns)} columns beside {made.reference}"
-            )
-
-    def _hold_against(self, row: BasicBlockSet, options: dict[str, Any]) -> None:
-        found = held_against(row, options)
-        if options["junit"]:
-            write_file(Path(options["junit"]), found.as_junit().encode())
-        if options["json"]:
-            self.stdout.write(json.dumps(found.as_json(), ensure_ascii=False))
-        else:
-            for line in gate_lines(found):
-                self.stdout.write(line)
-        if found.worse:
-            names = ", ".join(one.name for one in found.worse)
-            raise CommandError(f"worse than {options['baseline']}: {names}", returncode=WORSE)
 
     def _list(self, *, as_json: bool) -> None:
         listed: Iterable[Any] = block_sets().order_by("-id")  # with their `column_count`
@@ -139,17 +100,62 @@ class Command(RunCommand):
     def _accuracy(self, row: BasicBlockSet, reference: str, *, as_json: bool) -> None:
         found = accuracy_of(row, column_named(row, reference))
         if as_json:
-            self.stdout.write(json.dumps(found.as_json(), ensure_ascii=False))
+            self.stdout.write(json.dumps(found, ensure_ascii=False))
             return
-        self.stdout.write(f"{reference}: a number above 0 for {found.numbers:,} of {found.blocks:,} blocks")
-        for one in found.columns:
-            scores = one.scores
-            weighted = "" if one.weighted is None else f" ({one.weighted:.2f} % by weight)"
+        numbers = f"a number above 0 for {found['numbers']:,} of {found['blocks']:,} blocks"
+        self.stdout.write(f"{reference}: {numbers}")
+        for one in found["columns"]:
+            scores, by_weight = one["scores"], one["weighted"]
+            weighted = "" if by_weight is None else f" ({by_weight:.2f} % by weight)"
             self.stdout.write(
-                f"  {one.name}: {one.answered:,} numbers, {one.failed:,} failures; {scores.n:,} compared, "
-                f"MAPE {_told(scores.mape, 2)} %{weighted}, r {_told(scores.pearson, 3)}, "
-                f"τ {_told(scores.kendall, 3)}"
+                f"  {one['name']}: {one['answered']:,} numbers, {one['failed']:,} failures; "
+                f"{scores['n']:,} compared, MAPE {_told(scores['mape'], 2)} %{weighted}, "
+                f"r {_told(scores['pearson'], 3)}, τ {_told(scores['kendall'], 3)}"
             )
+
+
+def _baseline(row: BasicBlockSet, reference: str, only: list[str]) -> AccuracyBaseline:
+    column = column_named(row, reference)
+    return baseline_of(row, column, accuracy_of(row, column), only)
+
+
+def _add_gate_options(parser: ArgumentParser) -> None:
+    gate = parser.add_mutually_exclusive_group()
+    gate.add_argument(
+        "--write-baseline", metavar="FILE", default="", help="with --accuracy: keep the scores in a file"
+    )
+    gate.add_argument(
+        "--baseline",
+        metavar="FILE",
+        default="",
+        help="with --accuracy: exit with 2 where a column is worse than this file says, with 1 for errors",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        metavar="POINTS",
+        help=f"percentage points that a MAPE may grow by; default: {DEFAULT_TOLERANCE:g}",
+    )
+    parser.add_argument("--junit", metavar="FILE", default="", help="write the verdicts as JUnit XML, too")
+    parser.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        dest="columns",
+        metavar="NAME",
+        help="keep, or judge, this column alone; may be repeated",
+    )
+
+
+def _check_gate_options(options: dict[str, Any]) -> None:
+    """Raise `CommandError` where some of them are of no use together."""
+    written, held = options["write_baseline"], options["baseline"]
+    if (written or held) and not options["accuracy"]:
+        raise CommandError("--write-baseline and --baseline need --accuracy with the column that judges")
+    if (options["tolerance"] is not None or options["junit"]) and not held:
+        raise CommandError("--tolerance and --junit need --baseline")
+    if options["columns"] and not (written or held):
+        raise CommandError("--column needs --write-baseline or --baseline")
 
 
 def _asking(row: BasicBlockSet, names: list[str], mode: str) -> Run:

@@ -9,17 +9,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
+from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import column_named
 from inference.features.asking.block_sets.query import columns_of
-from inference.features.judging.column_accuracy.accuracy import Accuracy, accuracy_known
-from inference.features.judging.column_accuracy.gate import (
-    DEFAULT_TOLERANCE,
-    MOST_TOLERANCE,
-    GateResult,
-    baseline_of,
-    judged,
-)
+from inference.features.judging.column_accuracy.accuracy import accuracy_known, baseline_of
 from inference.features.judging.column_accuracy.pages import column_in_address
+from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, MOST_TOLERANCE, GateResult, judged
+from inference.features.judging.engine.tables import page_cells
 from inference.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, read_baseline, write_baseline
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn
@@ -52,7 +48,8 @@ def block_set_gate(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {"block_set": found, "form": form}
     if posted and form.is_valid():
         try:
-            context["result"] = _judged(found, form)
+            result = _judged(found, form)
+            context |= {"result": result, **page_cells(result.table)}
         except ExchangeError as error:
             form.add_error("file", str(error))
     wrong = bool(form.is_bound and form.errors)
@@ -67,7 +64,7 @@ def _judged(found: BasicBlockSet, form: GateForm) -> GateResult:
     return judged(baseline, now, form.cleaned_data["tolerance"])
 
 
-def _known(found: BasicBlockSet, column: BlockColumn) -> Accuracy:
+def _known(found: BasicBlockSet, column: BlockColumn) -> Json:
     known = accuracy_known(found, columns_of(found), column).accuracy
     if known is None:
         raise Http404(f"the columns have not been compared with {column.name} yet: press Compare on Accuracy")

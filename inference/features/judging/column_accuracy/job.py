@@ -1,16 +1,18 @@
-"""Runs of kind `accuracy`: the columns of a basic-block set beside one of them, where that takes long."""
+"""Runs of kind `accuracy`: all columns of a basic-block set beside one of them, a comparison as any."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
-from inference.core.event import Event
-from inference.core.events import Progress, ResultStored
+from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
-from inference.features.judging.column_accuracy.accuracy import KIND, Accuracy, accuracy_of
-from inference.models import BlockColumn, Run
+from inference.features.judging.column_accuracy.accuracy import accuracy_of_sheet
+from inference.features.judging.engine.answered_columns import ComparisonColumn
+from inference.features.judging.engine.judge_jobs import JudgeJob
+from inference.features.judging.engine.request import JudgeConfig
+from inference.features.judging.engine.sources import SourceKind
+from inference.models import BlockColumn
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
@@ -24,7 +26,7 @@ class AccuracyConfig(RunRequest):
     reference: int
 
 
-class AccuracyJob:
+class AccuracyJob(JudgeJob):
     """Runs of kind `accuracy`; see `AccuracyConfig`."""
 
     def check(self, config: Json) -> Json:
@@ -36,23 +38,19 @@ class AccuracyJob:
             raise ConfigError(f"reference must be a column of the set: {known or 'it has none'}")
         return asked.as_json()
 
-    def submitted(self, run: Run) -> None:
-        """Nothing is to be prepared."""
-
     def work(self, task: Task) -> Store:
-        reference = BlockColumn.objects.filter(pk=task.run.config["reference"]).first()
-        if reference is None:
-            raise JobError("the reference column has been deleted")
+        config = AccuracyConfig.stored(task.run.config)
+        columns = BlockColumn.objects.filter(block_set=config.block_set).order_by("position")
+        names = dict(columns.values_list("pk", "name"))
+        if names.pop(config.reference, None) is None or not names:
+            raise JobError("the reference column, or all others, have been deleted")
+        described = JudgeConfig.model_construct(
+            block_set=config.block_set,
+            sources=[f"{SourceKind.COLUMN}:{pk}" for pk in names],
+            against=f"{SourceKind.COLUMN}:{config.reference}",
+        )
 
-        def told(done: int, total: int) -> None:
-            task.reporter.pulse()
-            task.reporter.emit(Progress(KIND, done, total, 0.0, "columns", None))
+        def facts(sheet: AnswerSheet, _columns: Sequence[ComparisonColumn]) -> Json:
+            return {"accuracy": accuracy_of_sheet(sheet, config.reference, list(names.items()))}
 
-        found = accuracy_of(reference.block_set, reference, told)
-        return partial(_store, reference, found)
-
-
-def _store(reference: BlockColumn, found: Accuracy) -> tuple[Json, Sequence[Event]]:
-    name = f"columns of {reference.block_set.name} beside {reference.name}"
-    result: Json = {"block_set": reference.block_set_id, "name": name, "accuracy": found.as_json()}
-    return result, [ResultStored({"name": name, "block_set": reference.block_set_id})]
+        return self.compared(task, described, facts=facts)

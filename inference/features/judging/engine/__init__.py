@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 def _judge_job() -> Job:
-    from inference.features.judging.engine.job import JudgeJob  # noqa: PLC0415  runs load it
+    from inference.features.judging.engine.judge_jobs import JudgeJob  # noqa: PLC0415  runs load it
 
     return JudgeJob()
 
 
 def _comparison_job() -> Job:
-    from inference.features.judging.engine.job import ComparisonJob  # noqa: PLC0415  runs load it
+    from inference.features.judging.engine.judge_jobs import ComparisonJob  # noqa: PLC0415  runs load it
 
     return ComparisonJob()
 
 
 def _presentation() -> KindPresentation:
-    from inference.features.judging.engine.pages import comparisons_of  # noqa: PLC0415  pages load it
+    from inference.features.judging.engine.addresses import comparisons_of  # noqa: PLC0415  pages load it
 
     return KindPresentation(outcomes=comparisons_of)
 

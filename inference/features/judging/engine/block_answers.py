@@ -13,12 +13,13 @@ from inference.core.experiment import Experiment
 from inference.core.judging.sheet import Answers, Items
 from inference.core.tables import ExperimentTable
 from inference.features.asking.block_sets.columns import codes_of
+from inference.features.judging.engine.answered_columns import ComparisonColumn
 from inference.features.judging.engine.experiment_blocks import ExperimentBlock
 from inference.features.judging.engine.question_blocks import QuestionBlocks, sampled
 from inference.features.judging.engine.request import JudgeConfig
 from inference.features.judging.engine.sources import AnswerSource
 from inference.isa.blocks import BlockError, block_of_bytes
-from inference.models import BasicBlockSet, BlockColumn, Prediction
+from inference.models import BasicBlockSet, BlockColumn, Prediction, Run
 from inference.runs.kinds import Task
 from inference.storage.block_rows import ROWS, block_items
 from inference.storage.instruction_sets import code_isa
@@ -35,18 +36,18 @@ class BlockAnswers:
         self.row = row
         self._task = task
         self._config = config
-        self._codes: list[bytes] = []
+        self.codes: list[bytes] = []
         self.read = 0
 
     def read_all(self) -> None:
-        self._codes = codes_of(self.row)
-        self.read = len(self._codes)
+        self.codes = codes_of(self.row)
+        self.read = len(self.codes)
 
     @cached_property
     def items(self) -> Items:
         """The blocks, with their schemes."""
         isa = code_isa(self.row.isa)
-        table = block_table(self._codes, isa, self._task)
+        table = block_table(self.codes, isa, self._task)
         return block_items(self.row, read_table=lambda: table)
 
     @property
@@ -61,8 +62,15 @@ class BlockAnswers:
     def question_blocks(self) -> QuestionBlocks:
         """The blocks, or a sample of many."""
         at = sampled(self.read, self._config.most, self._config.seed)
-        blocks = [ExperimentBlock(self._codes[place], 1) for place in at.tolist()]
+        blocks = [ExperimentBlock(self.codes[place], 1) for place in at.tolist()]
         return QuestionBlocks(self._task, self.read, at, blocks, code_isa(self.row.isa))
+
+    def keep(self, run: Run, columns: Sequence[ComparisonColumn]) -> list[BlockColumn]:
+        """Called in the transaction that stores the comparison: columns of the set that now hold the answers.
+
+        None here: a comparison leaves its set as it is.
+        """
+        return []
 
 
 def column_answers(column: BlockColumn, size: int) -> Answers:

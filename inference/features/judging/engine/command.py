@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 from argparse import ArgumentParser
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ItemSelection
@@ -18,9 +17,9 @@ from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
-from inference.features.judging.column_accuracy.gate import DEFAULT_TOLERANCE, judged
-from inference.features.judging.column_accuracy.gate_options import WORSE, exit_as_error, gate_lines
 from inference.features.judging.engine.baseline import baseline_of
+from inference.features.judging.engine.gate import DEFAULT_TOLERANCE
+from inference.features.judging.engine.gated import WORSE, GatedCommand
 from inference.features.judging.engine.query import (
     ComparisonPart,
     columns_of,
@@ -30,22 +29,21 @@ from inference.features.judging.engine.query import (
 )
 from inference.features.judging.engine.request import KIND, JudgeConfig
 from inference.features.judging.engine.sources import Subject, source_named
-from inference.features.judging.engine.view_values import ViewQuestion, csv_of, view_json
+from inference.features.judging.engine.tables import csv_of, shell_lines
+from inference.features.judging.engine.view_values import ViewQuestion, view_json
 from inference.features.judging.engine.views import VIEWS
-from inference.formats.accuracy_baseline import read_baseline, write_baseline
 from inference.models import BasicBlockSet, Comparison, ExperimentSet
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import by_name
-from inference.web.data_command import write_file
-from inference.web.published_page import PublishedTable, Value
-from inference.web.run_command import RunCommand
 
 _SETS: dict[str, type[Subject]] = {"set": ExperimentSet, "blocks": BasicBlockSet}
 _RUN = "run"
 
 
-class Command(RunCommand):
+class Command(GatedCommand):
     """A comparison in the shell; see the module."""
+
+    columns_noun = "sources"
 
     help = (
         "Compare any sources of answers on the experiments or blocks of a set, against its measurements or "
@@ -99,23 +97,13 @@ class Command(RunCommand):
         parser.add_argument("--junit", metavar="FILE", default="", help="with --baseline: JUnit XML, too")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
-    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
-        """As usual, but for the exit status of a wrong option: 2 is for sources that are worse."""
-        parser = super().create_parser(prog_name, subcommand, **options)
-        parser.exit = partial(exit_as_error, parser.exit)  # type: ignore[method-assign]  # argparse has no other way
-        return parser
-
     def handle(self, *args: Any, **options: Any) -> None:
         """Compare, or look at a comparison, and write."""
         row = self._comparison(options)
         if options["write_baseline"]:
-            baseline = baseline_of(row)
-            write_file(Path(options["write_baseline"]), write_baseline(baseline).encode())
-            self.stdout.write(
-                f"{options['write_baseline']}: {len(baseline.columns)} sources beside {baseline.reference}"
-            )
+            self.write_baseline(baseline_of(row), options)
         elif options["baseline"]:
-            self._hold_against(row, options)
+            self.hold_against_baseline(baseline_of(row), options)
         else:
             self._show(row, options)
         self.stderr.write(f"its page: /comparisons/{row.run_id}/")
@@ -141,31 +129,11 @@ class Command(RunCommand):
             view_data = view_json(view, question, selected(row, question.part.selection))
             self.stdout.write(json.dumps(view_data, ensure_ascii=False))
         elif options["csv"] != Path("-"):
-            for table in tables:
-                self.stdout.write(table.title)
-                for line in table_lines(table):
-                    self.stdout.write(line)
+            for line in shell_lines(tables):
+                self.stdout.write(line)
         for column in question.columns:
             if column.error:
                 self.stderr.write(f"{column.name}: {column.error}")
-
-    def _hold_against(self, row: Comparison, options: dict[str, Any]) -> None:
-        file = Path(options["baseline"])
-        try:
-            baseline = read_baseline(file.read_bytes(), file.name)
-        except OSError as error:
-            raise CommandError(f"{file} cannot be read: {error}") from error
-        verdicts = judged(baseline, baseline_of(row), options["tolerance"])
-        if options["junit"]:
-            write_file(Path(options["junit"]), verdicts.as_junit().encode())
-        lines = (
-            [json.dumps(verdicts.as_json(), ensure_ascii=False)] if options["json"] else gate_lines(verdicts)
-        )
-        for line in lines:
-            self.stdout.write(line)
-        if verdicts.worse:
-            names = ", ".join(verdict.name for verdict in verdicts.worse)
-            raise CommandError(f"worse than {file}: {names}", returncode=WORSE)
 
 
 def _config(options: dict[str, Any]) -> Json:
@@ -209,28 +177,3 @@ def _question(row: Comparison, options: dict[str, Any]) -> ViewQuestion:
     )
     part = ComparisonPart(Unit(options["unit"]), selection)
     return ViewQuestion(row, columns, column, part, options["threshold"], options["metric"])
-
-
-def table_lines(table: PublishedTable) -> Iterator[str]:
-    """A table in the shell: texts to the left, numbers to the right."""
-    cells = [[column.title for column in table.columns]]
-    cells += [
-        [_cell(value, column.decimals) for column, value in zip(table.columns, row, strict=True)]
-        for row in table.rows
-    ]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
-    numeric = [column.kind == "number" for column in table.columns]
-    for row in cells:
-        aligned = (
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        )
-        yield "  " + "  ".join(aligned).rstrip()
-    if table.note:
-        yield table.note
-
-
-def _cell(value: Value, decimals: int) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.{decimals}f}" if isinstance(value, int | float) else str(value)

@@ -6,15 +6,24 @@ from collections.abc import Sequence
 
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import kind_of
+from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.models import Predictor
-from inference.predictors import core_model
+from inference.predictors import core_model, machine
 from inference.predictors.protocol import PredictorError
 
 
 def first_core_model(predictors: Sequence[Predictor]) -> Json | None:
     """The options of the first core model among predictors; None where there is none."""
     return next((row.options for row in predictors if row.kind == core_model.KIND), None)
+
+
+def machines_core_model(predictor: Predictor) -> Json | None:
+    """The options of the newest core model of the machine that a predictor measures on."""
+    if predictor.kind != machine.KIND:
+        return None
+    newest = usable_core_models().filter(machine__name=predictor.options["machine"]).first()
+    return None if newest is None else {"model": newest.name}
 
 
 def bounds_by(options: Json, codes: Sequence[bytes], mode: str) -> list[str]:

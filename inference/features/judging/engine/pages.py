@@ -15,6 +15,7 @@ from inference.core.judging.accuracy import AccuracyJudgement
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
 from inference.features.judging.engine.bias_tab import Strong, bias_tab, strong_biases
+from inference.features.judging.engine.earlier_results import earlier_tables
 from inference.features.judging.engine.query import (
     ComparisonPart,
     axis_limit,
@@ -28,27 +29,27 @@ from inference.features.judging.engine.query import (
     selected,
     verdict_of,
 )
-from inference.features.judging.engine.request import KINDS
+from inference.features.judging.engine.request import ALL_KINDS
 from inference.features.judging.engine.selection import (
     choice_of,
     column_in,
     filter_context,
     threshold_in,
 )
+from inference.features.judging.engine.tables import page_cells
 from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
-from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.features.running.runs.query import newest_runs
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison, Run
-from inference.web.published_page import PublishedColumn, PublishedTable, Value
 from inference.web.requests import chosen_bin, one_of
 
 
 def comparisons(request: HttpRequest) -> HttpResponse:
-    """All of them, newest first."""
-    context = newest_runs(request, KINDS, "config", "note")
+    """All of them, or those that runs of a `kind` have made, newest first."""
+    kind = one_of(request, "kind", ("", *ALL_KINDS), "")
+    context = newest_runs(request, kind or ALL_KINDS, "config", "note")
     rows = [(run, _best(run)) for run in context["page"].rows]
     return render(request, "inference/engine/list.html", {**context, "rows": rows})
 
@@ -58,12 +59,6 @@ def _best(run: Run) -> tuple[str, float] | None:
     scores = [one for one in run.result.get("scores", ()) if one["mape"] is not None]
     best = min(scores, key=lambda one: one["mape"], default=None)
     return None if best is None else (best["name"], best["mape"])
-
-
-def comparisons_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The comparisons of these runs."""
-    done = [run for run in runs if run.result]
-    return {run.pk: RunOutcome(run.result["name"], reverse("comparison", args=[run.pk])) for run in done}
 
 
 MOST_JUDGED_AT_ONCE = 200_000
@@ -106,10 +101,11 @@ class SmallMap:
 
 def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     """One comparison, by the number of its run: its tables once it is done."""
-    run = get_object_or_404(Run, pk=pk, kind__in=KINDS)
+    run = get_object_or_404(Run, pk=pk, kind__in=ALL_KINDS)
     row = comparison_rows().filter(run=run).first()
     context: dict[str, Any] = {"run": run, "working": run.state not in Run.FINAL}
     if row is None:
+        context["earlier"] = list(map(page_cells, earlier_tables(run.result or {})))
         return render(request, "inference/engine/comparison.html", context)
     views = {name: view for name, view in VIEWS.items() if view.has_page and view.suits(row)}
     tab = one_of(request, "tab", (*(key for key, _ in TABS), *views), "scores")
@@ -201,12 +197,8 @@ def _view_tab(
     return {
         "column": column,
         "view": view,
-        "view_tables": [(table, _cells(table)) for table in view.tables(question)],
+        "view_tables": list(map(page_cells, view.tables(question))),
     }
-
-
-def _cells(table: PublishedTable) -> list[list[tuple[PublishedColumn, Value]]]:
-    return [list(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
 def _map_tab(

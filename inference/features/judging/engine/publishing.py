@@ -14,7 +14,7 @@ from inference.features.judging.engine.query import (
     heat_maps_of,
     scores_of,
 )
-from inference.features.judging.engine.request import KINDS
+from inference.features.judging.engine.request import ALL_KINDS
 from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
 from inference.figures.svg import heat_map_drawing
@@ -37,7 +37,7 @@ _MOST_MAPS = 12
 
 def publishable() -> QuerySet[Run]:
     """Runs whose comparisons can be published, the newest first."""
-    return Run.objects.filter(kind__in=KINDS, comparison__isnull=False).only("name").order_by("-pk")
+    return Run.objects.filter(kind__in=ALL_KINDS, comparison__isnull=False).only("name").order_by("-pk")
 
 
 def published_page(pk: int) -> PublishedPage:

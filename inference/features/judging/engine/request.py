@@ -23,6 +23,7 @@ from inference.features.judging.engine.experiment_blocks import INSTRUCTIONS
 from inference.features.judging.engine.sources import SourceError, SourceKind, Subject, source_named
 from inference.measuring.blocks import LOOP
 from inference.models import BasicBlockSet, ExperimentSet
+from inference.predictors import machine
 from inference.predictors.protocol import PredictorError
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError
@@ -32,6 +33,8 @@ KIND = "judge"
 BY_KIND_OF_COLUMN = "comparison"
 """The kind of runs whose description has a list of ids for each kind of column."""
 KINDS = (KIND, BY_KIND_OF_COLUMN)
+ALL_KINDS = (*KINDS, "accuracy", "accuracy-check", "matrix")
+"""With those that other features describe in their own words (`JudgeJob.description`)."""
 MOST_COLUMNS = 24
 MOST_ASKED = 20_000
 """Experiments that each tool is asked for, unless a description says otherwise."""
@@ -50,7 +53,7 @@ class QuestionLimits(RunRequest):
     most: Annotated[
         int, Field(ge=1, le=1_000_000, description="Experiments that each tool is asked for.")
     ] = MOST_ASKED
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="Draws them, where there are more.")] = 1
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1, description="Draws them, where there are more.")] = 1
     mode: QuestionMode = AS_NAMED
 
 
@@ -68,6 +71,16 @@ class JudgeConfig(QuestionLimits):
         list[str], Field(min_length=1, max_length=MOST_COLUMNS, examples=[["mapping:7", "tool:IACA"]])
     ]
     against: Annotated[str, Field(max_length=300, examples=[""])] = ""
+    rounds: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=9,
+            description="How often a machine that others are held against measures each block of a set, of "
+            "which the median counts; once more says how far repeating is off. The blocks become a set of "
+            "their own. 0: once, as any source is asked.",
+        ),
+    ] = 0
 
     @property
     def texts(self) -> list[str]:
@@ -86,11 +99,19 @@ def read_config(given: Json) -> JudgeConfig:
     reference = _sources(subject, config, "against", [against]) if against else [""]
     if not config.against:
         sources = [text for text in sources if text != reference[0]]
+    if config.rounds and not _is_machine(reference[0], subject):
+        raise ConfigError("rounds: only a machine that others are held against measures blocks of a set so")
     if not sources:
         raise ConfigError(f"sources: {against!r} is what they are held against, and there is no other")
     if reference[0] in sources:
         raise ConfigError(f"against: {against!r} is one of the sources: it would be compared with itself")
     return config.model_copy(update={"sources": sources, "against": reference[0]})
+
+
+def _is_machine(text: str, subject: Subject) -> bool:
+    if not text or not isinstance(subject, BasicBlockSet):
+        return False
+    return source_named(text, subject).predictor_kind == machine.KIND
 
 
 def _subject(config: JudgeConfig) -> Subject:

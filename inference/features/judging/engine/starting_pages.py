@@ -15,8 +15,9 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import Offers, offers
 from inference.features.asking.predictors.processors import processor_of_machine
+from inference.features.asking.predictors.stored_kinds import MEASURING
 from inference.features.asking.questions.form import ProcessorForm
-from inference.features.judging.engine.request import KIND, JudgeConfig
+from inference.features.judging.engine.request import KIND, MOST_COLUMNS, JudgeConfig
 from inference.features.judging.engine.sources import (
     AnswerSource,
     SourceError,
@@ -24,8 +25,9 @@ from inference.features.judging.engine.sources import (
     Subject,
     source_named,
 )
-from inference.isa.targets import target_of
-from inference.models import BasicBlockSet, ExperimentSet, PortMapping, ResourceMapping
+from inference.features.learning.core_model.query import usable_core_models
+from inference.isa.targets import names_with_blocks, target_of
+from inference.models import BasicBlockSet, ExperimentSet, Machine, PortMapping, ResourceMapping
 from inference.predictors import core_model, machine
 from inference.web.request_fields import RequestField, RunForm, describe_fields
 from inference.web.requests import whole_number
@@ -36,6 +38,7 @@ _LISTED = 100
 """Newest sets of a kind that can be chosen."""
 _LOOKED_AT = 300
 """Measurements at either end of a set in which the names of tools are looked for."""
+PRESET_ROUNDS = 3
 _TICKED = 8
 """Mappings that are ticked when nothing else was asked for: the newest."""
 _STORED = {
@@ -74,6 +77,12 @@ class JudgeForm(RunForm, ProcessorForm):
         help_text="Of an experiment that is asked for. More hide longer latencies, and take tools longer.",
     )
     most = RequestField(label="Maximum items to ask for", help_text="A larger set is sampled at random.")
+    rounds = RequestField(
+        label="Measurements of each block",
+        initial=PRESET_ROUNDS,
+        help_text="Where a machine measures what the others are held against: the median counts, and once "
+        "more shows how well anybody could predict it. The blocks become a set of their own.",
+    )
     mode = mode_field("as it was measured")
     anew = None  # type: ignore[assignment]  # as Django removes a field
 
@@ -84,7 +93,8 @@ class JudgeForm(RunForm, ProcessorForm):
         super().__init__(data, ticked, known)
         stored = stored_sources(subject)
         texts = [(f"{_STORED[name]}:{value}", label) for name, own in stored.items() for value, label in own]
-        self.set_choices(**stored, against=[("", "what was measured"), *texts])
+        measuring = measuring_machines() if has_blocks(subject) else []
+        self.set_choices(**stored, against=[("", "what was measured"), *texts, *measuring])
         describe_fields(self)
 
     def config(self) -> Json:
@@ -98,7 +108,20 @@ class JudgeForm(RunForm, ProcessorForm):
             "sources": [text for text in (*stored, *predictors) if text != data["against"]],
             "against": data["against"],
             **self.stated(),
+            "mode": data["mode"],
+            "rounds": data["rounds"] or 0 if is_block_set and _measures(data["against"]) else 0,
         }
+
+
+def _measures(text: str) -> bool:
+    return text.startswith(f"{SourceKind.MACHINE}:")
+
+
+def measuring_machines() -> list[tuple[str, str]]:
+    """(source, label) of the machines that can measure blocks, this computer first."""
+    rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING)
+    ordered = rows.order_by("-local", "name").values_list("pk", "name")
+    return [(f"{SourceKind.MACHINE}:{pk}", f"{name}, measured for it") for pk, name in ordered]
 
 
 def has_blocks(subject: Subject) -> bool:
@@ -138,14 +161,17 @@ def tool_names(judge: ExperimentSet) -> list[str]:
 def comparison_new(request: HttpRequest) -> HttpResponse:
     """Show the form for a set, or start the run.
 
-    The address names the items by `items`, `set:3` or `blocks:6`, or by `set`; with `source`, `mapping` or
-    `resource_mapping` what to compare on them: without items, on the largest set of its machine.
+    The address names the items by `items`, `set:3` or `blocks:6`, or by `set`; with `source` (which may be
+    repeated), `mapping` or `resource_mapping` what to compare on them: without items, on the largest set of
+    its machine; with `against`, what to hold it against.
     """
-    subjects, source = _subjects(request), _source_text(request)
-    subject = _chosen(request, subjects, source)
+    subjects, sources = _subjects(request), _source_texts(request)
+    subject = _chosen(request, subjects, next(iter(sources), ""))
     context: dict[str, Any] = {"subjects": [(text, row.name) for text, row in subjects.items()]}
+    context["problems"] = _problems(sources, subject, next(iter(subjects.values()), None))
     if subject is None:
-        return render(request, "inference/engine/new.html", context)
+        status = 400 if context["problems"] else 200
+        return render(request, "inference/engine/new.html", context, status=status)
     if request.method == "POST":
         form = JudgeForm(subject, request.POST)
         if form.is_valid():
@@ -153,15 +179,28 @@ def comparison_new(request: HttpRequest) -> HttpResponse:
             if run is not None:
                 return redirect("comparison", run.pk)
     else:
-        form = JudgeForm(subject, ticked=_ticked(subject, source))
+        form = JudgeForm(subject, ticked=_ticked(subject, sources, _against_text(request)))
     context |= {
         "form": form,
         "subject": subject,
         "items": next(text for text, row in subjects.items() if row == subject),
-        "source": source,
+        "sources": sources,
+        "against": request.GET.get("against", ""),
         "refused": form.is_bound,
     }
-    return render(request, "inference/engine/new.html", context, status=400 if form.is_bound else 200)
+    is_wrong = form.is_bound or bool(context["problems"])
+    return render(request, "inference/engine/new.html", context, status=400 if is_wrong else 200)
+
+
+def _problems(sources: Sequence[str], subject: Subject | None, any_subject: Subject | None) -> list[str]:
+    """Why sources that the address names cannot be ticked; without a set, what is wrong with them."""
+    problems = []
+    for text in sources:
+        try:
+            source_named(text, subject or any_subject or BasicBlockSet())
+        except SourceError as error:
+            problems.append(str(error))
+    return problems
 
 
 def _subjects(request: HttpRequest) -> dict[str, Subject]:
@@ -185,16 +224,32 @@ def _items_text(request: HttpRequest) -> str:
     return request.GET.get("items", "" if number is None else f"{OF_SET}:{number}")
 
 
-def _source_text(request: HttpRequest) -> str:
+def _newest(subjects: dict[str, Subject], kind: str) -> Subject | None:
+    return next((row for text, row in subjects.items() if text.startswith(f"{kind}:")), None)
+
+
+def _source_texts(request: HttpRequest) -> list[str]:
     for name, kind in (("mapping", SourceKind.MAPPING), ("resource_mapping", SourceKind.RESOURCES)):
         if (number := whole_number(request, name)) is not None:
-            return f"{kind}:{number}"
-    return request.GET.get("source", "")[:300]
+            return [f"{kind}:{number}"]
+    return [text[:300] for text in request.GET.getlist("source") if text][:MOST_COLUMNS]
+
+
+def _against_text(request: HttpRequest) -> str:
+    """The source to hold others against; `machine` alone stands for the first that measures."""
+    text = request.GET.get("against", "")[:300]
+    if text != SourceKind.MACHINE:
+        return text
+    return next((source for source, _ in measuring_machines()), "")
 
 
 def _chosen(request: HttpRequest, subjects: dict[str, Subject], source: str) -> Subject | None:
-    """The set that the address names, else the one that suits the source best. Raises `Http404`."""
+    """The set that the address names (the newest of its kind, where that alone is named), else the one that
+    suits the source best. Raises `Http404`.
+    """
     named = _items_text(request)
+    if named in (OF_SET, OF_BLOCKS):
+        return _newest(subjects, named)
     if named:
         if named not in subjects:
             raise Http404("there is no such set")
@@ -229,19 +284,37 @@ def _read(source: str, subject: Subject) -> AnswerSource | None:
         return None
 
 
-def _ticked(subject: Subject, source: str) -> Json:
-    """What is ticked at first: what the address names, else the newest mappings; the set's own answers."""
+def _ticked(subject: Subject, sources: Sequence[str], against: str) -> Json:
+    """What is ticked at first: what the address names, else the newest mappings; the set's own answers.
+
+    Against what a machine measures, all that suit it.
+    """
     own = stored_sources(subject)
-    usual = {name: [value for value, _ in own[name]] for name in ("tools", "columns")}
+    ticked: Json = {name: [value for value, _ in own[name]] for name in ("tools", "columns")}
     at = subject.machine if isinstance(subject, ExperimentSet) else None
-    usual["processor"] = "" if at is None else processor_of_machine(at)  # type: ignore[assignment]
-    read = _read(source, subject) if source else None
-    if read is None:
-        return {**usual, "mappings": [value for value, _ in own["mappings"]][:_TICKED]}
-    field = next((name for name, kind in _STORED.items() if kind is read.kind), None)
-    if field is not None and read.row is not None:
-        return {**usual, field: [str(read.row.pk)]}
-    return {**usual, "predictors": [_offer_text(read)]}
+    if _measures(against):
+        at = Machine.objects.filter(pk=against.partition(":")[2]).first()
+        ticked |= {"columns": [], "predictors": [offer.text for offer in offers().tools]}
+        if at is not None:
+            ticked["predictors"] += _core_models(at)
+            newest = at.mappings.order_by("-pk").values_list("pk", flat=True)[:_TICKED]
+            ticked["mappings"] = [str(pk) for pk in newest]
+    ticked |= {"processor": "" if at is None else processor_of_machine(at), "against": against}
+    answering = [source for text in sources if (source := _read(text, subject)) is not None]
+    if not answering and "mappings" not in ticked:
+        return {**ticked, "mappings": [value for value, _ in own["mappings"]][:_TICKED]}
+    if len(sources) > 1:  # they are all that is meant, not what is added to the set's own answers
+        ticked |= {"tools": [], "columns": []}
+    for source in answering:
+        field = next((name for name, kind in _STORED.items() if kind is source.kind), "predictors")
+        value = str(source.row.pk) if field != "predictors" and source.row else _offer_text(source)
+        ticked[field] = [*ticked.get(field, []), value] if len(sources) > 1 else [value]
+    return ticked
+
+
+def _core_models(machine: Machine) -> list[str]:
+    names = usable_core_models().filter(machine=machine).values_list("name", flat=True)
+    return [f"{core_model.KIND}:model={name}" for name in names]
 
 
 def _offer_text(source: AnswerSource) -> str:

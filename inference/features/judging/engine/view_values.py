@@ -16,11 +16,10 @@ from inference.features.judging.engine.query import (
     points_of,
 )
 from inference.features.judging.evaluations.query import Predicted
-from inference.formats.csv_cells import written
 from inference.isa.blocks.listing import intel_or_digits
 from inference.models import ComparedColumn, Comparison
 from inference.storage.instruction_sets import code_isa
-from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
+from inference.web.published_page import PublishedTable
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,6 @@ class ComparisonView:
     has_page: bool = True
 
 
-def number(title: str, decimals: int = 2) -> PublishedColumn:
-    return PublishedColumn(title, CellKind.NUMBER, decimals)
-
-
 def item_text(row: Comparison, item: Predicted | PredictedBlock) -> str:
     """An experiment as files have it, or the assembly of a block."""
     if isinstance(item, PredictedBlock):
@@ -97,7 +92,3 @@ def view_json(view: ComparisonView, question: ViewQuestion, selected: int) -> Js
             for table in view.tables(question)
         ],
     }
-
-
-def csv_of(table: PublishedTable) -> str:
-    return written([column.title for column in table.columns], table.rows)

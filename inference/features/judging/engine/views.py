@@ -10,8 +10,9 @@ from inference.core.judging.agreement import GroupErrors, errors_by_group
 from inference.core.judging.biases import SchemeBias, biases, regrouped
 from inference.core.judging.disagreement import DifferenceMetric, differences, disagreements, telling_items
 from inference.core.judging.residual_traits import telling_traits, traits_of_table
-from inference.core.judging.sheet import ComparedPoints, Grouping
+from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
 from inference.core.metrics import Unit
+from inference.features.judging.engine.block_traits import memory_traits
 from inference.features.judging.engine.excess_view import excess_tables
 from inference.features.judging.engine.query import (
     ComparisonPart,
@@ -25,12 +26,16 @@ from inference.features.judging.engine.query import (
     sheet_of,
     verdict_of,
 )
-from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion, item_text, number
-from inference.models import InstructionScheme
+from inference.features.judging.engine.tables import number
+from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion, item_text
+from inference.models import BasicBlock, InstructionScheme
+from inference.storage.instruction_sets import code_isa
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 
 MOST_FOR_TRAITS = 20_000
 """Items that traits are looked for among; of more, as many that are spread evenly."""
+MOST_DECODED = 2_000
+"""Blocks up to which their accesses to memory are among the traits: each is decoded for that."""
 MOST_TELLING = 20
 
 Kind = CellKind
@@ -147,6 +152,11 @@ def _traits(question: ViewQuestion) -> list[PublishedTable]:
     if len(points) > MOST_FOR_TRAITS:
         points = points.where(np.linspace(0, len(points) - 1, MOST_FOR_TRAITS).astype(np.int64))
     traits = traits_of_table(items, points.at)
+    if question.row.item_kind == ItemKind.BLOCKS and len(points) <= MOST_DECODED:
+        blocks = BasicBlock.objects.in_bulk(items.ids[points.at].tolist())
+        if len(blocks) == len(points):
+            codes = [bytes(blocks[pk].code) for pk in items.ids[points.at].tolist()]
+            traits |= memory_traits(codes, code_isa(question.row.isa))
     findings = telling_traits(points.errors, traits)
     rows = tuple(
         (

@@ -20,7 +20,7 @@ from inference.features.judging.engine.query import (
     schemes_found,
     selected,
 )
-from inference.features.judging.engine.request import KIND, KINDS, JudgeConfig
+from inference.features.judging.engine.request import ALL_KINDS, KIND, JudgeConfig
 from inference.features.judging.engine.view_values import ViewQuestion, view_json
 from inference.features.judging.engine.views import VIEWS
 from inference.features.running.runs.runs_of_kind import NameOfRun, not_done, started
@@ -123,7 +123,7 @@ def get_view(
 
 def comparison_of_run(run: int) -> Comparison:
     """The comparison that a run has made. Raises `ProblemError` (409) where it is not done."""
-    row = get_object_or_404(Run, pk=run, kind__in=KINDS)
+    row = get_object_or_404(Run, pk=run, kind__in=ALL_KINDS)
     comparison = comparison_rows().filter(run=row).first()
     if comparison is None:
         raise not_done(row, "comparison_id")

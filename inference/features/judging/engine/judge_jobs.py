@@ -1,0 +1,300 @@
+"""Runs that compare: what each source says of the items of a set, beside what they are held against."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, ResultStored
+from inference.core.judging.sheet import AnswerSheet, Grouping
+from inference.core.metrics import Unit
+from inference.core.protocols import Json
+from inference.core.texts import count_of
+from inference.features.judging.engine.answered_columns import ComparisonColumn
+from inference.features.judging.engine.block_answers import BlockAnswers
+from inference.features.judging.engine.column_verdicts import ColumnRoles, column_verdict
+from inference.features.judging.engine.experiment_answers import ExperimentAnswers
+from inference.features.judging.engine.largest_bounds import bounds_by, first_core_model, machines_core_model
+from inference.features.judging.engine.measured_rounds import measured_in_rounds
+from inference.features.judging.engine.new_blocks import NewBlocks, drawn_blocks
+from inference.features.judging.engine.question_blocks import QuestionBlocks, tell_progress
+from inference.features.judging.engine.request import (
+    ComparisonConfig,
+    JudgeConfig,
+    read_config,
+    read_lists,
+)
+from inference.features.judging.engine.sources import AnswerSource, SourceError, Subject, source_named
+from inference.models import (
+    BasicBlockSet,
+    BlockColumn,
+    ComparedColumn,
+    Comparison,
+    ExperimentSet,
+    Predictor,
+    Run,
+)
+from inference.predictors.protocol import PredictorError
+from inference.runs.errors import JobError
+from inference.runs.kinds import Store, Task
+from inference.storage.answer_sheets import answers_field, pictured, sheet_fields, summarised
+
+STAGES = ("read", "ask", "sum up")
+
+
+Facts = Callable[[AnswerSheet, Sequence[ComparisonColumn]], Json]
+"""What else the result of a run says, from the sheet and its columns without the reference."""
+
+
+class JudgeJob:
+    """Runs of kind `judge`. Interrupted, they begin anew; what tools have answered is remembered."""
+
+    def check(self, config: Json) -> Json:
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing is to be prepared."""
+
+    def work(self, task: Task) -> Store:
+        """Read the set, ask, sum up. A tool that cannot work here says nothing, and the others go on."""
+        return self.compared(task, JudgeConfig.stored(task.run.config))
+
+    def compared(
+        self,
+        task: Task,
+        config: JudgeConfig,
+        reader: BlockAnswers | None = None,
+        facts: Facts = lambda sheet, columns: {},
+        *,
+        needs_reference: bool = True,
+    ) -> Store:
+        """The comparison that a description means; other kinds of runs describe the same in their own words.
+
+        Args:
+            task: The run.
+            config: Its description.
+            reader: The items, where they are not simply those of the set that the description names.
+            facts: What the result says besides.
+            needs_reference: Whether a reference without any number ends the run by a `JobError`.
+        """
+        _stage(task, 0)
+        subject = reader.row if reader is not None else _subject(config)
+        sources = _sources(config, subject)
+        items_of = reader or _reader(task, subject, config, sources)
+        items_of.read_all()
+        if not len(items_of.items):
+            what = "settled measurement" if config.experiment_set is not None else "block"
+            raise JobError(f"{items_of.row.name!r} has no {what} to compare with")
+        _stage(task, 1)
+        reference, columns, blocks = _answered(task, items_of, sources, config)
+        bounds = _bounds(config, reference, columns, blocks, len(items_of.items))
+        _stage(task, 2)
+        cycles = items_of.measured if reference is None else reference.answers.cycles
+        if needs_reference and not (cycles > 0).any():
+            named = config.against or items_of.row.name
+            raise JobError(f"{named}: there is no number to hold others against")
+        items = replace(items_of.items, bounds=bounds)
+        sheet = AnswerSheet(items, cycles, [column.answers for column in columns])
+        summary = _summed_up(
+            task,
+            sheet,
+            columns,
+            is_measured=reference is None or reference.source.measures,
+            facts=facts(sheet, columns),
+        )
+        return partial(_store, task.run, config, items_of, reference, columns, summary)
+
+
+class ComparisonJob(JudgeJob):
+    """Runs of kind `comparison`, which are described by a list of ids for each kind of column."""
+
+    def check(self, config: Json) -> Json:
+        return read_lists(config).as_json()
+
+    def work(self, task: Task) -> Store:
+        return self.compared(task, ComparisonConfig.stored(task.run.config).as_judge)
+
+
+def _stage(task: Task, index: int) -> None:
+    task.reporter.emit(PhaseStarted(STAGES[index], index + 1, STAGES))
+
+
+def _subject(config: JudgeConfig) -> Subject:
+    if config.block_set is not None:
+        block_set = BasicBlockSet.objects.filter(pk=config.block_set).select_related("isa").first()
+        if block_set is None:
+            raise JobError("the basic-block set to compare on has been deleted")
+        return block_set
+    judge = ExperimentSet.objects.filter(pk=config.experiment_set or 0).select_related("isa").first()
+    if judge is None:
+        raise JobError("the experiment set to compare on has been deleted")
+    return judge
+
+
+def _sources(config: JudgeConfig, subject: Subject) -> list[AnswerSource]:
+    """All sources, the reference last. Raises `JobError` where one is gone."""
+    try:
+        return [source_named(text, subject) for text in config.texts]
+    except SourceError as error:
+        raise JobError(f"what is to be compared has been deleted: {error}") from error
+
+
+def _reader(
+    task: Task, subject: Subject, config: JudgeConfig, sources: Sequence[AnswerSource]
+) -> ExperimentAnswers | BlockAnswers:
+    if isinstance(subject, ExperimentSet):
+        return ExperimentAnswers(task, subject, config, sources)
+    return drawn_blocks(task, subject, config) if config.rounds else BlockAnswers(task, subject, config)
+
+
+def _answered(
+    task: Task,
+    reader: ExperimentAnswers | BlockAnswers,
+    sources: Sequence[AnswerSource],
+    config: JudgeConfig,
+) -> tuple[ComparisonColumn | None, list[ComparisonColumn], QuestionBlocks | None]:
+    """The reference, a column for each source, and the blocks that predictors were asked about."""
+    blocks: QuestionBlocks | None = None
+    columns, measured = [], []
+    if config.rounds and isinstance(reader, BlockAnswers):
+        blocks = reader.question_blocks()
+        measured = list(measured_in_rounds(task, sources[-1], reader.codes, config.rounds))
+        sources = sources[:-1]
+    for source in sources:
+        answers = reader.direct(source)
+        if answers is not None:
+            columns.append(ComparisonColumn(source, answers))
+            continue
+        blocks = blocks or reader.question_blocks()
+        try:
+            assert isinstance(source.row, Predictor), "whoever is asked was stored as a predictor"
+            columns.append(ComparisonColumn(source, blocks.ask(source.row)))
+        except PredictorError as error:
+            task.reporter.emit(Log("warning", f"{source.name} cannot be asked: {error}"))
+            columns.append(ComparisonColumn(source, blocks.nothing(), str(error)))
+    if measured:
+        return measured[0], [measured[1], *columns], blocks
+    reference = columns.pop() if config.against else None
+    return reference, columns, blocks
+
+
+def _bounds(
+    config: JudgeConfig,
+    reference: ComparisonColumn | None,
+    columns: Sequence[ComparisonColumn],
+    blocks: QuestionBlocks | None,
+    size: int,
+) -> Grouping | None:
+    """The largest bound of each item of a question, by the first core model among the sources.
+
+    Without one, by the newest of the machine that measured the reference.
+    """
+    rows = [column.source.row for column in columns if not column.error]
+    model = first_core_model([row for row in rows if isinstance(row, Predictor)])
+    if model is None and reference is not None and isinstance(reference.source.row, Predictor):
+        model = machines_core_model(reference.source.row)
+    if blocks is None or model is None:
+        return None
+    labels = [""] * size
+    for place, bound in zip(blocks.places, bounds_by(model, blocks.codes, config.mode), strict=True):
+        labels[place] = bound
+    return Grouping.of(labels)
+
+
+@dataclass(frozen=True, eq=False)
+class _SummedUp:
+    """Everything that is stored, worked out before the transaction that stores it."""
+
+    n: int
+    fields: list[Json]
+    common: int
+    sheet: AnswerSheet
+    points: Json
+    facts: Json
+
+
+def _summed_up(
+    task: Task, sheet: AnswerSheet, columns: Sequence[ComparisonColumn], *, is_measured: bool, facts: Json
+) -> _SummedUp:
+    """`is_measured`: whether the reference is a measurement."""
+    fields = []
+    repeats = [is_measured and column.source.measures for column in columns]
+    published = [column.source.is_published for column in columns]
+    roles = ColumnRoles(
+        tuple(at for at, repeated in enumerate(repeats) if repeated),
+        tuple((columns[at].source.name, at) for at, is_tool in enumerate(published) if is_tool),
+    )
+    began = time.monotonic()
+    for position, column in enumerate(columns):
+        tell_progress(task, "sum up", position, len(columns), "predictors", began)
+        fields.append(
+            {
+                "kind": column.source.column_kind,
+                "name": column.source.name[:200],
+                "error": column.error,
+                "summary": {
+                    **summarised(sheet, position),
+                    "verdict": column_verdict(sheet, position, roles).as_json(),
+                    "repeats": repeats[position],
+                    "is_published": published[position],
+                },
+                "pictures": pictured(sheet, position),
+                "answers": answers_field(column.answers),
+                **column.source.column_fields,
+            }
+        )
+    common = int(sheet.common.sum())
+    return _SummedUp(len(sheet.items), fields, common, sheet, sheet_fields(sheet), facts)
+
+
+def _store(
+    run: Run,
+    config: JudgeConfig,
+    reader: ExperimentAnswers | BlockAnswers,
+    reference: ComparisonColumn | None,
+    columns: Sequence[ComparisonColumn],
+    summary: _SummedUp,
+) -> tuple[Json, Sequence[Event]]:
+    subject, points = reader.row, summary.points
+    kept: list[BlockColumn] = []
+    if isinstance(reader, BlockAnswers):
+        answered = [column for column in columns if not column.error]
+        kept = reader.keep(run, [*([] if reference is None else [reference]), *answered])
+    if isinstance(reader, NewBlocks):
+        points = sheet_fields(replace(summary.sheet, items=replace(summary.sheet.items, ids=reader.ids())))
+    is_there = type(subject)._default_manager.filter(pk=subject.pk).exists()
+    row = Comparison.objects.create(
+        run=run,
+        item_kind=reader.items.kind.value,
+        isa=subject.isa,
+        experiment_set=subject if isinstance(subject, ExperimentSet) and is_there else None,
+        block_set=subject if isinstance(subject, BasicBlockSet) and is_there else None,
+        source=subject.name,
+        reference="" if reference is None else reference.source.name[:200],
+        against=config.against,
+        read=reader.read,
+        n=summary.n,
+        common=summary.common,
+        **points,
+    )
+    for position, fields in enumerate(summary.fields):
+        ComparedColumn.objects.create(comparison=row, position=position, **fields)
+    scores = [
+        {"name": fields["name"], **fields["summary"]["scores"][Unit.CYCLES.value]}
+        for fields in summary.fields
+    ]
+    result: Json = {
+        "comparison": row.pk,
+        "name": f"{count_of(len(scores), 'predictor')} on {subject.name}",
+        "url": f"/comparisons/{run.pk}/",
+        "scores": scores,
+        **({"block_set": subject.pk} if isinstance(subject, BasicBlockSet) else {}),
+        **summary.facts,
+    }
+    if kept:
+        heads = ({"id": column.pk, "name": column.name, "predictor": column.predictor_id} for column in kept)
+        result["columns"] = list(heads)
+    return result, [ResultStored({"name": result["name"], "url": result["url"]})]

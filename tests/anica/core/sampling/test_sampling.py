@@ -245,16 +245,6 @@ def test_removing_an_instruction_leaves_the_others_as_they_are(position: int) ->
     assert domain.block_of_code(left.code) == left
 
 
-def test_the_domain_is_what_the_search_wants() -> None:
-    from anica_app.core.domain.abstract import Expansion
-    from anica_app.core.search.protocols import AbstractDomain
-
-    domain: AbstractDomain[SampledBlock, AbstractBlock, Expansion] = small_domain()
-    wanted = [name for name in vars(AbstractDomain) if not name.startswith("_")]
-    assert all(callable(getattr(domain, name)) for name in wanted)
-    assert domain.generality(domain.unconstrained(2)) == len(TEXTS)
-
-
 def test_gathers_have_vector_registers_that_differ() -> None:
     domain = BlockDomain(SchemeSpace.listed(["vpgatherdd XMM:RW, MEM[32,XMM]:R, XMM:RW"]))
     for seed in range(80):

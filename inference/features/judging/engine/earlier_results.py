@@ -13,7 +13,20 @@ _SCORES = (number("MAPE (%)"), number("Pearson r", 3), number("Kendall τ", 3))
 
 def earlier_tables(result: Json) -> list[PublishedTable]:
     """The tables of a run's result, whichever kind of comparison it was; none for other results."""
+    if "both" in result:
+        return [_of_matrix(result)]
     return [table for key, tables in _TABLES.items() if key in result for table in tables(result[key])]
+
+
+def _of_matrix(result: Json) -> PublishedTable:
+    names = [column["name"] for column in result["columns"]]
+    rows = tuple(
+        (name, *(None if not both else 100 * far / both for far, both in zip(*counts, strict=True)))
+        for name, counts in zip(names, zip(result["differing"], result["both"], strict=True), strict=True)
+    )
+    heads = (PublishedColumn("Tool"), *(number(name, 1) for name in names))
+    note = "Per cent of the blocks for which both have a number that they disagree about."
+    return PublishedTable("matrix", "How often each two disagree", heads, rows, note)
 
 
 def _of_columns(accuracy: Json) -> list[PublishedTable]:

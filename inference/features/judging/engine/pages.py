@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
@@ -18,6 +19,7 @@ from inference.features.judging.engine.bias_tab import Strong, bias_tab, strong_
 from inference.features.judging.engine.earlier_results import earlier_tables
 from inference.features.judging.engine.query import (
     ComparisonPart,
+    answered_in,
     axis_limit,
     columns_of,
     comparison_rows,
@@ -34,14 +36,17 @@ from inference.features.judging.engine.selection import (
     choice_of,
     column_in,
     filter_context,
+    selectable,
     threshold_in,
 )
+from inference.features.judging.engine.sources import SourceKind
 from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
 from inference.features.running.runs.query import newest_runs
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
-from inference.models import ComparedColumn, Comparison, Run
+from inference.models import BlockColumn, ComparedColumn, Comparison, Run
+from inference.web.menus import MenuPlace, entries_of
 from inference.web.published_page import PublishedColumn, PublishedTable, Value
 from inference.web.requests import chosen_bin, one_of
 
@@ -77,6 +82,7 @@ class ScoreRow:
 
     column: ComparedColumn
     scores: Scores
+    answered: int
     of: int
     url: str
     map_url: str
@@ -86,7 +92,7 @@ class ScoreRow:
     @property
     def coverage(self) -> float | None:
         """The share of the experiments that it has a number for, in per cent."""
-        return 100 * self.scores.n / self.of if self.of else None
+        return 100 * self.answered / self.of if self.of else None
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     columns = columns_of(row)
     tabs = [*TABS, *((name, view.label) for name, view in views.items())]
     context |= {"comparison": row, "tab": tab, "tabs": _tabs(request, tabs), "columns": columns}
+    context["selectable"] = selectable(request, columns)
     context["columns_asked"] = [column for column in columns if column.predictor is not None]
     try:
         choice = choice_of(request, row)
@@ -150,12 +157,15 @@ def _scores_tab(
     of = selected(row, choice.selection)
     verdicts = _verdicts(row, columns, choice)
     lines = []
-    for column in columns:  # all of one column at once: the points of all of them are not kept
+    for column in selectable(
+        request, columns
+    ):  # all of one column at once: the points of all of them are not kept
         axis_limit(column, choice)
         lines.append(
             ScoreRow(
                 column,
                 scores_of(column, choice),
+                answered_in(column, choice),
                 of,
                 source_url(column),
                 "?" + _kept(request, tab="map", column=column.position),
@@ -197,8 +207,26 @@ def _view_tab(
     return {
         "column": column,
         "view": view,
+        "pair_menu": entries_of(MenuPlace.PREDICTOR_PAIR),
+        "pair": _predictors_of_pair(question) if view.name == "telling" else (),
         "view_tables": [(table, _cells(table)) for table in view.tables(question)],
     }
+
+
+def _predictors_of_pair(question: ViewQuestion) -> tuple[int, ...]:
+    """The ids of the predictors that answered for both columns; () where one of them came otherwise."""
+    against = question.part.against
+    kind, _, number = question.row.against.partition(":")
+    fields = ("predictor", "block_column__predictor")
+    columns = ComparedColumn.objects.filter(comparison=question.row)
+    pairs = dict(columns.values_list("position", Coalesce(*fields)))
+    reference = pairs.get(against) if against is not None else None
+    if against is None and kind == SourceKind.PREDICTOR:
+        reference = int(number)
+    elif against is None and kind == SourceKind.COLUMN:
+        reference = BlockColumn.objects.filter(pk=number).values_list("predictor", flat=True).first()
+    own = pairs.get(question.column.position)
+    return (reference, own) if reference is not None and own is not None else ()
 
 
 def _cells(table: PublishedTable) -> list[list[tuple[PublishedColumn, Value]]]:

@@ -17,6 +17,7 @@ from inference.features.judging.engine.excess_view import excess_tables
 from inference.features.judging.engine.query import (
     ComparisonPart,
     agreement_of,
+    answered_in,
     biases_in,
     items_at,
     key_of,
@@ -47,13 +48,15 @@ def _scores(question: ViewQuestion) -> list[PublishedTable]:
     of = selected(question.row, question.part.selection)
     rows = []
     for column in question.columns:
+        if column.position == question.part.against:
+            continue
         agreed = agreement_of(column, question.part)
         scores = agreed.scores
         judged = verdict_of(question.columns, column, question.part)
         words = (None, None) if judged is None else (judged.grade.value, "; ".join(judged.reasons))
         shares = (
             None if share is None else 100 * share
-            for share in (scores.n / of if of else None, agreed.near, agreed.above)
+            for share in (answered_in(column, question.part) / of if of else None, agreed.near, agreed.above)
         )
         coverage, near, above = shares
         rows.append(

@@ -137,9 +137,11 @@ def test_the_shell_prints_or_writes_what_was_found(
         return printed("accuracy", *arguments)
 
     text = shell("blocks", "--machine", "lab", "--blocks", "50", "--seed", "7")
-    assert "good tool: 100 % answered, MAPE 1.00 %" in text
-    assert "    good: off by 1.0 % on average" in text
-    assert "    wrong: off by 100.0 % on average" in text
+    lines = {line[:22].strip(): line for line in text.splitlines()}
+    assert lines["good tool"].split()[2:6] == ["140", "0", "140", "1.00"]
+    assert "off by 1.0 % on average" in lines["good tool"]
+    assert "wrong" in lines["bad tool"]
+    assert "Worst blocks of bad tool" in text
     assert (submitted[0].config["blocks"], submitted[0].config["seed"]) == (50, 7)
     found = json.loads(shell("blocks", "--machine", "lab", "--json"))
     assert found == {"run": run.pk, "block_set": block_set.pk, **run.result["check"]}

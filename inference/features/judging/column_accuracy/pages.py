@@ -11,18 +11,16 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from inference.core.protocols import Json
 from inference.features.asking.block_sets.asked import names_of_columns, set_item
 from inference.features.asking.block_sets.columns import usual_reference
 from inference.features.asking.block_sets.query import columns_of
 from inference.features.asking.predictors.processors import different_processors
 from inference.features.judging.column_accuracy.accuracy import KIND, accuracy_known
-from inference.features.judging.engine.sources import SourceKind
+from inference.features.judging.engine.result_tables import columns_table
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.web.file_answers import table_answer
-from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
 from inference.web.requests import row_number, whole_number
 from inference.web.run_forms import start_or_tell
 
@@ -37,12 +35,11 @@ def accuracy_tab(request: HttpRequest, found: BasicBlockSet, columns: list[Block
     context = {"reference": reference, "known": known, "processors": different_processors(predictors)}
     if known.accuracy is None:
         return context
-    table = _table(known.accuracy, reference)
+    table = columns_table(known.accuracy)
     return context | {
         "accuracy": known.accuracy,
         "table": table,
         "rows": [list(zip(table.columns, row, strict=True)) for row in table.rows],
-        "source": f"{SourceKind.COLUMN}:{reference.pk}",
     }
 
 
@@ -81,7 +78,7 @@ def block_set_accuracy_csv(request: HttpRequest, pk: int) -> HttpResponse:
     known = accuracy_known(found, columns, reference).accuracy
     if known is None:
         raise Http404("these columns have not been compared yet")
-    lines = [(row[0], reference.name, *row[1:]) for row in _table(known, reference).rows]
+    lines = [(row[0], reference.name, *row[1:]) for row in columns_table(known).rows]
     return table_answer(written(CSV_HEADS, lines), f"{found.name} accuracy", blocks=found.name)
 
 
@@ -89,23 +86,6 @@ CSV_HEADS = (
     *("column", "reference", "numbers", "failures", "compared"),
     *("mape", "pearson", "kendall", "weighted_mape"),
 )
-_TITLES = (
-    *(("Numbers", 0), ("Failures", 0), ("Compared", 0), ("MAPE (%)", 2)),
-    *(("Pearson’s r", 3), ("Kendall’s τ", 3), ("MAPE by weight (%)", 2)),
-)
-
-
-def _table(known: Json, reference: BlockColumn) -> PublishedTable:
-    rows = tuple(
-        (
-            *(one["name"], one["answered"], one["failed"], scores["n"], scores["mape"]),
-            *(scores["pearson"], scores["kendall"], one["weighted"]),
-        )
-        for one in known["columns"]
-        for scores in [one["scores"]]
-    )
-    heads = (PublishedColumn(title, CellKind.NUMBER, decimals) for title, decimals in _TITLES)
-    return PublishedTable("columns", f"Beside {reference.name}", (PublishedColumn("Column"), *heads), rows)
 
 
 def accuracy_words(run: Run) -> Iterator[DescriptionItem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,13 +30,12 @@ from inference.features.judging.engine.query import (
 )
 from inference.features.judging.engine.request import KIND, JudgeConfig, read_config, subject_of
 from inference.features.judging.engine.sources import Subject, source_named
-from inference.features.judging.engine.view_values import ViewQuestion, csv_of, view_json
+from inference.features.judging.engine.view_values import ViewQuestion, csv_of, table_lines, view_json
 from inference.features.judging.engine.views import VIEWS
 from inference.models import BasicBlockSet, Comparison, ExperimentSet
 from inference.models.scheme_search import texts_found
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import by_name
-from inference.web.published_page import PublishedTable, Value
 
 _SETS: dict[str, type[Subject]] = {"set": ExperimentSet, "blocks": BasicBlockSet}
 _RUN = "run"
@@ -196,28 +195,3 @@ def _question(row: Comparison, options: dict[str, Any]) -> ViewQuestion:
     )
     part = ComparisonPart(Unit(options["unit"]), selection)
     return ViewQuestion(row, columns, column, part, options["threshold"], options["metric"])
-
-
-def table_lines(table: PublishedTable) -> Iterator[str]:
-    """A table in the shell: texts to the left, numbers to the right."""
-    cells = [[column.title for column in table.columns]]
-    cells += [
-        [_cell(value, column.decimals) for column, value in zip(table.columns, row, strict=True)]
-        for row in table.rows
-    ]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
-    numeric = [column.kind == "number" for column in table.columns]
-    for row in cells:
-        aligned = (
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        )
-        yield "  " + "  ".join(aligned).rstrip()
-    if table.note:
-        yield table.note
-
-
-def _cell(value: Value, decimals: int) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.{decimals}f}" if isinstance(value, int | float) else str(value)

@@ -16,7 +16,6 @@ from inference.core.judging.accuracy import AccuracyJudgement
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
 from inference.features.judging.engine.bias_tab import Strong, bias_tab, strong_biases
-from inference.features.judging.engine.earlier_results import earlier_tables
 from inference.features.judging.engine.query import (
     ComparisonPart,
     answered_in,
@@ -32,6 +31,7 @@ from inference.features.judging.engine.query import (
     verdict_of,
 )
 from inference.features.judging.engine.request import ALL_KINDS
+from inference.features.judging.engine.result_tables import result_tables
 from inference.features.judging.engine.selection import (
     choice_of,
     column_in,
@@ -111,7 +111,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     row = comparison_rows().filter(run=run).first()
     context: dict[str, Any] = {"run": run, "working": run.state not in Run.FINAL}
     if row is None:
-        context["earlier"] = [(table, _cells(table)) for table in earlier_tables(run.result or {})]
+        context["earlier"] = [(table, _cells(table)) for table in result_tables(run.result)]
         return render(request, "inference/engine/comparison.html", context)
     views = {name: view for name, view in VIEWS.items() if view.has_page and view.suits(row)}
     tab = one_of(request, "tab", (*(key for key, _ in TABS), *views), "scores")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from anica_app.core.search.findings import News
 from inference.core.event import Event
 from inference.core.protocols import Checkpoint
@@ -21,5 +19,5 @@ class Silent:
     def pulse(self) -> None:
         """Goes on."""
 
-    def keep(self, news: News[Any, Any, Any], checkpoint: Checkpoint) -> None:
+    def keep(self, news: News, checkpoint: Checkpoint) -> None:
         """Nothing."""

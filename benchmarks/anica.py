@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import SpaceSettings
@@ -66,7 +65,7 @@ def run(quick: bool) -> Iterator[Result]:
 class Searched:
     """A campaign that is over, and what it took; CPU seconds are those of all processes."""
 
-    state: State[Any]
+    state: State
     domain: BlockDomain
     blocks: int
     wall: float

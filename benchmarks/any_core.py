@@ -143,20 +143,24 @@ def outcome_on(core: DrawnCore, name: str, algorithm: Callable[[DrawnCore], Answ
 def _right(found: PortMapping, truth: PortMapping, seed: int) -> frozenset[str]:
     """The schemes of a found mapping that no experiment among them tells from the true ones.
 
-    Those with the most experiments that take another time are left out, one after another.
+    Schemes with the same µops in both are right or wrong together. Those with the most experiments that take
+    another time are left out, one such group after another.
     """
     dice = random.Random(seed)
-    schemes = set(found.usage)
+    pairs = {scheme: (found.usage[scheme], truth.usage[scheme]) for scheme in sorted(found.usage)}
     wrong = [
         mix
-        for mix in (_drawn_experiment(dice, sorted(schemes)) for _ in range(_EXPERIMENTS * len(schemes)))
+        for mix in (_drawn_experiment(dice, [*pairs]) for _ in range(_EXPERIMENTS * len(pairs)))
         if not isclose(inverse_throughput(found, mix), inverse_throughput(truth, mix), rel_tol=_CLOSE)
     ]
+    left_out = set()
     while wrong:
-        ((worst, _),) = Counter(scheme for mix in wrong for scheme in mix.schemes).most_common(1)
-        schemes.remove(worst)
-        wrong = [mix for mix in wrong if worst not in mix.schemes]
-    return frozenset(schemes)
+        ((worst, _),) = Counter(pair for mix in wrong for pair in {*map(pairs.get, mix.schemes)}).most_common(
+            1
+        )
+        left_out.add(worst)
+        wrong = [mix for mix in wrong if worst not in map(pairs.get, mix.schemes)]
+    return frozenset(scheme for scheme, pair in pairs.items() if pair not in left_out)
 
 
 def _drawn_experiment(dice: random.Random, schemes: Sequence[str]) -> Experiment:

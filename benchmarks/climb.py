@@ -1,9 +1,8 @@
-"""How fast a search moves: changing one scheme of a mapping, and a generation of children of few parents.
+"""How fast a search moves: a generation of children of few parents.
 
-310 schemes on 10 ports, all pairs and singletons, as in PMEvo's plan. `change` tries other µops for one
-scheme after another, pays for the experiments with that scheme alone, and is compared with evaluating the
-whole mapping each time; `generation-V` evaluates 1,000 mappings that have V variants of each scheme between
-them, and is compared with evaluating each by itself. Medians of CPU seconds of one thread, alternated.
+310 schemes on 10 ports, all pairs and singletons, as in PMEvo's plan. `generation-V` evaluates 1,000 mappings
+that have V variants of each scheme between them, and is compared with evaluating each by itself. Medians of
+CPU seconds of one thread, alternated.
 """
 
 from __future__ import annotations
@@ -14,42 +13,25 @@ from itertools import combinations
 import numpy as np
 
 from benchmarks import Result
-from benchmarks._alternated import SCHEMES, drawn_population, drawn_uops, rates, thread_seconds
+from benchmarks._alternated import SCHEMES, drawn_uops, rates, thread_seconds
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.local_search import LocalSearch
 from inference.core.tables import ExperimentTable, Population
 
 PORTS = 10
 SEED = 4
 VARIANTS = (1, 2, 4, 8, 16)
-_CHANGES = 200
 _FEW = 5
 
 
 def run(quick: bool) -> Iterator[Result]:
-    """Changes of a mapping, then generations from random to nearly converged."""
+    """Generations from random to nearly converged."""
     rng = np.random.default_rng(SEED)
     experiments = [Experiment.of([s]) for s in SCHEMES] + [Experiment.of(p) for p in combinations(SCHEMES, 2)]
     evaluator = Evaluator(ExperimentTable.from_experiments(experiments, SCHEMES), PORTS)
     measured = rng.uniform(0.5, 5, len(experiments))
-    yield _changes(rng, evaluator, measured, 3 if quick else 9)
     for variants in VARIANTS:
         yield _generation(rng, evaluator, measured, 50 if quick else 1000, variants)
-
-
-def _changes(rng: np.random.Generator, evaluator: Evaluator, measured: np.ndarray, rounds: int) -> Result:
-    population = drawn_population(rng, 1, PORTS)
-    search = LocalSearch(evaluator, population, measured)
-
-    def once() -> tuple[float, float]:
-        changes = [(int(rng.integers(len(SCHEMES))), drawn_uops(rng, PORTS)) for _ in range(_CHANGES)]
-        ours = thread_seconds(lambda: [search.error_with(*change) for change in changes])
-        theirs = thread_seconds(lambda: evaluator.mean_relative_error(population, measured))
-        return ours / _CHANGES, theirs
-
-    more = {"experiments": len(evaluator.table), "ports": PORTS}
-    return rates("change", "changes/s", rounds, once, more)
 
 
 def _generation(

@@ -22,8 +22,8 @@ from benchmarks._alternated import SCHEMES, drawn_population, rates, thread_seco
 from benchmarks._reference import enumerate_ports
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.oracle import lp_inverse_throughput
 from inference.core.tables import ExperimentTable, Population
+from tests.core.oracle import lp_inverse_throughput
 
 SEED = 20
 PORTS = (8, 10, 12, 16, 20)

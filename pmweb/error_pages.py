@@ -1,11 +1,12 @@
-"""The page for requests that cannot be understood."""
+"""The pages for requests that cannot be understood, are too many, or use a method that the address lacks."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.core.exceptions import BadRequest, RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import render
+from django.template.loader import render_to_string
 
 from inference.web.api.errors import answer
 from inference.web.api.site import ROOT
@@ -34,3 +35,10 @@ def _said(exception: Exception) -> str:
 def too_much(request: HttpRequest, error: Exception) -> HttpResponse:
     """Say what there is as much of as one may have at a time."""
     return render(request, "429.html", {"said": str(error)}, status=429)
+
+
+def not_allowed(request: HttpRequest, refusal: HttpResponseNotAllowed) -> HttpResponse:
+    """Name the methods that the address takes, for whoever has opened the address of a button."""
+    context = {"methods": refusal["Allow"], "opens": "GET" in refusal["Allow"], "method": request.method}
+    refusal.content = render_to_string("405.html", context, request)
+    return refusal

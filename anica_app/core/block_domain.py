@@ -1,4 +1,4 @@
-"""The abstract domain of an instruction set in one object (`search.protocols.AbstractDomain`)."""
+"""The abstract domain of an instruction set in one object (Definition 8.2)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from anica_app.core.search.protocols import AbstractDomain, AbstractT, BlockT, ExpansionT
+from anica_app.core.block_domain import BlockDomain
+from anica_app.core.domain.abstract import AbstractBlock
+from anica_app.core.domain.blocks import SampledBlock
 from inference.core.errors import InvalidInputError
 
 Covered = npt.NDArray[np.bool_]
@@ -16,9 +18,9 @@ Covered = npt.NDArray[np.bool_]
 
 
 def covered_blocks(
-    domain: AbstractDomain[BlockT, AbstractT, ExpansionT],
-    discoveries: Sequence[AbstractT],
-    blocks: Sequence[BlockT],
+    domain: BlockDomain,
+    discoveries: Sequence[AbstractBlock],
+    blocks: Sequence[SampledBlock],
     pulse: Callable[[], None] = lambda: None,
 ) -> Covered:
     """Which discovery subsumes which block, through what represents the block (Definition 8.7).
@@ -32,14 +34,6 @@ def covered_blocks(
             covered[d, b] = domain.subsumes(discovery, abstract)
         pulse()
     return covered
-
-
-def share_covered(covered: Covered, among: Sequence[int] | None = None) -> float | None:
-    """The share of the blocks that at least one discovery (of those `among`) covers; None without blocks."""
-    if not covered.shape[1]:
-        return None
-    rows = covered if among is None else covered[list(among)]
-    return float(rows.any(axis=0).mean())
 
 
 _SECONDS = 60.0

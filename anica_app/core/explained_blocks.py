@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.discovery_selection import best_selection, covered_blocks
+from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.search.findings import FoundDiscovery
 from anica_app.core.search.judging import JudgedAnswers
 from anica_app.core.search.panel import Driver
-from anica_app.core.search.protocols import AbstractDomain, AbstractT, BlockT, ExpansionT
 from inference.core.protocols import Json
 
 LENGTH = 4
@@ -58,9 +59,7 @@ class ExplainedBlocks:
         }
 
 
-def fresh_blocks(
-    domain: AbstractDomain[BlockT, AbstractT, ExpansionT], number: int, length: int = LENGTH
-) -> list[BlockT]:
+def fresh_blocks(domain: BlockDomain, number: int, length: int = LENGTH) -> list[SampledBlock]:
     """Random blocks without constraints, always the same ones of a domain, whatever a campaign's seed."""
     anything = domain.unconstrained(length)
     blocks = []
@@ -74,12 +73,10 @@ def fresh_blocks(
 
 
 def judged_blocks(
-    driver: Driver[BlockT, AbstractT, ExpansionT],
-    blocks: Sequence[BlockT],
-    told: Callable[[int], None] = lambda done: None,
-) -> list[JudgedAnswers[BlockT]]:
+    driver: Driver, blocks: Sequence[SampledBlock], told: Callable[[int], None] = lambda done: None
+) -> list[JudgedAnswers]:
     """The verdicts on many blocks; `told` hears how many there are."""
-    judged: list[JudgedAnswers[BlockT]] = []
+    judged: list[JudgedAnswers] = []
     for begin in range(0, len(blocks), _PIECE):
         judged += driver.judge(blocks[begin : begin + _PIECE])
         told(len(judged))
@@ -87,9 +84,9 @@ def judged_blocks(
 
 
 def explained(
-    domain: AbstractDomain[BlockT, AbstractT, ExpansionT],
-    discoveries: Sequence[FoundDiscovery[AbstractT]],
-    judged: Sequence[JudgedAnswers[BlockT]],
+    domain: BlockDomain,
+    discoveries: Sequence[FoundDiscovery],
+    judged: Sequence[JudgedAnswers],
     pulse: Callable[[], None] = lambda: None,
 ) -> ExplainedBlocks:
     """How many of the interesting ones among the blocks discoveries subsume; concrete ones do not count."""

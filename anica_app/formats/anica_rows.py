@@ -13,7 +13,12 @@ from anica_app.core.domain.documents import expanded
 from anica_app.core.every_scheme import generality_of
 from anica_app.core.search.judging import InterestJudge
 from anica_app.formats.anica_abstract import Unsayable, abstract_document, expansion_document
-from anica_app.formats.anica_documents import Published, PublishedStep, PublishedTrace
+from anica_app.formats.anica_documents import (
+    Published,
+    PublishedStep,
+    PublishedTrace,
+    ReportedGeneralisation,
+)
 from anica_app.formats.anica_measurements import Measurements, Series
 from anica_app.formats.campaign_values import (
     BatchValue,
@@ -85,25 +90,28 @@ class Gathering:
         self._finish(steps, measurements, sizes)
 
     def _discoveries(self) -> None:
-        numbers = {one.label: number for number, one in enumerate(self.published.discoveries)}
-        for label, number in numbers.items():
-            one = self.published.discoveries[number]
+        numbers = self._numbers()
+        for label, one in self.published.discoveries.items():
             rating = self.published.ratings.get(label)
             abstract = self._abstract(label, one.abstract)
             self.rows.discoveries.append(
                 DiscoveryValue(
-                    number=number,
+                    number=numbers[label],
                     label=label,
                     abstract=abstract,
                     generality=generality_of(abstract),
                     foreign=one.abstract,
                     length=one.length,
                     interestingness=None if rating is None else rating.mean,
-                    remarks=list(one.remarks),
+                    remarks=one.remarks,
                     facts={} if one.result_ref is None else {"result_ref": one.result_ref},
                     subsumed_by=None if rating is None else numbers.get(rating.subsumed_by or ""),
                 )
             )
+
+    def _numbers(self) -> dict[str, int]:
+        """The numbers of discoveries by their labels."""
+        return {label: number for number, label in enumerate(self.published.discoveries)}
 
     def _abstract(self, label: str, theirs: Json) -> Json | None:
         try:
@@ -114,26 +122,26 @@ class Gathering:
 
     def _generalisations(self) -> None:
         """Those with a trace, and those that are only told of in the report."""
-        numbers = {one.label: number for number, one in enumerate(self.published.discoveries)}
-        lost = {one.label: one for one in self.published.report.lost}
-        for number, label in enumerate(sorted({*self.published.traces, *lost, *numbers})):
+        numbers, report = self._numbers(), self.published.report
+        for number, label in enumerate(sorted({*self.published.traces, *report.generalisations, *numbers})):
             trace = self.published.traces.get(label)
-            result = self.published.discoveries[numbers[label]].abstract if label in numbers else None
-            absorbed = self.published.report.absorbed.get(label, "")
+            result = self.published.discoveries[label].abstract if label in numbers else None
+            absorbed = report.absorbed.get(label, "")
+            reported = report.generalisations.get(label, ReportedGeneralisation())
             order = _ORDER.fullmatch(label)
             self.rows.generalisations.append(
                 GeneralisationValue(
                     number=number,
                     label=label,
                     order=int(order[1]) if order else 0,
-                    became=_became(label in numbers, absorbed, label in lost and lost[label].repeats),
+                    became=_became(label in numbers, absorbed, reported.repeats),
                     start=self._abstract(label, trace.start) if trace else None,
                     result=self._abstract(label, result) if result else None,
                     foreign={"start": trace.start} if trace else None,
                     steps_count=sum(step.expansion is not None for step in trace.steps) if trace else 0,
                     taken_count=sum(step.taken for step in trace.steps) if trace else 0,
-                    seconds=self.published.report.seconds.get(label, 0.0),
-                    facts={"steps": lost[label].steps} if label in lost and not trace else {},
+                    seconds=reported.seconds,
+                    facts={"steps": reported.steps} if reported.label and not trace else {},
                     discovery=numbers.get(label, numbers.get(absorbed)),
                 )
             )
@@ -171,7 +179,7 @@ class Gathering:
         now: Json | None = row.start
         rows = []
         for number, step in enumerate(trace.steps, start=1):
-            ours = self._expansion(trace, step, now)
+            ours = self._expansion(row.label, trace, step, now)
             if now is not None and step.taken and step.expansion is not None:
                 now = None if ours is None else expanded(now, ours)
             rows.append(
@@ -187,13 +195,15 @@ class Gathering:
             )
         return rows
 
-    def _expansion(self, trace: PublishedTrace, step: PublishedStep, now: Json | None) -> Json | None:
+    def _expansion(
+        self, label: str, trace: PublishedTrace, step: PublishedStep, now: Json | None
+    ) -> Json | None:
         if step.expansion is None:
             return None
         try:
             return expansion_document(step.expansion, trace.start, now)
         except Unsayable as error:
-            self.unsayable.setdefault(trace.label, str(error)[:200])
+            self.unsayable.setdefault(label, str(error)[:200])
             return None
 
     def _purposes(self, sizes: Mapping[int, int]) -> dict[int, tuple[Purpose, Json]]:
@@ -247,7 +257,7 @@ class Gathering:
         sizes: Mapping[int, int],
     ) -> None:
         """What is known once all series are through."""
-        for row, one in zip(self.rows.discoveries, self.published.discoveries, strict=True):
+        for row, one in zip(self.rows.discoveries, self.published.discoveries.values(), strict=True):
             mean = self.means.get(-1 if one.result_ref is None else one.result_ref, math.nan)
             if row.interestingness is None and not math.isnan(mean):
                 row.interestingness = mean

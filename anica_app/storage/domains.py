@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
-from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
@@ -68,7 +67,7 @@ def restricted_domain(
     return domain.restricted(known["supported"]), known
 
 
-def world_of(domain: BlockDomain, search: Json, seed: int) -> World[Any, Any, Any]:
+def world_of(domain: BlockDomain, search: Json, seed: int) -> World:
     """What the searches of a run have in common."""
     settings = SearchSettings(**{"names_first": False, **search})  # which older descriptions do not know
     return World(domain, settings, seed)

@@ -9,7 +9,6 @@ from inference.core.compiled_mark import note_compiled
 from inference.core.evaluator import Evaluator
 from inference.core.event import Event
 from inference.core.experiment import Experiment
-from inference.core.local_search import LocalSearch
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo.climb import climbed
 from inference.core.pmevo.congruence import congruent_schemes
@@ -24,7 +23,7 @@ from inference.core.protocols import Checkpoint
 from inference.core.simulation.policy import SchedulerPolicy
 from inference.core.simulation.program import SimulatedProgram, SimulatedUop
 from inference.core.simulation.steady_state import simulate
-from inference.core.tables import ExperimentTable, Population
+from inference.core.tables import ExperimentTable
 
 _PORTS = 2
 
@@ -49,7 +48,6 @@ def compile_all() -> None:
     unpacked(packed(offspring), offspring.n_schemes, _PORTS)
     for population in (few, alike):
         evaluator.mean_relative_error(population, measured)
-    _change_one(LocalSearch(evaluator, few, measured), few)
     settings = PMEvoSettings(ports=_PORTS, threads=1)
     alone = {Experiment.of([scheme]): 1.0 for scheme in table.schemes}  # congruent
     congruent_schemes(table.schemes, alone, settings, _Nobody().pulse)
@@ -63,12 +61,6 @@ def compile_all() -> None:
 def _refit_all(arrays: SearchArrays) -> None:
     lists = Lists(*[np.arange(1, 1 << _PORTS, dtype=np.int64)] * 3)
     arrays.refit(Usage.empty(2), 0, lists, Prices(0.0, 0.0), keep=False)
-
-
-def _change_one(search: LocalSearch, population: Population) -> None:
-    other = population.row(1, 0)
-    search.error_with(0, other)
-    search.replace(0, other)
 
 
 class _Nobody:

@@ -1,10 +1,11 @@
 """How well predictions agree with measurements: MAPE, Pearson's r, Kendall's τ_b (thesis §3.2.2, §5.2).
 
-`RunningScores` takes points as they come and is merged with others; `score` is that for two whole lists.
+MAPE and r differ by rounding with the order of the points, τ_b does not.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
@@ -13,11 +14,7 @@ import numpy.typing as npt
 
 from inference.core.arrays import Floats
 from inference.core.errors import InvalidInputError
-from inference.core.moments import Moments
-from inference.core.ranks import PairCounts
-
-PART = 1 << 16
-"""Points looked at at once: what is needed on the way fits the cache, however many there are."""
+from inference.core.ranks import tau_b
 
 
 class Unit(StrEnum):
@@ -79,58 +76,6 @@ class Scores:
         return asdict(self)
 
 
-_PENDING = 16 * PART  # distinct pairs that may wait to be merged: 24 MiB
-
-
-class RunningScores:
-    """The scores of points that come in parts, and are not kept.
-
-    In whatever parts they come, and in whatever order parts are merged, n and τ_b are the same bit for bit;
-    MAPE and r differ by rounding alone. Memory: a dozen numbers, and for τ_b 24 bytes per distinct pair of a
-    measurement, rounded to two decimals, and a prediction: at most 24 bytes per point, and up to five times
-    that while parts are merged and τ_b is counted.
-    """
-
-    def __init__(self) -> None:
-        self._moments = Moments()
-        self._pairs: list[PairCounts] = []
-
-    def add(self, measured: npt.ArrayLike, predicted: npt.ArrayLike) -> None:
-        """Take in two equally long lists in one unit: measurements finite and > 0, predictions ≥ 0.
-
-        Raises `InvalidInputError`, and then has taken in none of them.
-        """
-        seen = _numbers(measured, "measurements")
-        said = _numbers(predicted, "predictions")
-        if seen.ndim != 1 or seen.shape != said.shape:
-            raise InvalidInputError(f"scores need two equally long lists, not {seen.shape} and {said.shape}")
-        _require(np.isfinite(seen) & (seen > 0), seen, "measurement {}: {} is not a finite number > 0")
-        _require(said >= 0, said, "prediction {}: {} is not a number ≥ 0")
-        for start in range(0, len(seen), PART):
-            part = slice(start, start + PART)
-            self._moments = self._moments.merged(Moments.of(seen[part], said[part]))
-            self._take_in(PairCounts.of(np.round(seen[part], 2), said[part]))
-
-    def merge(self, other: RunningScores) -> None:
-        """Take in the points of another, which stays as it is."""
-        self._moments = self._moments.merged(other._moments)
-        for part in other._pairs:
-            self._take_in(part)
-
-    def _take_in(self, part: PairCounts) -> None:
-        # Merged when they have doubled: every pair is touched a few times, however many parts there are.
-        self._pairs.append(part)
-        if sum(map(len, self._pairs[1:])) >= max(len(self._pairs[0]), _PENDING):
-            self._pairs = [PairCounts.merged(self._pairs)]
-
-    @property
-    def scores(self) -> Scores:
-        """The scores of everything taken in so far; see `score` for what is undefined."""
-        self._pairs = [PairCounts.merged(self._pairs)] if len(self._pairs) > 1 else self._pairs
-        kendall = self._pairs[0].tau_b() if self._pairs else None
-        return Scores(self._moments.n, self._moments.mape, self._moments.pearson, kendall)
-
-
 def score(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> Scores:
     """Compare two equally long lists in one unit: measurements finite and > 0, predictions ≥ 0.
 
@@ -138,9 +83,38 @@ def score(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> Scores:
     that the processor does not have. None: everything for n = 0; r and τ where either list is constant;
     MAPE and r where a prediction is infinite (0 cycles as instructions per cycle).
     """
-    agreement = RunningScores()
-    agreement.add(measured, predicted)
-    return agreement.scores
+    seen = _numbers(measured, "measurements")
+    said = _numbers(predicted, "predictions")
+    if seen.ndim != 1 or seen.shape != said.shape:
+        raise InvalidInputError(f"scores need two equally long lists, not {seen.shape} and {said.shape}")
+    _require(np.isfinite(seen) & (seen > 0), seen, "measurement {}: {} is not a finite number > 0")
+    _require(said >= 0, said, "prediction {}: {} is not a number ≥ 0")
+    kendall = tau_b(np.round(seen, 2), said)
+    if not len(seen) or np.isinf(said).any():
+        return Scores(len(seen), None, None, kendall)
+    return Scores(len(seen), float(np.mean(np.abs(said - seen) / seen)) * 100, _pearson(seen, said), kendall)
+
+
+def _pearson(x: Floats, y: Floats) -> float | None:
+    """Pearson's r of finite values; None where either is constant, or a sum too large for a float."""
+    if x.min() == x.max() or y.min() == y.max():
+        return None
+    a, b = _centred(x), _centred(y)
+    # Not a @ b: a sum in pairs is closer, and wakes no threads of a linear algebra library.
+    spread, product = math.sqrt(np.sum(a * a)) * math.sqrt(np.sum(b * b)), float(np.sum(a * b))
+    if not (0 < spread < math.inf and math.isfinite(product)):
+        return None
+    return min(1.0, max(-1.0, product / spread))
+
+
+def _centred(values: Floats) -> Floats:
+    """Deviations from the mean.
+
+    A mean is rounded, and may be as far from nearly equal values as these are from each other: what it is off
+    by shows in the mean of the deviations.
+    """
+    deviations = values - values.mean()
+    return np.asarray(deviations - deviations.mean())
 
 
 def _numbers(values: npt.ArrayLike, what: str) -> Floats:

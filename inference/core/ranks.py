@@ -1,10 +1,8 @@
-"""Kendall's τ_b of any number of points, exact, from parts that are merged."""
+"""Kendall's τ_b of any number of points, exact, without loading scipy."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,67 +10,31 @@ import numpy.typing as npt
 
 from inference.core.arrays import Floats, Int64s
 
-Pairs = npt.NDArray[np.complex128]
 
+def tau_b(x: Floats, y: Floats) -> float | None:
+    """Kendall's τ_b of two equally long arrays without NaN; None where either is constant.
 
-@dataclass(frozen=True, eq=False)
-class PairCounts:
-    """How often each pair (x, y) occurs: all that τ_b needs to know of the points.
-
-    `pairs` complex128[m], x + iy, which numpy sorts by x and then by y; they are distinct and ascending.
-    `counts` int64[m] ≥ 1. That is 24 bytes per distinct pair, at most as many per point; rounded measurements
-    and the few answers that a port mapping has make it far fewer.
+    Counts pairs of points in integers, so the order in which points came makes no difference at all. Points
+    that occur several times are looked at once: rounded measurements and the few answers of a mapping have
+    many.
     """
-
-    pairs: Pairs
-    counts: Int64s
-
-    @classmethod
-    def of(cls, x: Floats, y: Floats) -> PairCounts:
-        """Those of two equally long arrays without NaN."""
-        points = np.empty(len(x), dtype=np.complex128)
-        points.real = x  # not x + 1j * y: an infinite y would make x NaN
-        points.imag = y
-        pairs, counts = np.unique(points, return_counts=True)
-        return cls(pairs, counts.astype(np.int64))
-
-    @classmethod
-    def merged(cls, parts: Sequence[PairCounts]) -> PairCounts:
-        """The counts of all points together."""
-        pairs = np.concatenate([part.pairs for part in parts]) if parts else np.empty(0, np.complex128)
-        counts = np.concatenate([part.counts for part in parts]) if parts else np.empty(0, np.int64)
-        # The parts are sorted runs, which a stable sort merges in linear time.
-        order = np.argsort(pairs, kind="stable")
-        pairs = pairs[order]
-        first = _changes(pairs)
-        return cls(pairs[first], _sums(counts[order], first))
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-    @property
-    def n(self) -> int:
-        return int(self.counts.sum())
-
-    def tau_b(self) -> float | None:
-        """Kendall's τ_b; None where x or y is constant.
-
-        Counts pairs of points in integers, so the order in which points came makes no difference at all.
-        """
-        x, y = self.pairs.real, self.pairs.imag
-        by_y = np.argsort(y, kind="stable")
-        first_x, first_y = _changes(x), _changes(y[by_y])
-        total = _twos(np.array([self.n]))
-        tied_x = _twos(_sums(self.counts, first_x))
-        tied_y = _twos(_sums(self.counts[by_y], first_y))
-        if total in (tied_x, tied_y):
-            return None
-        ranks = np.zeros(len(self), dtype=np.int64)
-        ranks[first_x[1:]] = 1
-        discordant = inversions(np.cumsum(ranks)[by_y], self.counts[by_y])
-        agreeing = total - tied_x - tied_y + _twos(self.counts) - 2 * discordant
-        tau = agreeing / math.sqrt(total - tied_x) / math.sqrt(total - tied_y)
-        return min(1.0, max(-1.0, tau))
+    points = np.empty(len(x), dtype=np.complex128)  # which numpy sorts by x and then by y
+    points.real = x  # not x + 1j * y: an infinite y would make x NaN
+    points.imag = y
+    pairs, counts = np.unique(points, return_counts=True)
+    by_y = np.argsort(pairs.imag, kind="stable")
+    first_x, first_y = _changes(pairs.real), _changes(pairs.imag[by_y])
+    total = _twos(np.array([len(x)]))
+    tied_x = _twos(_sums(counts, first_x))
+    tied_y = _twos(_sums(counts[by_y], first_y))
+    if total in (tied_x, tied_y):
+        return None
+    ranks = np.zeros(len(pairs), dtype=np.int64)
+    ranks[first_x[1:]] = 1
+    discordant = inversions(np.cumsum(ranks)[by_y], counts[by_y])
+    agreeing = total - tied_x - tied_y + _twos(counts) - 2 * discordant
+    tau = agreeing / math.sqrt(total - tied_x) / math.sqrt(total - tied_y)
+    return min(1.0, max(-1.0, tau))
 
 
 def inversions(ranks: npt.NDArray[Any], weights: Int64s) -> int:

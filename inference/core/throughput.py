@@ -1,23 +1,18 @@
 """Inverse throughput of an experiment under a port mapping, without a linear program (thesis §5.1.4).
 
-`tp⁻¹(e)` is the optimum of the LP of Theorem 3.12 (`oracle.py` solves that one, for tests). Two closed forms
-give the same number; both are exact, and since the quotient of two whole numbers is rounded only once, every
-way of computing it in this package gives the same float.
+`tp⁻¹(e)` is the optimum of the LP of Theorem 3.12. The closed form over µops gives the same number, as does
+that over ports, which the compiled kernels use; both are exact, and since the quotient of two whole numbers
+is rounded only once, every way of computing it in this package gives the same float.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.flow import densest_ports
 from inference.core.mapping import MAX_PORTS, PortMapping, check_ports
-
-MAX_ENUMERATED_PORTS = 20
-"""`over_ports` looks at 2^ports subsets; beyond this it would need gigabytes."""
 
 EXACT_LIMIT = 1 << 53
 """Largest amount of work that a float64 still holds exactly."""
@@ -94,26 +89,6 @@ def over_uops(masses: Mapping[int, int]) -> float:
         ),
         default=0.0,
     )
-
-
-def over_ports(masses: Mapping[int, int], n_ports: int) -> float:
-    """`max over Q ⊆ P of mass{u : ports(u) ⊆ Q} / |Q|` (Thm 5.2), over all 2^n_ports sets.
-
-    `masses`: {port mask: µops}; `n_ports` from 1 to 20. A zeta transform sums the µops inside each set.
-    """
-    if not 1 <= n_ports <= MAX_ENUMERATED_PORTS:
-        raise InvalidInputError(
-            f"all port sets can be listed for 1 to {MAX_ENUMERATED_PORTS} ports, not for {n_ports}"
-        )
-    check_work(masses, n_ports)
-    inside = np.zeros(1 << n_ports, dtype=np.int64)
-    for mask, mass in masses.items():
-        inside[mask] += mass
-    for port in range(n_ports):
-        halves = inside.reshape(-1, 2, 1 << port)
-        halves[:, 1] += halves[:, 0]
-    sizes = np.bitwise_count(np.arange(1 << n_ports, dtype=np.int64))
-    return float(np.max(inside[1:] / sizes[1:]))
 
 
 def check_work(masses: Mapping[int, int], n_ports: int = MAX_PORTS) -> None:

@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from inference.core.arrays import Floats
 from inference.core.errors import InvalidInputError
-from inference.core.metrics import PART, Unit
+from inference.core.metrics import Unit
 from inference.figures.plotly_json import Json, figure_json
-from inference.figures.reach import Reach, checked_points
+from inference.figures.reach import PART, Reach, checked_points
 
 BINS = 35
 

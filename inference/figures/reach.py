@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from inference.core.arrays import Floats
 from inference.core.errors import InvalidInputError
-from inference.core.metrics import PART
+
+PART = 1 << 16
+"""Points looked at at once: what is needed on the way fits the cache, however many there are."""
 
 COVERED = 0.995
 """Share of the experiments that the axes must reach."""

@@ -189,11 +189,10 @@ class BlockFile:
             except StopIteration:
                 return None
             except csv.Error as error:
-                self.problems.add(
-                    f"the CSV cannot be read here: {error}",
-                    "fields with commas or line breaks are put in double quotes, a quote inside is doubled",
-                    row=line,
+                right = (
+                    "fields with commas or line breaks are put in double quotes, a quote inside is doubled"
                 )
+                self.problems.add(f"the CSV cannot be read here: {error}", right, row=line)
                 self.read += 1
                 self.left_out += 1
                 if self.broken is Broken.STOP:
@@ -213,9 +212,8 @@ class BlockFile:
             return None
         for at, name in zip(places, names, strict=True):
             if fault := _fault_of_name(name) or ("occurs twice" if names.count(name) > 1 else ""):
-                self.problems.add(
-                    f"the title {excerpt(name)} of column {at + 1} {fault}", HEADER_IS, row=line
-                )
+                title = f"the title {excerpt(name)} of column {at + 1}"
+                self.problems.add(f"{title} {fault}", HEADER_IS, row=line)
         found = BlockColumns(names, True, places, len(titles), origin)
         return found if self.problems.count == before else None
 
@@ -223,11 +221,8 @@ class BlockFile:
         assert self.columns is not None
         columns = self.columns
         if len(cells) != columns.cells:
-            self.problems.add(
-                f"{len(cells)} fields where {columns.cells} are expected",
-                "put assembly with commas in double quotes",
-                row=line,
-            )
+            fault = f"{len(cells)} fields where {columns.cells} are expected"
+            self.problems.add(fault, "put assembly with commas in double quotes", row=line)
             return None
         found = self._block(line, cells[0])
         wanted = zip(columns.names, columns.places, strict=True)
@@ -238,12 +233,9 @@ class BlockFile:
     def _origin(self, line: int, cell: str) -> str:
         text = plain_text(cell.strip())
         if len(text) > ORIGIN_LIMIT or not text.isprintable():
-            self.problems.add(
-                f"{excerpt(text)} says of no block where it was found",
-                f"printable text of {ORIGIN_LIMIT} characters at most is expected",
-                row=line,
-                column=ORIGIN,
-            )
+            fault = f"{excerpt(text)} says of no block where it was found"
+            right = f"printable text of {ORIGIN_LIMIT} characters at most is expected"
+            self.problems.add(fault, right, row=line, column=ORIGIN)
         return text
 
     def _block(self, line: int, cell: str) -> tuple[bytes, str, tuple[str, ...]] | None:
@@ -253,12 +245,9 @@ class BlockFile:
             return code, text, mnemonics_of(code, self.isa)
         except BlockError as error:
             foreign = looks_like_aarch64(cell.replace(";", "\n"))
-            self.problems.add(
-                f"{excerpt(cell.strip())}: {NOT_SUPPORTED if foreign else error}",
-                "machine code in hexadecimal digits, or assembly in Intel syntax, is expected",
-                row=line,
-                column="bb",
-            )
+            fault = f"{excerpt(cell.strip())}: {NOT_SUPPORTED if foreign else error}"
+            right = "machine code in hexadecimal digits, or assembly in Intel syntax, is expected"
+            self.problems.add(fault, right, row=line, column="bb")
             return None
 
     def _number(self, line: int, name: str, cell: str) -> float | None:
@@ -267,17 +256,14 @@ class BlockFile:
         if not text:
             return None
         if not (_is_plain(text) or _NUMBER.fullmatch(text)):
+            fault = "is not a number"
             right = "use a decimal point" if re.fullmatch(r"[0-9]+,[0-9]+", text) else "cycles are expected"
-            self.problems.add(f"{excerpt(cell)} is not a number", right, row=line, column=name)
         elif (value := float(text)) == -1.0 or 0 <= value <= HIGHEST:
             return value
         else:
-            self.problems.add(
-                f"{excerpt(cell)} can be no number of cycles",
-                f"0 to {HIGHEST:g}, or -1 where the tool failed, is expected",
-                row=line,
-                column=name,
-            )
+            fault = "can be no number of cycles"
+            right = f"0 to {HIGHEST:g}, or -1 where the tool failed, is expected"
+        self.problems.add(f"{excerpt(cell)} {fault}", right, row=line, column=name)
         return None
 
 

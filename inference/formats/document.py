@@ -17,7 +17,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.core.resources import Loads
-from inference.formats.problems import Problems, excerpt
+from inference.formats.problems import FilePlace, Problems, excerpt
 from inference.isa.scheme import Features
 
 NAME_LENGTH = 200  # characters of a scheme's text, as the column has it
@@ -243,6 +243,31 @@ class ReadExperiments(Sequence[Measured]):
         )
 
 
+def partial_document(
+    problems: Problems,
+    facts: Mapping[str, Any],
+    dropped: Mapping[str, str],
+    *,
+    experiments: Iterable[ExperimentEntry] = (),
+    latencies: Iterable[LatencyEntry] = (),
+) -> Document:
+    """What a file brings of the instructions that are known; that it brings nothing is a problem.
+
+    Args:
+        problems: of the file.
+        facts: of its document; they may count the instructions themselves.
+        dropped: {instruction: why it brings nothing}.
+        experiments: in cycles.
+        latencies: of schemes.
+    """
+    measured, timed = tuple(experiments), tuple(latencies)
+    total = len(measured) + len(timed) + len(dropped)
+    if total == len(dropped) and not problems:
+        nothing_left(dropped, problems)
+    told = {"instructions": total, **({"units": ["cycles"]} if measured else {}), **facts}
+    return Document(experiments=measured, latencies=timed, partial=True, dropped=dropped, facts=told)
+
+
 def nothing_left(dropped: Mapping[str, str], problems: Problems) -> None:
     """Note that a file brings nothing, whatever the instruction set, with what most of it lacks."""
     why = Counter(dropped.values()).most_common(1)
@@ -253,79 +278,50 @@ def nothing_left(dropped: Mapping[str, str], problems: Problems) -> None:
     )
 
 
-def check_name(name: object, problems: Problems, *, row: int | None, column: str) -> str | None:
+def check_name(name: object, place: FilePlace) -> str | None:
     """A scheme's (or tool's) name without outer blanks, or None after noting what is wrong with it."""
     if not isinstance(name, str):
-        problems.add(f"a name cannot be {excerpt(name)}", "a text is expected", row=row, column=column)
+        place.add(f"a name cannot be {excerpt(name)}", "a text is expected")
         return None
     cleaned = name.strip()
     if not cleaned:
-        problems.add("the name is empty", "write the scheme's text", row=row, column=column)
+        place.add("the name is empty", "write the scheme's text")
     elif len(cleaned) > NAME_LENGTH:
-        problems.add(
-            f"{excerpt(cleaned)} has {len(cleaned)} characters",
-            f"a name has at most {NAME_LENGTH}",
-            row=row,
-            column=column,
-        )
+        place.add(f"{excerpt(cleaned)} has {len(cleaned)} characters", f"a name has at most {NAME_LENGTH}")
     elif not cleaned.isprintable():
-        problems.add(
-            f"{excerpt(cleaned)} holds characters that cannot be printed",
-            "a name consists of printable characters",
-            row=row,
-            column=column,
-        )
+        unprintable = f"{excerpt(cleaned)} holds characters that cannot be printed"
+        place.add(unprintable, "a name consists of printable characters")
     else:
         return cleaned
     return None
 
 
-def check_cycles(value: float, problems: Problems, *, row: int | None, column: str) -> float | None:
+def check_cycles(value: float, place: FilePlace) -> float | None:
     """The number of cycles, or None after noting why it cannot be one."""
     low, high = CYCLES_RANGE
     if math.isfinite(value) and low <= value <= high:
         return value
-    problems.add(
-        f"{value!r} cannot be a number of cycles" if math.isfinite(value) else f"{value!r} is not finite",
-        f"a number from {low:g} to {high:g} is expected",
-        row=row,
-        column=column,
-    )
+    fault = "cannot be a number of cycles" if math.isfinite(value) else "is not finite"
+    place.add(f"{value!r} {fault}", f"a number from {low:g} to {high:g} is expected")
     return None
 
 
-def check_length(length: int, problems: Problems, *, row: int | None, column: str) -> bool:
+def check_length(length: int, place: FilePlace) -> bool:
     """Whether an experiment of so many instructions is possible; notes the problem where it is not."""
     if 1 <= length <= EXPERIMENT_LENGTH:
         return True
-    said = "is empty" if length < 1 else "is too long"
-    problems.add(
-        f"the experiment {said}",
-        f"1 to {EXPERIMENT_LENGTH} instructions are expected",
-        row=row,
-        column=column,
-    )
+    fault = "is empty" if length < 1 else "is too long"
+    place.add(f"the experiment {fault}", f"1 to {EXPERIMENT_LENGTH} instructions are expected")
     return False
 
 
-def check_note(note: object, problems: Problems, *, row: int | None, column: str) -> str | None:
+def check_note(note: str, place: FilePlace) -> str | None:
     """A note that the database can hold, or None after noting the problem."""
-    if not isinstance(note, str):
-        problems.add(f"a note cannot be {excerpt(note)}", "a text is expected", row=row, column=column)
-    elif len(note) > NOTE_LENGTH:
-        problems.add(
-            f"the note has {len(note)} characters",
-            f"a note has at most {NOTE_LENGTH}",
-            row=row,
-            column=column,
-        )
+    if len(note) > NOTE_LENGTH:
+        place.add(f"the note has {len(note)} characters", f"a note has at most {NOTE_LENGTH}")
     elif not all(char.isprintable() or char in "\t\n\r" for char in note):
-        problems.add(
-            f"the note {excerpt(note)} holds characters that cannot be printed",
-            "a note consists of printable characters",
-            row=row,
-            column=column,
-        )
+        unprintable = f"the note {excerpt(note)} holds characters that cannot be printed"
+        place.add(unprintable, "a note consists of printable characters")
     else:
         return note
     return None

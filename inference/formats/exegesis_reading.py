@@ -22,11 +22,10 @@ from inference.formats.document import (
     ExperimentEntry,
     LatencyEntry,
     PairEntry,
-    nothing_left,
+    partial_document,
 )
 from inference.formats.exegesis_yaml import LATENCY, MODES, THROUGHPUT, UOPS
 from inference.formats.file_parts import facts_of_part
-from inference.formats.file_units import FileUnit
 from inference.formats.llvm_entries import NamedSchemes, named_schemes
 from inference.formats.problems import Problems, excerpt
 from inference.formats.source import Signature, Source
@@ -73,14 +72,14 @@ def reads_throughput(source: Source) -> bool:
     return (source.wanted or _parts(source)[0]) != LATENCY
 
 
-def read_exegesis_throughput(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+def read_exegesis_throughput(source: Source) -> Document:
     """Experiments in cycles; counted µops of the same instruction go along as a counter."""
-    del unit
-    facts = facts_of_part(source, _parts(source), problems)
+    facts = facts_of_part(source, _parts(source))
     if facts[PART] == UOPS:
-        problems.add(_UOPS_ALONE, "import benchmarks of inverse_throughput: µops in the same file go along")
+        right = "import benchmarks of inverse_throughput: µops in the same file go along"
+        source.at().add(_UOPS_ALONE, right)
         return Document(facts=facts)
-    read = _read(source, problems, (THROUGHPUT, UOPS))
+    read = _read(source, (THROUGHPUT, UOPS))
     if read is None:
         return Document(facts=facts)
     counted = {_terms(one): one.value for one in read.snippets if one.mode == UOPS}
@@ -101,24 +100,16 @@ def read_exegesis_throughput(source: Source, problems: Problems, unit: FileUnit 
         else:
             counters = {"uops": counted[terms]} if terms in counted else {}
             entries[terms] = ExperimentEntry(one.line, one.place, terms, cycles, counters=counters)
-    if not entries:
-        nothing_left(dropped, problems)
-    return Document(
-        experiments=tuple(entries.values()),
-        partial=True,
-        dropped=dropped,
-        facts={**facts, **read.facts, "instructions": len(entries) + len(dropped), "units": ["cycles"]},
-    )
+    return partial_document(source.problems, facts | read.facts, dropped, experiments=entries.values())
 
 
-def read_exegesis_latency(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+def read_exegesis_latency(source: Source) -> Document:
     """Latencies: of one instruction the largest between registers that are the same in the snippet.
 
     Of a chain through several instructions, what it leaves for the first one is a bound.
     """
-    del unit
-    facts = facts_of_part(source, _parts(source), problems)
-    read = _read(source, problems, (LATENCY,))
+    facts = facts_of_part(source, _parts(source))
+    read = _read(source, (LATENCY,))
     if read is None:
         return Document(facts=facts)
     entries: dict[str, LatencyEntry] = {}
@@ -135,11 +126,7 @@ def read_exegesis_latency(source: Source, problems: Problems, unit: FileUnit | N
             dropped[told] = f"{one.value:g} cycles are no latency"
         else:
             entries[text] = LatencyEntry(one.line, one.place, text, pairs)
-    if not entries:
-        nothing_left(dropped, problems)
-    total = {"instructions": len(entries) + len(dropped)}
-    facts = {**facts, **read.facts, **total}
-    return Document(latencies=tuple(entries.values()), partial=True, dropped=dropped, facts=facts)
+    return partial_document(source.problems, facts | read.facts, dropped, latencies=entries.values())
 
 
 @dataclass(frozen=True)
@@ -151,8 +138,9 @@ class _Reading:
     facts: dict[str, Any]
 
 
-def _read(source: Source, problems: Problems, modes: Sequence[str]) -> _Reading | None:
+def _read(source: Source, modes: Sequence[str]) -> _Reading | None:
     """None after noting what is wrong with the file."""
+    problems = source.problems
     documents = read_yaml(source.text, problems)
     if len(documents) > ENTRY_LIMIT:
         problems.add(f"{len(documents):,} documents", f"at most {ENTRY_LIMIT:,} are read")

@@ -30,7 +30,7 @@ from inference.formats.document import (
     check_note,
 )
 from inference.formats.file_units import LOOKED_AT, TITLES, FileUnit, Guess, likely_unit
-from inference.formats.problems import Problems, excerpt
+from inference.formats.problems import FilePlace, Problems, excerpt
 from inference.formats.source import Signature, Source
 
 EXPERIMENT, NUMBER, UNIT, NOTE = "experiment", "cycles", "unit", "note"
@@ -99,7 +99,7 @@ def read_columns(header: Sequence[str], problems: Problems) -> ExperimentColumns
             names.append(plain)
         elif plain in _SAME:
             names.append(_SAME[plain])
-        elif plain.startswith(TOOL) and check_name(title[len(TOOL) :], problems, row=1, column=TOOL):
+        elif plain.startswith(TOOL) and check_name(title[len(TOOL) :], FilePlace(problems, 1, TOOL)):
             names.append(TOOL + title[len(TOOL) :].strip())
         else:
             names.append(title)
@@ -113,11 +113,9 @@ def read_columns(header: Sequence[str], problems: Problems) -> ExperimentColumns
     return ExperimentColumns(tuple(names), tuple(cell.strip() for cell in header), unit)
 
 
-def read_experiment_csv(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
-    """Read the rows; `unit` is that of rows which name none, where the column's title does not tell either.
-
-    None: what the numbers themselves tell, else cycles.
-    """
+def read_experiment_csv(source: Source) -> Document:
+    """Read the rows; the source's unit is that of rows and columns which name none."""
+    problems = source.problems
     rows = _rows(source.text, problems)
     header = next(rows, None)
     columns = read_columns(header[1], problems) if header else None
@@ -126,7 +124,7 @@ def read_experiment_csv(source: Source, problems: Problems, unit: FileUnit | Non
     guess = None
     if columns.unit is None and UNIT not in columns.names:
         guess = _guess(source.text, columns)
-    chosen = columns.unit or unit or (FileUnit.CYCLES if guess is None else guess.unit)
+    chosen = columns.unit or source.unit or (FileUnit.CYCLES if guess is None else guess.unit)
     reader = _RowReader(columns, chosen, problems)
     entries = []
     broken = row_problems = 0
@@ -236,129 +234,110 @@ class _RowReader:
 
     def entry(self, row: int, cells: Sequence[str]) -> ExperimentEntry | None:
         """The experiment in a row, or None after noting its problems."""
-        problems = self._problems
+        problems, place = self._problems, FilePlace(self._problems, row)
         if len(cells) != self._width:
-            problems.add(
-                f"{len(cells)} fields where the header has {self._width}",
-                "put an experiment with commas in double quotes",
-                row=row,
-            )
+            fault = f"{len(cells)} fields where the header has {self._width}"
+            place.add(fault, "put an experiment with commas in double quotes")
             return None
         before = problems.count
         experiment_at, number_at = self._places
-        terms = parse_terms(plain_text(cells[experiment_at]), problems, row=row, known=self._known)
-        unit = self._unit_of(cells, row)
-        number = parse_number(plain_text(cells[number_at]), problems, row=row, column=NUMBER)
+        terms = parse_terms(plain_text(cells[experiment_at]), place.at(EXPERIMENT), self._known)
+        unit = self._unit_of(cells, place)
+        cycles_place = place.at(NUMBER)
+        number = parse_number(plain_text(cells[number_at]), cycles_place)
         note: str | None = ""
         if self._note_at is not None and cells[self._note_at]:
-            note = check_note(plain_text(cells[self._note_at]), problems, row=row, column=NOTE)
-        annotations = self._answers(cells, row) if self._tools else NO_NUMBERS
+            note = check_note(plain_text(cells[self._note_at]), place.at(NOTE))
+        annotations = self._answers(cells, place) if self._tools else NO_NUMBERS
         if terms is None:
             return None
         cycles = None
         if number is not None and unit is not None:
             length = sum(count for _, count in terms)
-            cycles = check_cycles(unit.in_cycles(number, length), problems, row=row, column=NUMBER)
+            cycles = check_cycles(unit.in_cycles(number, length), cycles_place)
         if cycles is None or note is None or unit is None or problems.count > before:
             self.refused.extend((name, row, EXPERIMENT) for name, _ in terms)
             return None
         self.units.add(unit)
         return ExperimentEntry(row, EXPERIMENT, terms, cycles, note, annotations)
 
-    def _answers(self, cells: Sequence[str], row: int) -> dict[str, float]:
+    def _answers(self, cells: Sequence[str], place: FilePlace) -> dict[str, float]:
         """{tool: cycles} of the tools that have an answer."""
         found = {}
         for at, tool in self._tools:
             if cells[at].strip():
-                value = parse_number(plain_text(cells[at]), self._problems, row=row, column=TOOL + tool)
+                value = parse_number(plain_text(cells[at]), place.at(TOOL + tool))
                 if value is not None:
                     found[tool] = value
         return found
 
-    def _unit_of(self, cells: Sequence[str], row: int) -> FileUnit | None:
+    def _unit_of(self, cells: Sequence[str], place: FilePlace) -> FileUnit | None:
         cell = "" if self._unit_at is None else cells[self._unit_at]
         name = plain_text(cell).strip().lower()
         if not name:
             return self._unit
         if name not in _UNITS:
-            self._problems.add(
-                f"{excerpt(cell)} is not a unit",
-                f"one of {', '.join(_UNITS)} is expected",
-                row=row,
-                column=UNIT,
-            )
+            place.at(UNIT).add(f"{excerpt(cell)} is not a unit", f"one of {', '.join(_UNITS)} is expected")
         return _UNITS.get(name)
 
 
-def parse_number(cell: str, problems: Problems, *, row: int, column: str) -> float | None:
+def parse_number(cell: str, place: FilePlace) -> float | None:
     """A decimal number ≥ 0, or None after noting the problem (text, NaN, infinity, sign)."""
     text = cell.strip()
     if not _NUMBER.fullmatch(text):
         right = "use a decimal point" if re.fullmatch(r"[0-9]+,[0-9]+", text) else "a number is expected"
         fault = f"{excerpt(text)} is not a number" if text else "the number is missing"
-        problems.add(fault, right, row=row, column=column)
+        place.add(fault, right)
         return None
     value = float(text)
     if value < 0:
-        problems.add(f"{excerpt(text)} is negative", "a number above 0 is expected", row=row, column=column)
+        place.add(f"{excerpt(text)} is negative", "a number above 0 is expected")
         return None
     return value
 
 
-def parse_terms(
-    text: str,
-    problems: Problems,
-    *,
-    row: int,
-    column: str = EXPERIMENT,
-    known: dict[str, tuple[str, int]] | None = None,
-) -> Terms | None:
+def parse_terms(text: str, place: FilePlace, known: dict[str, tuple[str, int]] | None = None) -> Terms | None:
     """`2*add GPR[64]:RW, GPR[64]:R; 1*imul …` as ((name, multiplicity), …); None after noting a problem.
 
     `known` remembers what terms that were read correctly mean, for the next call.
     """
     remembered = {} if known is None else known
     terms = []
-    before = problems.count
+    before = place.problems.count
     length = 0
     for part in text.split(";"):
         term = remembered.get(part)
         if term is None:
             if not part.strip():
                 if ";" in text.strip().rstrip(";") or not text.strip().rstrip(";"):
-                    problems.add(
+                    place.add(
                         "the experiment has an empty term",
                         "write scheme texts separated by semicolons, e.g. 2*add GPR[64]:RW, GPR[64]:R",
-                        row=row,
-                        column=column,
                     )
                     return None
                 continue
-            term = _term(part.strip(), problems, row, column)
+            term = _term(part.strip(), place)
             if term is None:
                 continue
             remembered[part] = term
         terms.append(term)
         length += term[1]
-    if problems.count > before:
+    if place.problems.count > before:
         return None
-    fits = check_length(min(length, EXPERIMENT_LENGTH + 1), problems, row=row, column=column)
+    fits = check_length(min(length, EXPERIMENT_LENGTH + 1), place)
     return tuple(terms) if fits else None
 
 
-def _term(part: str, problems: Problems, row: int, column: str) -> tuple[str, int] | None:
+def _term(part: str, place: FilePlace) -> tuple[str, int] | None:
     match = _TERM.fullmatch(part)
     assert match is not None, "the pattern matches every text"
-    name = check_name(match[2], problems, row=row, column=column)
+    name = check_name(match[2], place)
     number = match[1] or "1"
     count = int(number.lstrip("0")[:_COUNT_DIGITS] or 0) if number.isdecimal() else None
     if not count:
-        fault = (
-            f"{excerpt(part)} has multiplicity 0"
-            if count == 0
-            else f"{excerpt(number)} before the * is no whole number"
-        )
-        problems.add(fault, "a whole number ≥ 1 is expected", row=row, column=column)
+        none = f"{excerpt(part)} has multiplicity 0"
+        fault = none if count == 0 else f"{excerpt(number)} before the * is no whole number"
+        place.add(fault, "a whole number ≥ 1 is expected")
         return None
     return None if name is None else (name, count)
 

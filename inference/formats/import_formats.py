@@ -66,7 +66,7 @@ class Format:
     title: str
     content: FileContent
     signature: Signature
-    read: Callable[[Source, Problems, FileUnit | None], Document]
+    read: Callable[[Source], Document]
     reads_part: Callable[[Source], bool] | None = None
 
     def reads(self, source: Source) -> bool:
@@ -277,8 +277,8 @@ def read(
     """
     problems = Problems()
     source = read_source(content, file_name, problems)
-    if source is not None and wanted:
-        source = replace(source, wanted=wanted)
+    if source is not None:
+        source = replace(source, wanted=wanted, unit=None if unit is None else FileUnit(unit.value))
     found = None if source is None else format_of(source)
     document = Document()
     if source is not None and found is None:
@@ -286,7 +286,7 @@ def read(
         right = f"known are {titles}; a CSV has the header {experiment_csv.HEADER}"
         problems.add("the format is not recognised", right)
     elif source is not None and found is not None:
-        document = found.read(source, problems, None if unit is None else FileUnit(unit.value))
+        document = found.read(source)
     reading = ParsedFile(
         file_name,
         found,

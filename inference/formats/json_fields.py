@@ -3,42 +3,59 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from inference.core.mapping import MAX_PORTS, Uops, uops_of
+from inference.core.mapping import MAX_PORTS, R_MAX_RANGE, Uops, uops_of
 from inference.core.resources import LOAD_RANGE, MAX_RESOURCES, Loads
 from inference.formats.document import ENTRY_LIMIT, NAME_LENGTH, check_name
-from inference.formats.problems import Problems, excerpt
+from inference.formats.problems import FilePlace, excerpt
 
 COUNT_LIMIT = 10_000  # µops of one kind in one scheme; microcoded instructions stay below
 
 
-def as_object(value: object, problems: Problems, *, row: int | None, column: str) -> dict[str, Any] | None:
+def as_object(value: object, place: FilePlace) -> dict[str, Any] | None:
     """The value if it is a JSON object."""
     if isinstance(value, dict):
         return value
-    problems.add(f"{excerpt(value)} is not an object", "an object {…} is expected", row=row, column=column)
+    place.add(f"{excerpt(value)} is not an object", "an object {…} is expected")
     return None
 
 
-def as_list(value: object, problems: Problems, *, row: int | None, column: str) -> list[Any] | None:
+def as_list(value: object, place: FilePlace) -> list[Any] | None:
     """The value if it is a JSON list of bearable length."""
     if not isinstance(value, list):
-        problems.add(f"{excerpt(value)} is not a list", "a list […] is expected", row=row, column=column)
+        place.add(f"{excerpt(value)} is not a list", "a list […] is expected")
     elif len(value) > ENTRY_LIMIT:
-        problems.add(
-            f"a list of {len(value)} entries", f"at most {ENTRY_LIMIT} are read", row=row, column=column
-        )
+        place.add(f"a list of {len(value)} entries", f"at most {ENTRY_LIMIT} are read")
     else:
         return value
     return None
 
 
-def as_number(value: object, problems: Problems, *, row: int | None, column: str) -> float | None:
+def as_pairs(value: object, place: FilePlace, what: str, right: str) -> list[tuple[Any, Any]]:
+    """The pairs in a JSON list; `what` each is, and how it is written: `right`."""
+    pairs: list[tuple[Any, Any]] = []
+    for item in as_list(value, place) or ():
+        match item:
+            case [first, second]:
+                pairs.append((first, second))
+            case _:
+                place.add(f"{excerpt(item)} is not {what}", f"a pair {right} is expected")
+    return pairs
+
+
+def rows_of(table: Mapping[str, Any], place: FilePlace) -> Iterator[tuple[FilePlace, str | None, Any]]:
+    """Place, checked name and value of each entry of an object, in whose column `place` is."""
+    for row, (name, value) in enumerate(table.items(), start=1):
+        at = FilePlace(place.problems, row, place.column)
+        yield at, check_name(name, at), value
+
+
+def as_number(value: object, place: FilePlace) -> float | None:
     """The value if it is a JSON number; whole numbers beyond the range of a float become infinite."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        problems.add(f"{excerpt(value)} is not a number", "a number is expected", row=row, column=column)
+        place.add(f"{excerpt(value)} is not a number", "a number is expected")
         return None
     try:
         return float(value)
@@ -46,129 +63,125 @@ def as_number(value: object, problems: Problems, *, row: int | None, column: str
         return float("inf") if value > 0 else float("-inf")
 
 
+def as_number_in(
+    limits: tuple[float, float], value: object, place: FilePlace, what: str, right: str
+) -> float | None:
+    """The value if it is a number from one limit to the other, and finite; what it cannot be otherwise."""
+    number = as_number(value, place)
+    low, high = limits
+    if number is None or (math.isfinite(number) and low <= number <= high):
+        return number
+    place.add(f"{number!r} cannot be {what}", right)
+    return None
+
+
+def as_amount(value: object, place: FilePlace, what: str = "an amount") -> float | None:
+    """The value if it is a number that is not negative; None for none, too."""
+    right = "a finite number ≥ 0 is expected"
+    return None if value is None else as_number_in((0, math.inf), value, place, what, right)
+
+
+def as_rate(value: object, place: FilePlace, what: str, unit: str) -> float | None:
+    """The value if it can be a limit outside the ports, in units per cycle; None for none, too."""
+    low, high = R_MAX_RANGE
+    right = f"{unit} per cycle, from {low:g} to {high:g}, or null"
+    return None if value is None else as_number_in(R_MAX_RANGE, value, place, what, right)
+
+
 def printable_text(value: object) -> str:
     """A text that a page and the database can take, cut to the length of a name; nothing for all else."""
     return value.strip()[:NAME_LENGTH] if isinstance(value, str) and value.isprintable() else ""
 
 
-def as_count(value: object, problems: Problems, *, row: int | None, column: str) -> int | None:
-    """The value if it is a whole number from 1 to `COUNT_LIMIT`."""
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= COUNT_LIMIT:
+def texts_in(data: Mapping[str, Any], *keys: str) -> dict[str, str]:
+    """Those fields of a document that have a text for pages."""
+    return {key: text for key in keys if (text := printable_text(data.get(key)))}
+
+
+def as_count(
+    value: object, place: FilePlace, what: str = "is not a possible count", most: int = COUNT_LIMIT
+) -> int | None:
+    """The value if it is a whole number from 1 to `most`."""
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
         return value
-    problems.add(
-        f"{excerpt(value)} is not a possible count",
-        f"a whole number from 1 to {COUNT_LIMIT} is expected",
-        row=row,
-        column=column,
-    )
+    place.add(f"{excerpt(value)} {what}", f"a whole number from 1 to {most} is expected")
     return None
 
 
-def as_ports(value: object, problems: Problems, *, column: str) -> tuple[str, ...] | None:
+def as_ports(value: object, place: FilePlace) -> tuple[str, ...] | None:
     """Port names from a list of texts or whole numbers."""
-    listed = as_list(value, problems, row=None, column=column)
+    return _as_names(value, place, "port", (1, MAX_PORTS), port_name)
+
+
+def as_resources(value: object, place: FilePlace) -> tuple[str, ...] | None:
+    """Resource names from a list of texts; there may be none."""
+    return _as_names(value, place, "resource", (0, MAX_RESOURCES), check_name)
+
+
+def _as_names(
+    value: object,
+    place: FilePlace,
+    noun: str,
+    sizes: tuple[int, int],
+    name_of: Callable[[object, FilePlace], str | None],
+) -> tuple[str, ...] | None:
+    before = place.problems.count
+    listed = as_list(value, place)
     if listed is None:
         return None
-    before = problems.count
-    names = tuple(port_name(port, problems, row=None, column=column) or "" for port in listed)
-    if not 1 <= len(names) <= MAX_PORTS:
-        problems.add(f"{len(names)} ports", f"1 to {MAX_PORTS} ports are expected", column=column)
-    elif problems.count == before and len(set(names)) < len(names):
-        problems.add("a port is listed twice", "every port is listed once", column=column)
-    return names if problems.count == before else None
+    names = tuple(name_of(each, place) or "" for each in listed)
+    least, most = sizes
+    if not least <= len(names) <= most:
+        place.add(f"{len(names)} {noun}s", f"{least} to {most} {noun}s are expected")
+    elif place.problems.count == before and len(set(names)) < len(names):
+        place.add(f"a {noun} is listed twice", f"every {noun} is listed once")
+    return names if place.problems.count == before else None
 
 
-def port_name(value: object, problems: Problems, *, row: int | None, column: str) -> str | None:
+def port_name(value: object, place: FilePlace) -> str | None:
     """The name of a port written as a text or as a whole number."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1000:
         return str(value)
-    return check_name(value, problems, row=row, column=column)
+    return check_name(value, place)
 
 
-def as_uops(
-    pairs: Sequence[tuple[object, object]],
-    bits: dict[str, int],
-    problems: Problems,
-    *,
-    row: int | None,
-    column: str,
-) -> Uops | None:
+def as_uops(pairs: Sequence[tuple[object, object]], bits: Mapping[str, int], place: FilePlace) -> Uops | None:
     """µops from (list of ports, count) pairs; `bits` gives the bit of each port name."""
     uops = []
-    before = problems.count
+    before = place.problems.count
     for ports, number in pairs:
-        listed = as_list(ports, problems, row=row, column=column)
-        count = as_count(number, problems, row=row, column=column)
+        listed, count = as_list(ports, place), as_count(number, place)
         if listed is None or count is None:
             continue
         if not listed:
-            problems.add("a µop without ports", "every µop can use at least one port", row=row, column=column)
-        mask = 0
-        for port in listed:
-            name = port_name(port, problems, row=row, column=column)
-            if name is None:
-                continue
-            if name in bits:
-                mask |= 1 << bits[name]
-            else:
-                problems.add(
-                    f"there is no port {excerpt(name)}",
-                    f"the ports are {', '.join(bits)}",
-                    row=row,
-                    column=column,
-                )
-        uops.append((mask, count))
-    return uops_of(uops) if problems.count == before else None
-
-
-def as_resources(value: object, problems: Problems, *, column: str) -> tuple[str, ...] | None:
-    """Resource names from a list of texts; there may be none."""
-    listed = as_list(value, problems, row=None, column=column)
-    if listed is None:
-        return None
-    before = problems.count
-    names = tuple(check_name(name, problems, row=None, column=column) or "" for name in listed)
-    if len(names) > MAX_RESOURCES:
-        problems.add(f"{len(names)} resources", f"at most {MAX_RESOURCES} are expected", column=column)
-    elif problems.count == before and len(set(names)) < len(names):
-        problems.add("a resource is listed twice", "every resource is listed once", column=column)
-    return names if problems.count == before else None
+            place.add("a µop without ports", "every µop can use at least one port")
+        names = {name for port in listed if (name := port_name(port, place)) is not None}
+        for name in sorted(names - bits.keys()):
+            place.add(f"there is no port {excerpt(name)}", f"the ports are {', '.join(bits)}")
+        uops.append((sum(1 << bits[name] for name in names & bits.keys()), count))
+    return uops_of(uops) if place.problems.count == before else None
 
 
 def as_loads(
-    pairs: Iterable[tuple[object, object]],
-    indices: Mapping[str, int],
-    problems: Problems,
-    *,
-    row: int | None,
-    column: str,
+    pairs: Iterable[tuple[object, object]], indices: Mapping[str, int], place: FilePlace
 ) -> Loads | None:
     """Loads from (resource, cycles) pairs; 0 cycles say the same as no pair at all."""
     loads: dict[int, float] = {}
-    before = problems.count
+    before = place.problems.count
     named: set[object] = set()
     low, high = LOAD_RANGE
     for resource, number in pairs:
-        name = check_name(resource, problems, row=row, column=column)
-        cycles = as_number(number, problems, row=row, column=column)
+        name, cycles = check_name(resource, place), as_number(number, place)
         if name is None or cycles is None:
             continue
         if name not in indices:
-            problems.add(
-                f"there is no resource {excerpt(name)}", "use one of the resources", row=row, column=column
-            )
+            place.add(f"there is no resource {excerpt(name)}", "use one of the resources")
         elif name in named:
-            problems.add(
-                f"two loads on {excerpt(name)}", "one per resource is expected", row=row, column=column
-            )
+            place.add(f"two loads on {excerpt(name)}", "one per resource is expected")
         elif cycles != 0 and not (math.isfinite(cycles) and low <= cycles <= high):
-            problems.add(
-                f"{cycles!r} cannot be a load on {excerpt(name)}",
-                f"cycles, 0 or from {low:g} to {high:g}, are expected",
-                row=row,
-                column=column,
-            )
+            right = f"cycles, 0 or from {low:g} to {high:g}, are expected"
+            place.add(f"{cycles!r} cannot be a load on {excerpt(name)}", right)
         elif cycles:
             loads[indices[name]] = cycles
         named.add(name)
-    return tuple(sorted(loads.items())) if problems.count == before else None
+    return tuple(sorted(loads.items())) if place.problems.count == before else None

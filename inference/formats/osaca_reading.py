@@ -14,14 +14,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from inference.core.mapping import Uops, uops_of
-from inference.formats.document import ENTRY_LIMIT, Document, LatencyEntry, UsageEntry, nothing_left
+from inference.formats.document import (
+    ENTRY_LIMIT,
+    Document,
+    LatencyEntry,
+    UsageEntry,
+    nothing_left,
+    partial_document,
+)
 from inference.formats.file_parts import facts_of_part
-from inference.formats.file_units import FileUnit
-from inference.formats.json_fields import COUNT_LIMIT, as_ports
+from inference.formats.json_fields import COUNT_LIMIT, as_ports, printable_text
 from inference.formats.osaca_forms import OSACA_NAMES
 from inference.formats.osaca_matching import SchemeForm, described, fits, indexed, scheme_forms
 from inference.formats.osaca_yaml import ALONE, BOTTLENECK, SLOTS
-from inference.formats.problems import Problems, excerpt
+from inference.formats.problems import excerpt
 from inference.formats.source import Signature, Source
 from inference.formats.told_latencies import in_one_number, register_pairs
 from inference.formats.yaml_documents import FaultyFieldError, YamlObject, read_yaml
@@ -77,11 +83,10 @@ class _Model:
         return {**told, **({"arch": self.name, "name": self.name} if self.name else {})}
 
 
-def read_osaca_ports(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+def read_osaca_ports(source: Source) -> Document:
     """The ports of every scheme that an entry stands for, and the limits that our own exports write."""
-    del unit
-    facts = facts_of_part(source, _PARTS, problems)
-    model = _read(source, problems)
+    facts = facts_of_part(source, _PARTS)
+    model = _read(source)
     if model is None:
         return Document(facts=facts)
     ports = tuple(port for port in model.ports if port not in _LIMITS and not _ALONE.fullmatch(port))
@@ -98,7 +103,7 @@ def read_osaca_ports(source: Source, problems: Problems, unit: FileUnit | None) 
         taken = 1 if slots is None else max(round(slots / (shares[SLOTS] or slots)), 1)
         usages += [UsageEntry(form.line, form.place, one.scheme.text, uops, taken) for one in schemes]
     if not usages:
-        nothing_left(dropped, problems)
+        nothing_left(dropped, source.problems)
     r_max, width = (None if share is None else round(1 / share, 3) for share in shares.values())
     return Document(
         usages=tuple(usages),
@@ -111,11 +116,10 @@ def read_osaca_ports(source: Source, problems: Problems, unit: FileUnit | None) 
     )
 
 
-def read_osaca_latency(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+def read_osaca_latency(source: Source) -> Document:
     """The latency of each entry between the registers of every scheme that it stands for."""
-    del unit
-    facts = facts_of_part(source, _PARTS, problems)
-    model = _read(source, problems)
+    facts = facts_of_part(source, _PARTS)
+    model = _read(source)
     if model is None:
         return Document(facts=facts)
     dropped: dict[str, str] = {}
@@ -128,48 +132,41 @@ def read_osaca_latency(source: Source, problems: Problems, unit: FileUnit | None
             if pairs := register_pairs(one.scheme):
                 told = in_one_number(pairs, form.latency)
                 found.append(LatencyEntry(form.line, form.place, one.scheme.text, told))
-    if not found:
-        nothing_left(dropped, problems)
-    return Document(latencies=tuple(found), partial=True, dropped=dropped, facts={**facts, **model.facts})
+    return partial_document(source.problems, facts | model.facts, dropped, latencies=found)
 
 
-def _read(source: Source, problems: Problems) -> _Model | None:
+def _read(source: Source) -> _Model | None:
     """The model, or None after noting what is wrong with it."""
-    documents = read_yaml(source.text, problems)
-    if problems:
+    documents = read_yaml(source.text, source.problems)
+    if source.problems:
         return None
     value = documents[0].value if len(documents) == 1 else None
     if not isinstance(value, YamlObject):
-        problems.add(
-            "this is no machine model", "one YAML object with ports and instruction_forms is expected"
-        )
+        right = "one YAML object with ports and instruction_forms is expected"
+        source.at().add("this is no machine model", right)
         return None
     called = str(value.get("isa", "")).lower()
     isa = next((isa for isa, name in OSACA_NAMES.items() if name == called), "")
     if not isa:
         right = f"{' or '.join(OSACA_NAMES.values())} is expected"
-        problems.add(f"the instruction set {excerpt(value.get('isa'))}", right, column="isa")
-    ports = as_ports(value.get("ports"), problems, column="ports")
+        source.at("isa").add(f"the instruction set {excerpt(value.get('isa'))}", right)
+    ports = as_ports(value.get("ports"), source.at("ports"))
     listed = value.get("instruction_forms")
     if not isinstance(listed, list) or len(listed) > ENTRY_LIMIT:
         right = f"a list of at most {ENTRY_LIMIT:,} forms is expected"
-        problems.add(f"{excerpt(listed)} as instruction forms", right, column="instruction_forms")
+        source.at("instruction_forms").add(f"{excerpt(listed)} as instruction forms", right)
         return None
     known = frozenset(ports or ())
-    forms = [_form(each, number, known, problems) for number, each in enumerate(listed, start=1)]
-    if problems or ports is None:
+    forms = [_form(each, f"form {number}", known, source) for number, each in enumerate(listed, start=1)]
+    if source.problems or ports is None:
         return None
-    name = value.get("micro_architecture")
-    told = name.strip()[:200] if isinstance(name, str) and name.isprintable() else ""
-    return _Model(isa, told, ports, tuple(form for form in forms if form is not None))
+    name = printable_text(value.get("micro_architecture"))
+    return _Model(isa, name, ports, tuple(form for form in forms if form is not None))
 
 
-def _form(value: object, number: int, ports: frozenset[str], problems: Problems) -> _Form | None:
-    place = f"form {number}"
+def _form(value: object, place: str, ports: frozenset[str], source: Source) -> _Form | None:
     if not isinstance(value, YamlObject):
-        problems.add(
-            f"{excerpt(value)} is no form", "an object with name and operands is expected", column=place
-        )
+        source.at(place).add(f"{excerpt(value)} is no form", "an object with name and operands is expected")
         return None
     pressure = _pressure(value.get("port_pressure"), ports)
     lacking = pressure if isinstance(pressure, str) else ""
@@ -184,7 +181,7 @@ def _form(value: object, number: int, ports: frozenset[str], problems: Problems)
             lacking,
         )
     except FaultyFieldError as fault:
-        problems.add(str(fault), fault.right, row=value.line, column=f"{place}, {fault.field}")
+        source.at(f"{place}, {fault.field}", value.line).add(str(fault), fault.right)
         return None
 
 

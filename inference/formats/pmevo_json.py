@@ -6,7 +6,6 @@ The files of different versions differ: ports are texts or whole numbers, `arch`
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -23,6 +22,7 @@ from inference.formats.document import (
 )
 from inference.formats.file_units import FileUnit
 from inference.formats.json_fields import (
+    as_amount,
     as_list,
     as_number,
     as_object,
@@ -30,151 +30,116 @@ from inference.formats.json_fields import (
     as_uops,
     port_name,
     printable_text,
+    rows_of,
 )
-from inference.formats.problems import Problems, excerpt
+from inference.formats.problems import FilePlace, excerpt
 from inference.formats.quoting import json_text
 from inference.formats.source import Source
 
 
-def read_experiment_list(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
-    """Read the measured experiments. The format knows only cycles, so `unit` must be cycles."""
-    if unit not in (None, FileUnit.CYCLES):
-        problems.add(f"the unit was given as {unit}", "this format always holds cycles")
+def read_experiment_list(source: Source) -> Document:
+    """Read the measured experiments. The format knows only cycles, so the unit must be cycles."""
+    if source.unit not in (None, FileUnit.CYCLES):
+        source.at().add(f"the unit was given as {source.unit}", "this format always holds cycles")
         return Document()
-    listed = as_list(source.data.get("exps"), problems, row=None, column="exps")
+    listed = as_list(source.data.get("exps"), source.at("exps"))
     if listed is None:
         return Document()
     entries = []
     broken = row_problems = 0
     tools: dict[str, None] = {}
     for row, item in enumerate(listed, start=1):
-        before = problems.count
-        entry = _experiment(item, row, problems)
+        before = source.problems.count
+        entry = _experiment(item, source.at("exps", row))
         if entry is None:
             broken += 1
-            row_problems += problems.count - before
+            row_problems += source.problems.count - before
             continue
         entries.append(entry)
         tools.update(dict.fromkeys(entry.annotations))
     if not listed:
-        problems.add("the list of experiments is empty", "at least one experiment is expected", column="exps")
+        source.at("exps").add("the list of experiments is empty", "at least one experiment is expected")
     facts = {"units": [FileUnit.CYCLES.value], "tools": list(tools), **_arch_facts(source.data)}
     return Document(experiments=tuple(entries), broken=broken, row_problems=row_problems, facts=facts)
 
 
-def _experiment(item: object, row: int, problems: Problems) -> ExperimentEntry | None:
-    fields = as_object(item, problems, row=row, column="exps")
+def _experiment(item: object, place: FilePlace) -> ExperimentEntry | None:
+    fields = as_object(item, place)
     if fields is None:
         return None
-    before = problems.count
-    sequence = as_list(fields.get("iseq"), problems, row=row, column="iseq")
-    if sequence is None or not check_length(len(sequence), problems, row=row, column="iseq"):
+    before = place.problems.count
+    at = place.at("iseq")
+    sequence = as_list(fields.get("iseq"), at)
+    if sequence is None or not check_length(len(sequence), at):
         return None
-    names = [check_name(name, problems, row=row, column="iseq") for name in sequence]
-    result = as_object(fields.get("result"), problems, row=row, column="result")
+    names = [check_name(name, at) for name in sequence]
+    result = as_object(fields.get("result"), place.at("result"))
     if result is None:
         return None
-    number = as_number(result.get("cycles"), problems, row=row, column="result.cycles")
-    cycles = None if number is None else check_cycles(number, problems, row=row, column="result.cycles")
-    annotations = _annotations(fields.get("other_results"), row, problems)
-    counters = _counters(result, row, problems)
-    if cycles is None or problems.count > before:
+    number = as_number(result.get("cycles"), place.at("result.cycles"))
+    cycles = None if number is None else check_cycles(number, place.at("result.cycles"))
+    annotations = _annotations(fields.get("other_results"), place)
+    uops = as_amount(result.get("num_uops"), place.at("result.num_uops"), "a number of µops")
+    if cycles is None or place.problems.count > before:
         return None
     terms = tuple(Counter(name for name in names if name is not None).items())
-    return ExperimentEntry(row, "iseq", terms, cycles, annotations=annotations, counters=counters)
+    counters = {} if uops is None else {"uops": uops}
+    return ExperimentEntry(*at.start, terms, cycles, annotations=annotations, counters=counters)
 
 
-def _counters(result: dict[str, Any], row: int, problems: Problems) -> dict[str, float]:
-    """{"uops": number} where the executed µops were counted."""
-    if result.get("num_uops") is None:
-        return {}
-    number = as_number(result["num_uops"], problems, row=row, column="result.num_uops")
-    if number is None:
-        return {}
-    if math.isfinite(number) and number >= 0:
-        return {"uops": number}
-    problems.add(
-        f"{number!r} cannot be a number of µops",
-        "a finite number ≥ 0 is expected",
-        row=row,
-        column="result.num_uops",
-    )
-    return {}
-
-
-def _annotations(value: object, row: int, problems: Problems) -> dict[str, float]:
+def _annotations(value: object, place: FilePlace) -> dict[str, float]:
     """{tool: cycles}; a tool's answer may be 0, and null where the tool had none."""
-    if value is None:
-        return {}
     found: dict[str, float] = {}
-    for item in as_list(value, problems, row=row, column="other_results") or ():
-        fields = as_object(item, problems, row=row, column="other_results")
+    at, cycles_at, tool_at = (place.at(f"other_results{key}") for key in ("", ".cycles", ".id"))
+    for item in (None if value is None else as_list(value, at)) or ():
+        fields = as_object(item, at)
         if fields is None or fields.get("cycles") is None:
             continue
-        tool = check_name(fields.get("id"), problems, row=row, column="other_results.id")
-        cycles = as_number(fields["cycles"], problems, row=row, column="other_results.cycles")
-        if tool is None or cycles is None:
-            continue
-        if not (math.isfinite(cycles) and cycles >= 0):
-            problems.add(
-                f"{cycles!r} cannot be a number of cycles",
-                "a finite number ≥ 0 is expected",
-                row=row,
-                column="other_results.cycles",
-            )
-        elif tool in found:
-            problems.add(
-                f"two results of {excerpt(tool)}",
-                "one per tool is expected",
-                row=row,
-                column="other_results.id",
-            )
-        else:
+        tool = check_name(fields.get("id"), tool_at)
+        cycles = as_amount(fields["cycles"], cycles_at, "a number of cycles")
+        if tool in found:
+            tool_at.add(f"two results of {excerpt(tool)}", "one per tool is expected")
+        elif tool is not None and cycles is not None:
             found[tool] = cycles
     return found
 
 
-def read_mapping3(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+def read_mapping3(source: Source) -> Document:
     """Read a port mapping; equal port lists of one scheme are one µop counted several times."""
-    del unit  # a mapping holds no measurements
-    assignment = as_object(source.data.get("assignment"), problems, row=None, column="assignment")
+    place = source.at("assignment")
+    assignment = as_object(source.data.get("assignment"), place)
     if assignment is None:
         return Document()
     if not assignment:
-        problems.add("the assignment is empty", "at least one scheme is expected", column="assignment")
+        place.add("the assignment is empty", "at least one scheme is expected")
         return Document()
-    ports = _ports(source.data, assignment, problems)
+    ports = _ports(source, assignment)
     if ports is None:
         return Document()
     bits = {port: bit for bit, port in enumerate(ports)}
     usages = []
-    for row, (name, uops) in enumerate(assignment.items(), start=1):
-        scheme = check_name(name, problems, row=row, column="assignment")
-        listed = as_list(uops, problems, row=row, column="assignment")
-        if scheme is None or listed is None:
-            continue
-        read = as_uops([(item, 1) for item in listed], bits, problems, row=row, column="assignment")
-        if read is not None:
-            usages.append(UsageEntry(row, "assignment", scheme, read))
+    for at, scheme, uops in rows_of(assignment, place):
+        listed = as_list(uops, at)
+        read = None if listed is None else as_uops([(item, 1) for item in listed], bits, at)
+        if scheme is not None and read is not None:
+            usages.append(UsageEntry(*at.start, scheme, read))
     return Document(usages=tuple(usages), ports=ports, facts=_arch_facts(source.data))
 
 
-def _ports(data: dict[str, Any], assignment: dict[str, Any], problems: Problems) -> tuple[str, ...] | None:
+def _ports(source: Source, assignment: Mapping[str, Any]) -> tuple[str, ...] | None:
     """The ports that `arch` lists, or else all that occur, in numerical order."""
-    arch = data.get("arch")
+    arch = source.data.get("arch")
     if isinstance(arch, dict) and arch.get("ports") is not None:
-        return as_ports(arch["ports"], problems, column="arch.ports")
-    used: set[str] = set()
+        return as_ports(arch["ports"], source.at("arch.ports"))
+    used: set[str | None] = set()
     for row, uops in enumerate(assignment.values(), start=1):
-        for ports in as_list(uops, problems, row=row, column="assignment") or ():
-            for port in as_list(ports, problems, row=row, column="assignment") or ():
-                name = port_name(port, problems, row=row, column="assignment")
-                if name is not None:
-                    used.add(name)
-    if problems:
+        at = source.at("assignment", row)
+        for ports in as_list(uops, at) or ():
+            used |= {port_name(port, at) for port in as_list(ports, at) or ()}
+    if source.problems:
         return None
-    ordered = sorted(used, key=lambda name: (len(name), name))
-    return as_ports(ordered, problems, column="assignment")
+    ordered = sorted(filter(None, used), key=lambda name: (len(name), name))
+    return as_ports(ordered, source.at("assignment"))
 
 
 def _arch_facts(data: dict[str, Any]) -> dict[str, str]:

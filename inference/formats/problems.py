@@ -57,6 +57,27 @@ class Problems:
             self.listed.append(FileProblem(message, right, row, column))
 
 
+@dataclass(slots=True)
+class FilePlace:
+    """A row and column of a file, as `FileProblem` has them, and the list that takes what is wrong there."""
+
+    problems: Problems
+    row: int | None = None
+    column: str = ""
+
+    def add(self, message: str, right: str) -> None:
+        self.problems.add(message, right, row=self.row, column=self.column)
+
+    def at(self, column: str) -> FilePlace:
+        """Another column of the same row."""
+        return FilePlace(self.problems, self.row, column)
+
+    @property
+    def start(self) -> tuple[int, str]:
+        """Row and column as an entry has them that is written here."""
+        return self.row or 0, self.column
+
+
 def excerpt(value: object) -> str:
     """A bad value as a short, printable quotation in the terms of JSON."""
     if isinstance(value, str):

@@ -14,8 +14,7 @@ from typing import Any
 
 from inference.core.explain import NotCharacterised
 from inference.formats.document import Document, VerdictEntry, check_name
-from inference.formats.file_units import FileUnit
-from inference.formats.problems import Problems, excerpt
+from inference.formats.problems import excerpt
 from inference.formats.source import Signature, Source
 
 Rejects = Mapping[str, str]
@@ -77,29 +76,24 @@ def _has_pairs(data: Any) -> bool:
 SIGNATURE = Signature(shape=_has_pairs)
 
 
-def read_rejects_alone(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+def read_rejects_alone(source: Source) -> Document:
     """Read a list of rejections; by itself it brings nothing, which is noted as a problem."""
-    del unit
-    read_rejects(source, problems)
-    problems.add(
+    read_rejects(source)
+    source.at().add(
         "a list of rejected schemes brings nothing by itself",
         "choose it in the preview of its port mapping, or give it to `import` with --rejects",
     )
     return Document()
 
 
-def read_rejects(source: Source, problems: Problems) -> Rejects:
+def read_rejects(source: Source) -> Rejects:
     """Read [[scheme, why], …]; the last of several sentences on a scheme counts."""
     found = {}
     for row, (name, why) in enumerate(source.data, start=1):
-        scheme = check_name(name, problems, row=row, column="scheme")
+        scheme = check_name(name, source.at("scheme", row))
         if len(why) > TEXT_LENGTH:
-            problems.add(
-                f"{excerpt(why)} has {len(why)} characters",
-                f"at most {TEXT_LENGTH} are read",
-                row=row,
-                column="why",
-            )
+            fault = f"{excerpt(why)} has {len(why)} characters"
+            source.at("why", row).add(fault, f"at most {TEXT_LENGTH} are read")
         elif scheme is not None:
             found[scheme] = why
     return found

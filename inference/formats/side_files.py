@@ -31,14 +31,14 @@ def _side_file(
     content: bytes,
     file_name: str,
     signature: Signature,
-    read_it: Callable[[Source, Problems], Value],
+    read_it: Callable[[Source], Value],
     expected: tuple[str, str],
 ) -> Value:
     """What a file says that comes beside another one."""
     problems = Problems()
     source = read_source(content, file_name, problems)
     if source is not None and signature.is_of(source):
-        value = read_it(source, problems)
+        value = read_it(source)
         if not problems:
             return value
     elif not problems:

@@ -12,10 +12,11 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from inference.formats.problems import Problems, excerpt
+from inference.formats.file_units import FileUnit
+from inference.formats.problems import FilePlace, Problems, excerpt
 from inference.formats.zip_directory import listed_files
 
 SIZE_LIMIT = 64 * 1024 * 1024  # bytes; everything is parsed in memory
@@ -40,18 +41,34 @@ _TEXT_OR_WORD = re.compile(rf"{_TEXT.pattern}|(?<![\w.])(?:True|False|None)(?![\
 class Source:
     """A readable file: its text and, where it is a JSON document, its data.
 
-    `wanted`: which part of a file to read that has several, see `inference.formats.uops_info_json`.
+    `problems` takes what is wrong with it. `wanted`: which part of a file to read that has several, see
+    `inference.formats.uops_info_json`. `unit`: that of numbers that name none; None: what they look like.
     """
 
     file_name: str
     text: str
     data: Any = _NO_JSON
     wanted: str = ""
+    unit: FileUnit | None = FileUnit.CYCLES
+    problems: Problems = field(default_factory=Problems)
 
     @property
     def is_json(self) -> bool:
         """Whether the file is a JSON document."""
         return self.data is not _NO_JSON
+
+    def at(self, column: str = "", row: int | None = None) -> FilePlace:
+        """A place in the file, by the names that `FileProblem` has for it."""
+        return FilePlace(self.problems, row, column)
+
+    def has_version(self, version: int) -> bool:
+        """Whether the document is of the version that is read; notes where it is not."""
+        found = self.data.get("version")
+        if found != version:
+            self.at("version").add(
+                f"version {excerpt(found)} of the format", f"version {version} is expected"
+            )
+        return bool(found == version)
 
 
 @dataclass(frozen=True)
@@ -99,9 +116,9 @@ def read_source(content: bytes, file_name: str, problems: Problems) -> Source | 
     if text is None:
         return None
     if not text.lstrip().startswith(("{", "[")):
-        return Source(file_name, text)
+        return Source(file_name, text, problems=problems)
     data = _load_json(text, problems)
-    return None if data is _NO_JSON else Source(file_name, text, data)
+    return None if data is _NO_JSON else Source(file_name, text, data, problems=problems)
 
 
 def _names_in(content: bytes) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inference.core.experiment import Experiment
 from inference.formats.experiment_csv import parse_terms
 from inference.formats.parsing import Names
-from inference.formats.problems import Problems
+from inference.formats.problems import FilePlace, Problems
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def read_typed(text: str, isa: str, names_for: Callable[[Collection[str]], Names
     `isa`: what the instruction set is called; `names_for`: its schemes, for the names that the text has.
     """
     problems = Problems()
-    terms = parse_terms(text, problems, row=1)
+    terms = parse_terms(text, FilePlace(problems))
     if terms is None:
         return Typed(problems=tuple(f"{entry.message}; {entry.right}" for entry in problems.listed))
     names = names_for([name for name, _ in terms])

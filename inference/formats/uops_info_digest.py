@@ -8,23 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from inference.core.mapping import MAX_PORTS
 from inference.formats.document import (
     CYCLES_RANGE,
     ENTRY_LIMIT,
     NAME_LENGTH,
     Document,
     ExperimentEntry,
-    UsageEntry,
+    partial_document,
 )
-from inference.formats.file_units import FileUnit
 from inference.formats.json_fields import printable_text
-from inference.formats.problems import Problems
 from inference.formats.source import Source
-from inference.formats.uops_info_usages import SEVERAL, choose_one, is_usage, mapping_name, ports_of, uops_in
+from inference.formats.uops_info_usages import SEVERAL, choose_one, is_usage, mapping_document, mapping_name
 from inference.isa.scheme import Features
 
 DIGEST = "uops.info instructions"
@@ -52,50 +49,36 @@ def reads_usages(source: Source) -> bool:
     return not source.wanted.endswith(MEASURED)
 
 
-def read_digest(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+def read_digest(source: Source) -> Document:
     """The port mapping of the microarchitecture that `source.wanted` names."""
-    del unit
-    begun = _begin(source, source.wanted, problems)
+    begun = _begin(source, source.wanted)
     if begun is None:
         return Document(facts=_choices(source))
     wanted, entries, features = begun
-    texts: dict[str, tuple[int, str, str]] = {}
+    usages: dict[str, tuple[int, str]] = {}
+    titles: dict[str, str] = {}
     dropped: dict[str, str] = {}
     for entry in entries:
-        text = _usage_of(entry)
-        first = texts.get(entry.name)
+        texts = _usages(entry)
+        text = texts.pop() if len(texts) == 1 else None
         if text is None:
-            dropped[entry.title] = SEVERAL if len(_usages(entry)) > 1 else NO_PORTS
-        elif first is None:
-            if not text or is_usage(text, entry.row, wanted, problems):
-                texts[entry.name] = entry.row, text, entry.title
-        elif first[1] != text:
-            dropped[entry.title] = f"{entry.name} has the µops of {first[2]}"
-    if problems:
+            dropped[entry.title] = SEVERAL if texts else NO_PORTS
+        elif entry.name not in usages:
+            if not text or is_usage(text, source.at(wanted, entry.row)):
+                usages[entry.name], titles[entry.name] = (entry.row, text), entry.title
+        elif usages[entry.name][1] != text:
+            dropped[entry.title] = f"{entry.name} has the µops of {titles[entry.name]}"
+    if source.problems:
         return Document(facts=_choices(source))
-    ports = ports_of(text for _, text, _ in texts.values())
-    if not 1 <= len(ports) <= MAX_PORTS:
-        problems.add(f"{len(ports)} ports", f"1 to {MAX_PORTS} are expected", column=wanted)
-        return Document(facts=_choices(source))
-    bits = {port: bit for bit, port in enumerate(ports)}
-    usages = tuple(
-        UsageEntry(row, wanted, name, uops_in(text, bits)) for name, (row, text, _) in texts.items()
-    )
-    facts = _choices(source) | {
-        "arch": wanted,
-        "name": mapping_name(wanted),
-        "instructions": len(usages) + len(dropped),
-    }
-    return Document(usages=usages, partial=True, dropped=dropped, ports=ports, facts=facts, features=features)
+    return mapping_document(usages, source.at(wanted), dropped, _choices(source), features)
 
 
-def read_measured_digest(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+def read_measured_digest(source: Source) -> Document:
     """The inverse throughputs that were measured on the microarchitecture that `source.wanted` names.
 
     Answers of IACA go along as annotations, µops as a counter, the latency as a note.
     """
-    del unit
-    begun = _begin(source, source.wanted.removesuffix(MEASURED), problems)
+    begun = _begin(source, source.wanted.removesuffix(MEASURED))
     if begun is None:
         return Document(facts=_choices(source))
     wanted, entries, features = begun
@@ -109,31 +92,20 @@ def read_measured_digest(source: Source, problems: Problems, unit: FileUnit | No
             dropped[entry.title] = f"{entry.name} was measured in another form before"
         else:
             experiments[entry.name] = _experiment(entry, wanted, min(rates))
-    facts = _choices(source) | {
-        "arch": wanted,
-        "name": f"{mapping_name(wanted)}, measured",
-        "instructions": len(experiments) + len(dropped),
-    }
     if not experiments:
-        problems.add(f"no measurement of {wanted}", "choose another microarchitecture", column=wanted)
-    return Document(
-        experiments=tuple(experiments.values()),
-        partial=True,
-        dropped=dropped,
-        facts=facts,
-        features=features,
-    )
+        source.at(wanted).add(f"no measurement of {wanted}", "choose another microarchitecture")
+    facts = {**_choices(source), "arch": wanted, "name": f"{mapping_name(wanted)}, measured"}
+    document = partial_document(source.problems, facts, dropped, experiments=experiments.values())
+    return replace(document, features=features)
 
 
-def _begin(
-    source: Source, wanted: str, problems: Problems
-) -> tuple[str, list[_Entry], dict[str, Features]] | None:
+def _begin(source: Source, wanted: str) -> tuple[str, list[_Entry], dict[str, Features]] | None:
     """(microarchitecture, its instructions, their features by name), or None after noting why not."""
     lines = source.data.get("instructions")
     if not isinstance(lines, list) or len(lines) > ENTRY_LIMIT or not all(map(_is_line, lines)):
-        problems.add("this digest is damaged", "upload instructions.xml of uops.info again")
+        source.at().add("this digest is damaged", "upload instructions.xml of uops.info again")
         return None
-    chosen = choose_one(wanted, _microarchitectures(source), problems)
+    chosen = choose_one(source, wanted, _microarchitectures(source))
     if chosen is None:
         return None
     entries = list(_entries(lines, chosen))
@@ -179,11 +151,6 @@ def _usages(entry: _Entry) -> set[str]:
     """The different port usages; an instruction that needs no µop uses no port."""
     said = {str(each["p"]) for each in entry.measured if "p" in each}
     return said or {"" for each in entry.measured if each.get("u") == 0}
-
-
-def _usage_of(entry: _Entry) -> str | None:
-    said = _usages(entry)
-    return said.pop() if len(said) == 1 else None
 
 
 def _is_rate(value: object) -> bool:

@@ -10,13 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inference.core.mapping import MAX_PORTS
-from inference.formats.document import ENTRY_LIMIT, Document, UsageEntry, check_name
-from inference.formats.file_units import FileUnit
+from inference.formats.document import ENTRY_LIMIT, Document, check_name
 from inference.formats.json_fields import printable_text
-from inference.formats.problems import Problems
 from inference.formats.source import Source
-from inference.formats.uops_info_usages import SEVERAL, choose_one, is_usage, mapping_name, ports_of, uops_in
+from inference.formats.uops_info_usages import SEVERAL, choose_one, is_usage, mapping_document
 from inference.isa.scheme import Features
 
 MEASUREMENTS = "measurements"
@@ -30,43 +27,30 @@ def has_measurements(data: Any) -> bool:
     )
 
 
-def read_uops_info(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+def read_uops_info(source: Source) -> Document:
     """Read the port mapping of the microarchitecture that `source.wanted` names; it may be the only one."""
-    del unit  # a mapping holds no measurements
     if len(source.data) > ENTRY_LIMIT:
-        problems.add(f"{len(source.data)} schemes", f"at most {ENTRY_LIMIT} are read")
+        source.at().add(f"{len(source.data)} schemes", f"at most {ENTRY_LIMIT} are read")
         return Document()
     known = _microarchitectures(source.data)
     facts: dict[str, Any] = {"microarchitectures": known}
-    wanted = choose_one(source.wanted, known, problems)
+    wanted = choose_one(source, source.wanted, known)
     if wanted is None:
         return Document(facts=facts)
-    texts: dict[str, tuple[int, str]] = {}
+    usages: dict[str, tuple[int, str]] = {}
     dropped: dict[str, str] = {}
-    for row, (name, entries) in enumerate(source.data.items(), start=1):
-        said = {str(measured[wanted]) for measured in _measurements(entries) if wanted in measured}
-        if len(said) > 1 and check_name(name, problems, row=row, column="scheme") is not None:
-            dropped[name] = SEVERAL
-        for text in said if len(said) == 1 else ():
-            if is_usage(text, row, wanted, problems):
-                texts[name] = row, text
-    ports = ports_of(text for _, text in texts.values())
-    if not 1 <= len(ports) <= MAX_PORTS:
-        problems.add(f"{len(ports)} ports", f"1 to {MAX_PORTS} are expected", column=wanted)
-        return Document(facts=facts)
-    bits = {port: bit for bit, port in enumerate(ports)}
-    usages = []
     features = {}
-    for name, (row, text) in texts.items():
-        scheme = check_name(name, problems, row=row, column="scheme")
-        if scheme is not None:
-            usages.append(UsageEntry(row, wanted, scheme, uops_in(text, bits)))
-            features[scheme] = _features(source.data[name])
-    number = len(usages) + len(dropped)
-    facts |= {"arch": wanted, "name": mapping_name(wanted), "instructions": number}
-    return Document(
-        usages=tuple(usages), partial=True, dropped=dropped, ports=ports, facts=facts, features=features
-    )
+    for row, (name, entries) in enumerate(source.data.items(), start=1):
+        texts = {str(measured[wanted]) for measured in _measurements(entries) if wanted in measured}
+        scheme = check_name(name, source.at("scheme", row)) if texts else None
+        if scheme is None:
+            continue
+        if len(texts) > 1:
+            dropped[scheme] = SEVERAL
+        elif is_usage(text := texts.pop(), source.at(wanted, row)):
+            usages[scheme] = row, text
+            features[scheme] = _features(entries)
+    return mapping_document(usages, source.at(wanted), dropped, facts, features)
 
 
 def _features(entries: object) -> Features:

@@ -7,72 +7,18 @@ computation, which other schemes show one by one.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from inference.isa.domains import ExecutionDomain, domains_in
+from inference.isa.tables import table_beside
 
 LOADS, STORES = ("load", "vector load"), ("store", "vector store")
 """On integer and on vector registers."""
 
 _CROSSING = "int ↔ vector"
 _MASK = "mask"
-_INTEGER = {
-    "arithmetic": "ALU",
-    "logical": "ALU",
-    "compare": "ALU",
-    "move": "move",
-    "extend": "move",
-    "address": "address",
-    "conditional-move": "conditional",
-    "conditional-set": "conditional",
-    "shift": "shift",
-    "rotate": "shift",
-    "bit": "bit",
-    "multiply": "multiply",
-    "divide": "divide",
-    "checksum": "CRC",
-    "byte-swap": "byte swap",
-    "exchange": "exchange",
-    "flags": "flags",
-    "branch": "branch",
-    "jump": "branch",
-    "call": "call",
-    "return": "call",
-    "nop": "nop",
-}
-_VECTOR = {
-    "arithmetic": "vector ALU",
-    "compare": "vector ALU",
-    "minimum-maximum": "vector ALU",
-    "logical": "vector logic",
-    "blend": "blend",
-    "move": "vector move",
-    "shift": "vector shift",
-    "rotate": "vector shift",
-    "multiply": "vector mul",
-    "dot-product": "dot product",
-    "horizontal": "horizontal",
-    "shuffle": "shuffle",
-    "broadcast": "shuffle",
-    "narrow": "shuffle",
-    "extend": "shuffle",
-    "bit": "vector bit",
-    "crypto": "crypto",
-    "convert": "convert",
-    "round": "FP round",
-    "fused-multiply-add": "FMA",
-    "divide": "FP divide",
-    "square-root": "FP divide",
-    "reciprocal": "reciprocal",
-    "string-compare": "string",
-    "move-mask": _CROSSING,
-}
-_FLOATING = {
-    "arithmetic": "FP add",
-    "compare": "FP add",
-    "minimum-maximum": "FP add",
-    "multiply": "FP mul",
-}
-"""Where numbers with a point have units of their own."""
+_TABLES: Mapping[str, Mapping[str, str]] = table_beside(__file__)
+_INTEGER, _VECTOR, _FLOATING = (_TABLES[kind] for kind in ("integer", "vector", "floating"))
 
 UNIT_CLASSES = tuple(
     dict.fromkeys(

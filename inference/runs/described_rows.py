@@ -7,7 +7,7 @@ from typing import TypeVar
 from django.db.models import Model, QuerySet
 
 from inference.core.errors import as_written
-from inference.runs.errors import ConfigError
+from inference.runs.errors import ConfigError, JobError
 
 Row = TypeVar("Row", bound=Model)
 
@@ -26,6 +26,18 @@ def read_row(among: type[Row] | QuerySet[Row], field: str, pk: object, what: str
     row = rows.filter(pk=pk).first() if is_id(pk) else None
     if row is None:
         raise ConfigError(f"{field}: there is no {_title(rows.model, what)} with the id {as_written(pk)}")
+    return row
+
+
+def needed_row(among: type[Row] | QuerySet[Row], pk: int | None, what: str = "") -> Row:
+    """The row that a run's description names, of which it had been checked that it is there.
+
+    Raises `JobError` where it has been deleted since. `what`: its kind, where the model is called otherwise.
+    """
+    rows = among if isinstance(among, QuerySet) else among._default_manager.all()
+    row = rows.filter(pk=pk).first()
+    if row is None:
+        raise JobError(f"the {_title(rows.model, what)} that this run needs has been deleted")
     return row
 
 

@@ -40,8 +40,8 @@ class Job(Protocol):
         ...
 
     def submitted(self, run: Run) -> None:
-        """Link rows to the run just created, in the same transaction."""
-        ...
+        """Link rows to the run just created, in the same transaction; usually there are none."""
+        return
 
     def work(self, task: Task) -> Store:
         """Do the work. Raises what the algorithms raise, `JobError`, or `InterruptedRunError`."""

@@ -6,6 +6,7 @@ sees it within half a second.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -132,6 +133,15 @@ def resume(run: Run) -> Run:
     run.refresh_from_db()
     asked_of_run.send(Run, run=run, wish="resume")
     return run
+
+
+WISHES: Mapping[str, Callable[[Run], Run]] = {
+    "pause": pause,
+    "resume": resume,
+    "cancel": cancel,
+    "keep": keep,
+}
+"""What can be asked of a run, by the word for it."""
 
 
 def _ask(run: Run, wish: str, state: str, idle: tuple[str, ...]) -> bool:

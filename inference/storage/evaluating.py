@@ -14,8 +14,8 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.experiment import Measured
-from inference.core.judging.sheet import compared
-from inference.core.metrics import RunningScores, Scores, Unit, score
+from inference.core.judging.sheet import ComparedPoints, compared
+from inference.core.metrics import Scores, Unit, score
 from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.residuals import Residuals
 from inference.core.tables import ExperimentTable
@@ -84,7 +84,7 @@ def compare_chunks(
 def score_tools(source: Source, unit: Unit) -> list[ToolScores]:
     """The scores of all tools that have answers among measurements, in the order of their first answer.
 
-    Nothing is kept but what `RunningScores` keeps of each tool.
+    Of each tool its answers beside the measurements are kept: 24 bytes per answer.
     """
     scored = _ToolScoring(unit)
     for chunk in _chunks(source, answers=True):
@@ -224,15 +224,19 @@ class _ToolScoring:
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
         self._read = 0
-        self._agreements: dict[str, RunningScores] = {}
+        self._answered: dict[str, list[ComparedPoints]] = {}
 
     def add(self, chunk: Chunk) -> None:
         self._read += chunk.read
         for tool, answers in chunk.answers.items():
             answered = compared(chunk.cycles, chunk.table.lengths, answers, self._unit)
-            self._agreements.setdefault(tool, RunningScores()).add(answered.reference, answered.predicted)
+            self._answered.setdefault(tool, []).append(answered)
 
     @property
     def found(self) -> list[ToolScores]:
-        scored = ((tool, agreement.scores) for tool, agreement in self._agreements.items())
-        return [ToolScores(tool, scores, self._read - scores.n) for tool, scores in scored]
+        tools = []
+        for tool, parts in self._answered.items():
+            reference = np.concatenate([part.reference for part in parts])
+            scores = score(reference, np.concatenate([part.predicted for part in parts]))
+            tools.append(ToolScores(tool, scores, self._read - scores.n))
+        return tools

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.http import HttpResponse
+from collections.abc import Iterable
+
+from django.http import HttpResponse, StreamingHttpResponse
 from django.utils.text import slugify
 
 from inference.formats.provenance import head_of
@@ -16,6 +18,13 @@ def attachment(content: str | bytes, content_type: str, name: str, extension: st
         content_type=content_type,
         headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
     )
+
+
+def streamed_table(parts: Iterable[str], name: str) -> StreamingHttpResponse:
+    """A large table as CSV, sent as it is made."""
+    answer = StreamingHttpResponse(parts, content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{slugify(name) or "export"}.csv"'
+    return answer
 
 
 def file_answer(text: str, content_type: str, name: str, extension: str) -> HttpResponse:

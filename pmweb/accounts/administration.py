@@ -83,7 +83,7 @@ def account_role(request: HttpRequest, pk: int) -> HttpResponse:
     """Another role, from the next request on."""
     form = RoleForm(request.POST)
     if not form.is_valid():
-        messages.error(request, f"A role is one of {', '.join(Role.values)}.")
+        messages.error(request, " ".join(str(flaw) for flaws in form.errors.values() for flaw in flaws))
         return redirect("account-of", pk)
     role = Role(form.cleaned_data["role"])
     return _changed(

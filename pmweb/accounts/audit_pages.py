@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.dateparse import parse_date
 
+from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_of
 from inference.web.requests import one_of
 from pmweb.accounts.audit_query import COLUMNS, MOST_ROWS, VIA, AuditQuery
@@ -48,6 +49,4 @@ def audit(request: HttpRequest) -> HttpResponse:
 
 def audit_csv(request: HttpRequest) -> HttpResponse:
     """The same entries, the newest `MOST_ROWS` of them, oldest first."""
-    response = HttpResponse(_wanted(request).csv(), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="audit.csv"'
-    return response
+    return file_answer(_wanted(request).csv(), "text/csv", "audit", "csv")

@@ -17,6 +17,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
+from inference.web.strict_form import StrictForm
 from pmweb.accounts import api_tokens, audit, throttle
 from pmweb.accounts.audit import Action
 from pmweb.accounts.known_browsers import source_of
@@ -29,11 +30,13 @@ LIFETIMES = {"30": "30 days", "90": "90 days", "365": "a year", "": "no end"}
 USUAL_LIFETIME = "90"
 
 
-class PasswordLoginForm(forms.Form):
+class PasswordLoginForm(StrictForm):
     """Name and password; after a few wrong ones it asks for patience.
 
     Where there is one account alone (`sole`), its name is not asked for.
     """
+
+    beside = frozenset({"next"})
 
     username = forms.CharField(
         label="Name",
@@ -71,9 +74,10 @@ class PasswordLoginForm(forms.Form):
         return cleaned
 
 
-class ConfirmForm(forms.Form):
+class ConfirmForm(StrictForm):
     """The password of somebody who is logged in; wrong ones count as failures to log in do."""
 
+    beside = frozenset({"next", "username"})
     password = forms.CharField(
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "autofocus": True}),
@@ -93,9 +97,10 @@ class ConfirmForm(forms.Form):
         return password
 
 
-class _EndingWaysIn(forms.Form):
+class _EndingWaysIn(StrictForm):
     """What else a new password ends, besides the other sessions."""
 
+    beside = frozenset({"username"})
     end_links = forms.BooleanField(label="Unused log-in links", required=False, initial=True)
     end_tokens = forms.BooleanField(
         label="All my API tokens; programs that use them stop working", required=False
@@ -157,7 +162,7 @@ def _in_words(wait: timedelta) -> str:
     return f"{seconds} s" if seconds < 100 else f"{math.ceil(seconds / 60)} min"
 
 
-class InviteForm(forms.Form):
+class InviteForm(StrictForm):
     """Who is invited, and what they may do."""
 
     username = forms.CharField(
@@ -177,11 +182,16 @@ class InviteForm(forms.Form):
         return name
 
 
-class RoleForm(forms.Form):
-    role = forms.ChoiceField(choices=Role.choices)
+class RoleForm(StrictForm):
+    role = forms.ChoiceField(
+        choices=Role.choices,
+        error_messages=dict.fromkeys(
+            ("required", "invalid_choice"), f"A role is one of {', '.join(Role.values)}."
+        ),
+    )
 
 
-class ApiTokenForm(forms.Form):
+class ApiTokenForm(StrictForm):
     """What a token is for, what it may do, and for how long."""
 
     name = forms.CharField(

@@ -19,7 +19,7 @@ from pmweb.accounts.credentials import is_recent
 from pmweb.accounts.current_request import acting_in
 from pmweb.accounts.login_pages import ask_who_it_is
 from pmweb.accounts.roles import AccessLevel
-from pmweb.error_pages import too_much
+from pmweb.error_pages import not_allowed, too_much
 from pmweb.middleware import Answer
 from pmweb.permissions.context import level_of_request
 from pmweb.permissions.rules import Rule
@@ -49,6 +49,8 @@ class Permissions:
             rule, subject = getattr(request, "_noted", (None, None))
             if rule is not None and response.status_code < 400:
                 _note(request, rule, subject)
+        if isinstance(response, HttpResponseNotAllowed) and not response.content:
+            return not_allowed(request, response)
         return response
 
     def process_view(

@@ -96,8 +96,7 @@ def files_of(row: SharedLink, address: str) -> Mapping[str, bytes]:
 
 
 @lru_cache(maxsize=4)
-def _files(item: str, title: str, text: str, address: str, when: int) -> Mapping[str, bytes]:
-    del when
+def _files(item: str, title: str, text: str, address: str, _when: int) -> Mapping[str, bytes]:
     (page,) = pages_of([item_of(item)], title, text)
     return page_files(page, linked=True, address=address)
 

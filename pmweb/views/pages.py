@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST, require_safe
 
 from inference.features.asking.predictors.query import programs
 from inference.predictors import command
@@ -14,7 +13,6 @@ from pmweb.help.texts import glossary_terms
 from pmweb.retention.pruning import ask, overview
 
 
-@require_safe
 def about(request: HttpRequest) -> HttpResponse:
     """Show the installation as it is now."""
     context = {
@@ -35,7 +33,6 @@ def storage(request: HttpRequest) -> HttpResponse:
     return render(request, "pmweb/storage.html", vars(overview()))
 
 
-@require_POST
 def storage_prune(request: HttpRequest) -> HttpResponse:
     """Let a worker look (`dry`) or remove."""
     dry = request.POST.get("what") != "remove"

@@ -15,11 +15,11 @@ from inference.core.experiment import Experiment
 from inference.core.flow import densest_ports
 from inference.core.intervals import load_intervals
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.oracle import lp_inverse_throughput, lp_port_bounds
 from inference.core.predicting import PortMappingModel
 from inference.core.schedule import schedule
 from inference.core.tables import ExperimentTable, Population
-from inference.core.throughput import inverse_throughput, over_ports, over_uops, port_bound, work_of
+from inference.core.throughput import inverse_throughput, over_uops, port_bound, work_of
+from tests.core.oracle import lp_inverse_throughput, lp_port_bounds, over_ports
 from tests.core.strategies import SCHEMES, experiments, mappings, masks
 from tests.drawn import examples
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.local_search import LocalSearch
 from inference.core.loss import bounded
-from inference.core.mapping import PortMapping, Uops, uops_of
+from inference.core.mapping import PortMapping, uops_of
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput
-from tests.core.strategies import SCHEMES, usages
-from tests.drawn import examples
+from tests.core.strategies import SCHEMES
 
 PORTS = ("0", "1", "2", "3")
 
@@ -174,34 +170,6 @@ def test_every_way_to_the_answer_gives_the_same(n_ports: int, uops: int, repeats
     assert Evaluator(table, n_ports, compiled=False).cycles_one(mapping).tolist() == expected
 
 
-@examples(40)
-@given(data=st.data(), n_ports=st.sampled_from((3, 6, 17)))
-def test_a_local_search_knows_the_error_of_every_change(data: st.DataObject, n_ports: int) -> None:
-    table, population, measured = random_population(2, n_ports)
-    evaluator = Evaluator(table, n_ports, r_max=3.0)
-    search = LocalSearch(evaluator, population, measured, index=1)
-    assert search.error == evaluator.mean_relative_error(population, measured)[1]
-    for _ in range(data.draw(st.integers(1, 5))):
-        scheme = data.draw(st.integers(0, len(SCHEMES) - 1))
-        uops = data.draw(usages(n_ports, 5, data.draw(st.sampled_from((3, 30_000, 10**8)))))
-        before, old = search.error, search.row(scheme)
-        tried = search.error_with(scheme, uops)
-        assert (search.error, search.row(scheme)) == (before, old)
-        if data.draw(st.booleans()):
-            assert search.replace(scheme, uops) == tried
-            before = tried
-        now = search.population()
-        assert search.error == before == evaluator.mean_relative_error(now, measured)[0]
-        assert search.cycles.tolist() == evaluator.cycles(now)[0].tolist()
-
-
-def test_schemes_that_do_not_occur_cost_nothing_and_change_nothing() -> None:
-    table, population, measured = random_population(1)
-    search = LocalSearch(Evaluator(table, 6), population, measured)
-    assert not len(table.containing(5))
-    assert search.error_with(5, ((1, 10**9),)) == search.error
-
-
 def test_a_population_of_another_shape_is_refused() -> None:
     table, population, measured = random_population(2)
     with pytest.raises(InvalidInputError, match="6 schemes and 5 ports"):
@@ -235,51 +203,6 @@ def test_a_mapping_that_lacks_a_scheme_is_refused() -> None:
     table = ExperimentTable.from_experiments([Experiment.of(["a", "b"])])
     with pytest.raises(UnknownSchemeError, match="b"):
         Evaluator(table, 1).cycles_one(PortMapping(("x",), {"a": ((1, 1),)}))
-
-
-def test_a_local_search_has_room_for_schemes_that_do_not_occur() -> None:
-    """Their µops are laid out between those of the others: nothing checks bounds there."""
-    table, population, measured = random_population(1)
-    assert not len(table.containing(5))
-    search = LocalSearch(Evaluator(table, 6), population, measured)
-    error, many = search.error, tuple((mask, 1) for mask in range(1, 60))
-    assert search.replace(5, many) == error
-    search.replace(0, many[:20])
-    search.replace(4, many[20:30])
-    assert (search.row(5), search.row(0), search.row(4)) == (many, many[:20], many[20:30])
-    assert search.error == Evaluator(table, 6).mean_relative_error(search.population(), measured)[0]
-
-
-@pytest.mark.parametrize(
-    ("scheme", "uops", "told"),
-    [
-        (-1, ((1, 1),), "number of a scheme"),
-        (6, ((1, 1),), "number of a scheme"),
-        (0, ((0, 1),), "must not be empty"),
-        (0, ((64, 1),), "beyond the 6"),
-        (0, ((1, 0),), "whole number"),
-        (0, ((1, 1.5),), "whole number"),
-        (0, ((2, 1), (1, 1)), "sorted"),
-        (0, ((1, 1), (1, 1)), "without repeats"),
-        (0, ((1, 1 << 31),), "at most 2147483647"),
-        (5, ((64, 1),), "beyond the 6"),  # does not occur
-    ],
-)
-def test_impossible_changes_are_refused_and_change_nothing(scheme: int, uops: Uops, told: str) -> None:
-    table, population, measured = random_population(1)
-    search = LocalSearch(Evaluator(table, 6), population, measured)
-    error, cycles = search.error, search.cycles.tolist()
-    for change in (search.error_with, search.replace):
-        with pytest.raises(InvalidInputError, match=told):
-            change(scheme, uops)
-    assert (search.error, search.cycles.tolist()) == (error, cycles)
-    assert search.population().masks.tolist() == population.masks.tolist()
-
-
-def test_a_local_search_of_another_shape_is_refused() -> None:
-    table, _, measured = random_population(1)
-    with pytest.raises(InvalidInputError, match="the population has 1 schemes"):
-        LocalSearch(Evaluator(table, 6), Population.from_rows([((1, 1),)], 1, 6), measured)
 
 
 @pytest.mark.parametrize("n_ports", [4, 20])

@@ -9,7 +9,7 @@ SCRIPT = """
 import sys
 import inference.core, inference.core.cegar
 import inference.core.identity
-import inference.core.evaluator, inference.core.metrics, inference.core.oracle, inference.core.schedule
+import inference.core.evaluator, inference.core.metrics, inference.core.schedule
 import inference.core.resources, inference.core.predicting
 print(*sorted({"scipy", "numba", "plotly", "z3", "django"} & set(sys.modules)))
 """

@@ -7,8 +7,8 @@ import pytest
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.oracle import lp_inverse_throughput, lp_port_bounds
-from inference.core.throughput import inverse_throughput, over_ports, over_uops, port_bound
+from inference.core.throughput import inverse_throughput, over_uops, port_bound
+from tests.core.oracle import lp_inverse_throughput, lp_port_bounds, over_ports
 
 # The two-level example of thesis Figs. 3.1 and 3.2: mul on p1, add on p1 and p2, store on p3.
 EXAMPLE = PortMapping(("p1", "p2", "p3"), {"mul": ((1, 1),), "add": ((3, 1),), "store": ((4, 1),)})

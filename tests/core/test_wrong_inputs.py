@@ -19,13 +19,13 @@ from inference.core.flow import densest_ports
 from inference.core.intervals import load_intervals
 from inference.core.mapping import PortMapping
 from inference.core.metrics import convert, score
-from inference.core.oracle import lp_inverse_throughput, lp_port_bounds
 from inference.core.pmevo import PMEvoSettings
 from inference.core.predicting import PortMappingModel
 from inference.core.schedule import schedule
 from inference.core.splitting import split
 from inference.core.tables import ExperimentTable, Population
-from inference.core.throughput import inverse_throughput, over_ports, over_uops, port_bound, work_of
+from inference.core.throughput import inverse_throughput, over_uops, port_bound, work_of
+from tests.core.oracle import lp_inverse_throughput, lp_port_bounds, over_ports
 
 NAN, INFINITY = math.nan, math.inf
 NO_COUNTS: tuple[Any, ...] = (0, -1, 1.5, 2.0, True, NAN, INFINITY, "2", None)

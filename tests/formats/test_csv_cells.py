@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from inference.core.experiment import Experiment, Measured
 from inference.formats.csv_cells import cell, plain_text, safe_text, written
 from inference.formats.experiment_csv import SIGNATURE, read_experiment_csv, write_experiment_csv
-from inference.formats.file_units import FileUnit
-from inference.formats.problems import Problems
 from inference.formats.source import Source
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -43,10 +41,10 @@ def test_notes_and_names_of_measurements_survive_the_way_out_and_in(note: str) -
     text = write_experiment_csv([measured], head='# note: "quoted, and so on\n# cite: x\n')
     for row in csv.reader(io.StringIO(text)):
         assert not any(each.startswith(DANGEROUS[:4]) for each in row)
-    source, problems = Source("a.csv", text), Problems()
+    source = Source("a.csv", text)
     assert SIGNATURE.is_of(source)
-    (entry,) = read_experiment_csv(source, problems, FileUnit.CYCLES).experiments
-    assert not problems
+    (entry,) = read_experiment_csv(source).experiments
+    assert not source.problems
     assert (entry.note, dict(entry.annotations), dict(entry.terms)) == (
         note, {"=tool": 2.0}, {"-odd name": 1, "b": 2},
     )  # fmt: skip
@@ -54,7 +52,7 @@ def test_notes_and_names_of_measurements_survive_the_way_out_and_in(note: str) -
 
 def test_rows_are_numbered_as_an_editor_does_below_comments() -> None:
     text = '# one, "two\n\n# three\nexperiment,cycles\nadd,1\nadd,fast\n'
-    problems = Problems()
-    read_experiment_csv(Source("a.csv", text), problems, FileUnit.CYCLES)
-    (problem,) = problems.listed
+    source = Source("a.csv", text)
+    read_experiment_csv(source)
+    (problem,) = source.problems.listed
     assert problem.row == 6

@@ -32,7 +32,6 @@ from inference.formats.exegesis_yaml import LlvmInstances, write_exegesis_yaml
 from inference.formats.experiment_csv import read_experiment_csv, write_experiment_csv
 from inference.formats.exported import ExportedMapping, ExportedScheme, SchemeEvidence
 from inference.formats.exported_core import ExportedCore
-from inference.formats.file_units import FileUnit
 from inference.formats.latencies_xml import write_core_xml
 from inference.formats.llvm_patch.shipped import ShippedModel
 from inference.formats.llvm_patch.writing import patch_of
@@ -41,7 +40,6 @@ from inference.formats.mapping_csv import write_mapping_csv
 from inference.formats.mapping_json import write_mapping_json
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.formats.pmevo_json import write_experiment_list, write_mapping3
-from inference.formats.problems import Problems
 from inference.formats.provenance import Provenance, head_of
 from inference.formats.quoting import one_line_each
 from inference.formats.resource_json import write_resource_json
@@ -326,10 +324,9 @@ def test_a_table_of_measurements_reads_again(text: str) -> None:
     """What the importer lets in comes out the same; names are lines there."""
     new = texts_like("".join(filter(str.isprintable, one_line(text))).replace(";", ""))
     rows = [Measured(Experiment.of({f"a {new()}": 2}), 1.5, note=new(), annotations={f"t {new()}": 2.0})]
-    problems = Problems()
     source = Source("a.csv", write_experiment_csv(rows, head=provenance(texts_like(text)).commented("#")))
-    (entry,) = read_experiment_csv(source, problems, FileUnit.CYCLES).experiments
-    assert not problems
+    (entry,) = read_experiment_csv(source).experiments
+    assert not source.problems
     assert dict(entry.terms) == dict(rows[0].experiment.terms)
     assert (entry.note, dict(entry.annotations)) == (rows[0].note, dict(rows[0].annotations))
 

@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
+import pytest
+from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
+from django.urls import reverse
 
 from inference.web.strict_form import StrictForm
+from pmweb.accounts import credentials
+from pmweb.accounts.forms import (
+    ApiTokenForm,
+    ChangePasswordForm,
+    ConfirmForm,
+    FirstPasswordForm,
+    InviteForm,
+    PasswordLoginForm,
+    RoleForm,
+    _EndingWaysIn,
+)
 from tests.pmweb.test_permissions import ADDRESSES, NOWHERE
 from tests.web.test_request_forms import all_forms
 
@@ -25,6 +39,17 @@ UNOPENED = {
 }
 """Forms that no page of the fixtures' rows has: their own tests post what their pages send."""
 MORE = ["/predictors/add/llvm-mca/"]
+PAGES: dict[type[StrictForm], tuple[str, str]] = {
+    PasswordLoginForm: ("login", "login"),
+    ConfirmForm: ("confirm", "confirm"),
+    FirstPasswordForm: ("password", "password"),
+    ChangePasswordForm: ("password", "password"),
+    InviteForm: ("account-invite", "account-invite"),
+    ApiTokenForm: ("account", "api-token-make"),
+    RoleForm: ("account-of", "account-role"),
+}
+"""The forms of accounts: the page that each is on, and where it is posted."""
+OF_ACCOUNTS = {form for form in all_forms() if form.__module__.startswith("pmweb.")} - {_EndingWaysIn}
 BASES = {
     "StrictForm",
     "RequestForm",
@@ -33,6 +58,7 @@ BASES = {
     "ChoosingForm",
     "MeasuringForm",
     "ProcessorForm",
+    "_EndingWaysIn",
 }
 
 
@@ -75,6 +101,8 @@ def test_what_a_page_sends_is_taken_and_an_unknown_name_is_refused(
             continue
         forms = {type(form): form for form in forms_of(page)}.values()
         for form in forms:
+            if type(form) in OF_ACCOUNTS:
+                continue
             own = max(Controls(page.content.decode()).forms, key=lambda names: len(names & {*form.fields}))
             if type(form).__name__ in opened or not own & {*form.fields}:
                 continue
@@ -83,4 +111,30 @@ def test_what_a_page_sends_is_taken_and_an_unknown_name_is_refused(
             refusal = visitor.post(address, {"press": "start", "colour": "red"})
             assert refusal.status_code in (400, 200), (address, type(form))
             assert "There is no field &#x27;colour&#x27; here" in refusal.content.decode(), address
-    assert {form.__name__ for form in all_forms()} - BASES - set(UNOPENED) <= opened
+    assert {form.__name__ for form in {*all_forms()} - OF_ACCOUNTS} - BASES - set(UNOPENED) <= opened
+
+
+@pytest.mark.parametrize("form", sorted(OF_ACCOUNTS, key=str))
+def test_forms_of_accounts_take_what_their_page_sends_and_nothing_else(
+    administrator: User,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    form: type[StrictForm],
+) -> None:
+    page, post = PAGES[form]
+    whose = User.objects.create_user("grace").pk
+    if form is not FirstPasswordForm:
+        administrator.set_password("seven blue horses")
+        administrator.save()
+    if form is not PasswordLoginForm:
+        client.force_login(administrator)
+    if page == "confirm":
+        monkeypatch.setattr(credentials, "is_recent", lambda request: False)
+    known = {*form.base_fields, *form.beside, "csrfmiddlewaretoken"}
+    opened = client.get(reverse(page, args=[whose] if page == "account-of" else []))
+    sent = next(names for names in Controls(opened.text).forms if names & {*form.base_fields})
+    assert sent <= known
+    refusal = client.post(
+        reverse(post, args=[whose] if page == "account-of" else []), {"colour": "red"}, follow=True
+    )
+    assert "There is no field &#x27;colour&#x27; here" in refusal.text

@@ -24,7 +24,7 @@ from pmweb.accounts.roles import AccessLevel, level_of
 from pmweb.models import Role
 from pmweb.permissions.context import rights
 from pmweb.permissions.rules import Rule
-from pmweb.permissions.table import SHOWS, TABLE, rule_of
+from pmweb.permissions.table import RULES, SHOWS, TABLE, rule_of
 
 NOWHERE = "999999"
 PARAMETER = re.compile(r"<(?:(?P<kind>\w+):)?(?P<name>\w+)>")
@@ -106,8 +106,23 @@ def test_every_address_and_every_socket_has_a_rule():
     assert not lacking, "add a line for each of these to pmweb/permissions"
 
 
-def test_no_rule_is_left_over():
+def test_no_rule_is_left_over_and_no_address_has_two():
     assert set(TABLE) <= NAMES | SOCKETS
+    assert sorted(TABLE) == sorted(name for _, names in RULES for name in names.split())
+
+
+def test_a_method_that_an_address_lacks_gets_the_sites_error_page(client: Client, administrator: User):
+    client.force_login(administrator)
+    wrong = [(name, path, method) for name, path in OWN for method in ("GET", "POST", "PUT")]
+    wrong = [(*each, TABLE[each[0]].methods) for each in wrong if each[2] not in TABLE[each[0]].methods]
+    buttons = {name for name, _, method, _ in wrong if method == "GET"}
+    assert {"example", "front-pick", "run-action"} < buttons
+    for name, path, method, methods in [*wrong, ("metrics", "/metrics/", "PUT", {"GET", "HEAD"})]:
+        response = client.generic(method, path)
+        page = response.content.decode()
+        assert (response.status_code, 'class="error-code">405<' in page) == (405, True), (name, method)
+        assert set(response["Allow"].split(", ")) == methods
+        assert ("This address is a button’s" in page) == (name in buttons)
 
 
 ADMINISTRATORS = {name: rule for name, rule in TABLE.items() if AccessLevel.ADMIN in (rule.read, rule.change)}

@@ -31,28 +31,36 @@ OWN = {
 NO_RUN = {
     "AddForm": "a predictor",
     "AddMachineForm": "a machine",
+    "ApiTokenForm": "an API token",
+    "ChangePasswordForm": "a password",
+    "ConfirmForm": "who it is",
     "ConversionForm": "a resource mapping, converted at once",
     "CoreModelForm": "a core model, put together at once",
     "DocumentForm": "an instruction set",
+    "FirstPasswordForm": "a password",
     "GateForm": "a file that is judged at once",
+    "InviteForm": "an account",
     "JudgementForm": "notes on a discovery",
     "NameAndNoteForm": "a name",
+    "PasswordLoginForm": "who it is",
     "PortNamesForm": "names of ports",
+    "RoleForm": "of an account",
 }
 """Forms that do not start a run."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def all_forms() -> list[type[forms.Form]]:
-    """Every form of both apps."""
-    for app in ("inference", "anica_app"):
-        for path in (ROOT / app / "features").rglob("*.py"):
+    """Every form of the three packages."""
+    packages = ("inference", "anica_app", "pmweb")
+    for rooms in ("inference/features", "anica_app/features", "pmweb"):
+        for path in (ROOT / rooms).rglob("*.py"):
             if "forms." in (text := path.read_text(encoding="utf-8")) and "class " in text:
                 import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     waiting: list[type[forms.Form]] = [forms.Form]
     for cls in waiting:
         waiting += cls.__subclasses__()
-    return [cls for cls in waiting if cls.__module__.partition(".")[0] in ("inference", "anica_app")]
+    return [cls for cls in waiting if cls.__module__.partition(".")[0] in packages]
 
 
 def names_of(request: type[RunRequest]) -> set[str]:
@@ -94,7 +102,7 @@ def test_forms_of_runs_state_nothing_that_their_requests_say():
 
 
 def test_each_form_belongs_to_a_request_or_to_none_for_a_reason():
-    bases = {"ChoosingForm", "MeasuringForm", "RequestForm", "RunForm", "StrictForm"}
+    bases = {"ChoosingForm", "MeasuringForm", "RequestForm", "RunForm", "StrictForm", "_EndingWaysIn"}
     loose = {form.__name__ for form in all_forms() if not hasattr(form, "request")}
     assert loose - bases == NO_RUN.keys()
 

@@ -4,36 +4,30 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
-from typing import Generic, Protocol, TypeVar
 
+from anica_app.core.domain.abstract import AbstractBlock
+from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 from anica_app.core.search.task import Task, World
 
 
-def alike(
-    world: World[BlockT, AbstractT, ExpansionT], judged: JudgedAnswers[BlockT], other: JudgedAnswers[BlockT]
-) -> bool:
+def alike(world: World, judged: JudgedAnswers, other: JudgedAnswers) -> bool:
     """Whether a block is interesting in the way that the other one is."""
     same_kind = not world.settings.kinds_apart or judged.verdict.kind == other.verdict.kind
     return judged.verdict.interesting and same_kind
 
 
-def speaks_against(
-    world: World[BlockT, AbstractT, ExpansionT], judged: JudgedAnswers[BlockT], model: JudgedAnswers[BlockT]
-) -> bool:
+def speaks_against(world: World, judged: JudgedAnswers, model: JudgedAnswers) -> bool:
     """Whether a sample shows that not all blocks are interesting in the way of the model."""
     return not judged.verdict.silent and not alike(world, judged, model)
 
 
 _LEAST_KNOWN = 0.5
 """This share of its samples must have answers at least for an abstract block to be interesting."""
-
-AskedT_contra = TypeVar("AskedT_contra", bound=Hashable, contravariant=True)
 
 
 class InterestReason(StrEnum):
@@ -52,14 +46,14 @@ class InterestReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AbstractCheck(Generic[BlockT]):
+class AbstractCheck:
     """An abstract block judged: by which blocks, each once, however often it was drawn.
 
     `failed` counts the attempts at sampling that came to nothing.
     """
 
     reason: InterestReason
-    samples: tuple[JudgedAnswers[BlockT], ...] = ()
+    samples: tuple[JudgedAnswers, ...] = ()
     failed: int = 0
 
     @property
@@ -73,27 +67,7 @@ class AbstractCheck(Generic[BlockT]):
         return math.fsum(values) / len(values) if values else 0.0
 
 
-class Checker(Protocol[BlockT, AskedT_contra]):
-    """Decides whether an abstract block is interesting."""
-
-    def check(
-        self,
-        abstract: AskedT_contra,
-        path: Sequence[object],
-        before: AskedT_contra | None = None,
-    ) -> Task[BlockT, AbstractCheck[BlockT]]:
-        """Search for a block that it represents and that is not interesting.
-
-        `path` names the randomness; `before` is the interesting abstract block that it was expanded from.
-        """
-        ...
-
-    def confirm(self, abstract: AskedT_contra, path: Sequence[object]) -> Task[BlockT, AbstractCheck[BlockT]]:
-        """Search once more, where it is the result."""
-        ...
-
-
-class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
+class SamplingChecker:
     """Judges by random samples, and remembers what it saw while one block is generalised.
 
     With `share_evidence`, a block that was not interesting refutes every other abstract block that
@@ -101,16 +75,16 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
     forgiven, it takes one more than are. An abstract block that several orders come to is judged once.
     """
 
-    def __init__(self, world: World[BlockT, AbstractT, ExpansionT], model: JudgedAnswers[BlockT]) -> None:
+    def __init__(self, world: World, model: JudgedAnswers) -> None:
         self._world = world
         self._model = model
-        self._against: list[JudgedAnswers[BlockT]] = []
-        self._known: dict[AbstractT, AbstractCheck[BlockT]] = {}
-        self._confirmed: dict[AbstractT, AbstractCheck[BlockT]] = {}
+        self._against: list[JudgedAnswers] = []
+        self._known: dict[AbstractBlock, AbstractCheck] = {}
+        self._confirmed: dict[AbstractBlock, AbstractCheck] = {}
 
     def check(
-        self, abstract: AbstractT, path: Sequence[object], before: AbstractT | None = None
-    ) -> Task[BlockT, AbstractCheck[BlockT]]:
+        self, abstract: AbstractBlock, path: Sequence[object], before: AbstractBlock | None = None
+    ) -> Task[AbstractCheck]:
         """Samples look by look, until one is not interesting in the way of the block that is generalised.
 
         Of an expanded abstract block, the share `new_share` of them is of what the expansion has added: all
@@ -124,7 +98,7 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
         self._known[abstract] = self._learnt(check)
         return check
 
-    def confirm(self, abstract: AbstractT, path: Sequence[object]) -> Task[BlockT, AbstractCheck[BlockT]]:
+    def confirm(self, abstract: AbstractBlock, path: Sequence[object]) -> Task[AbstractCheck]:
         """Look at a result once more, at all that it represents; what speaks against it is remembered."""
         looks = [self._world.settings.confirming]
         known = self._remembered(abstract, self._confirmed, sum(looks))
@@ -135,8 +109,8 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
         return check
 
     def _remembered(
-        self, abstract: AbstractT, checks: dict[AbstractT, AbstractCheck[BlockT]], samples: int
-    ) -> AbstractCheck[BlockT] | None:
+        self, abstract: AbstractBlock, checks: dict[AbstractBlock, AbstractCheck], samples: int
+    ) -> AbstractCheck | None:
         """What is known of it: as many blocks against it as so many samples may not have, or its check."""
         if not self._world.settings.share_evidence:
             return None
@@ -146,16 +120,16 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
         found = tuple(itertools.islice(speaking, enough))
         return checks.get(abstract) if len(found) < enough else AbstractCheck(InterestReason.KNOWN, found)
 
-    def _learnt(self, check: AbstractCheck[BlockT]) -> AbstractCheck[BlockT]:
+    def _learnt(self, check: AbstractCheck) -> AbstractCheck:
         if check.reason is InterestReason.SAMPLE:
             world, model = self._world, self._model
             self._against.extend(one for one in check.samples if speaks_against(world, one, model))
         return check
 
     def _sampled(
-        self, abstract: AbstractT, before: AbstractT | None, looks: Sequence[int], random: Random
-    ) -> Task[BlockT, AbstractCheck[BlockT]]:
-        samples: dict[bytes, JudgedAnswers[BlockT]] = {}
+        self, abstract: AbstractBlock, before: AbstractBlock | None, looks: Sequence[int], random: Random
+    ) -> Task[AbstractCheck]:
+        samples: dict[bytes, JudgedAnswers] = {}
         failed = 0
         for look in looks:
             drawn, attempts, gave_up = self._draw(abstract, before, look, random)
@@ -173,17 +147,17 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
             reason = InterestReason.SAMPLE
         return AbstractCheck(reason, tuple(samples.values()), failed)
 
-    def _is_refuted(self, so_far: Collection[JudgedAnswers[BlockT]], planned: int) -> bool:
+    def _is_refuted(self, so_far: Collection[JudgedAnswers], planned: int) -> bool:
         known = sum(not one.verdict.silent for one in so_far)
         against = sum(speaks_against(self._world, one, self._model) for one in so_far)
         return against > self._world.settings.forgiven(planned) or known < _LEAST_KNOWN * len(so_far)
 
     def _draw(
-        self, abstract: AbstractT, before: AbstractT | None, number: int, random: Random
-    ) -> tuple[dict[bytes, BlockT], int, bool]:
+        self, abstract: AbstractBlock, before: AbstractBlock | None, number: int, random: Random
+    ) -> tuple[dict[bytes, SampledBlock], int, bool]:
         """So many random blocks by their code, how many attempts failed, and whether it gave up."""
         domain, settings = self._world.domain, self._world.settings
-        drawn: dict[bytes, BlockT] = {}
+        drawn: dict[bytes, SampledBlock] = {}
         failed = 0
         for one in range(number):
             new = before is not None and int((one + 1) * settings.new_share) > int(one * settings.new_share)

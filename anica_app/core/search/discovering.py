@@ -11,8 +11,8 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from typing import Generic
 
+from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.search.discovery_set import DiscoverySet
 from anica_app.core.search.events import Counted, Discovered, SampledRound
 from anica_app.core.search.findings import FoundDiscovery, Generalised, Keeper, News, Round
@@ -21,7 +21,6 @@ from anica_app.core.search.generalising import RoundCandidate, generalise_all
 from anica_app.core.search.judging import InterestJudge
 from anica_app.core.search.meter import Meter
 from anica_app.core.search.panel import Driver
-from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import State, checkpoint_of, discovery_json, state_of
 from anica_app.core.search.task import World
@@ -35,7 +34,7 @@ _PATIENCE = 10
 """Rounds that a block waits at most until there are others to generalise it with."""
 
 
-class CampaignSearch(Generic[BlockT, AbstractT, ExpansionT]):
+class CampaignSearch:
     """One campaign: `search` does it, from its beginning or from a checkpoint.
 
     `excluded` are abstract blocks that shall not be discovered. The reporter hears `Counted`, `SampledRound`
@@ -44,13 +43,13 @@ class CampaignSearch(Generic[BlockT, AbstractT, ExpansionT]):
 
     def __init__(
         self,
-        world: World[BlockT, AbstractT, ExpansionT],
+        world: World,
         panel: Panel,
         judge: InterestJudge,
         termination: Termination,
         reporter: Reporter,
-        keeper: Keeper[BlockT, AbstractT, ExpansionT],
-        excluded: Sequence[AbstractT] = (),
+        keeper: Keeper,
+        excluded: Sequence[AbstractBlock] = (),
         clock: Clock = time.monotonic,
     ) -> None:
         self._world = world
@@ -63,17 +62,17 @@ class CampaignSearch(Generic[BlockT, AbstractT, ExpansionT]):
         self._keeper = keeper
         self._excluded = excluded
         self._clock = clock
-        self._state: State[AbstractT] = State(seed=world.seed)
-        self._book: DiscoverySet[BlockT, AbstractT, ExpansionT] = DiscoverySet(world, excluded=excluded)
+        self._state: State = State(seed=world.seed)
+        self._book: DiscoverySet = DiscoverySet(world, excluded=excluded)
         self._meter = Meter(panel, clock)
         self._generalising = 0
 
-    def search(self, resume: Checkpoint | None = None) -> State[AbstractT]:
+    def search(self, resume: Checkpoint | None = None) -> State:
         """Search until the campaign's end is reached; where it stands then.
 
         Raises `PredictorError` where a tool cannot work, and what the reporter's pulse raises.
         """
-        waiting: list[RoundCandidate[BlockT, AbstractT]] = []
+        waiting: list[RoundCandidate] = []
         if resume is not None:
             waiting = self._take_up(state_of(resume, self._domain))
         self._meter.start(self._state.counters.seconds)
@@ -89,7 +88,7 @@ class CampaignSearch(Generic[BlockT, AbstractT, ExpansionT]):
         self._state.counters = dataclasses.replace(self._state.counters, seconds=seconds)
         return self._state
 
-    def _take_up(self, state: State[AbstractT]) -> list[RoundCandidate[BlockT, AbstractT]]:
+    def _take_up(self, state: State) -> list[RoundCandidate]:
         """Go on from a checkpoint; the blocks that wait to be generalised are made once more."""
         self._state = state
         self._book = DiscoverySet(self._world, state.discoveries, state.subsumed, self._excluded)
@@ -97,14 +96,14 @@ class CampaignSearch(Generic[BlockT, AbstractT, ExpansionT]):
         fresh = sample_fresh(self._world, self._driver, state.pending)
         return minimised(self._world, self._driver, fresh)
 
-    def _wants_more(self, waiting: Sequence[RoundCandidate[BlockT, AbstractT]]) -> bool:
+    def _wants_more(self, waiting: Sequence[RoundCandidate]) -> bool:
         """Whether to sample another round before those that wait are generalised: full waves are quicker."""
         if self._is_sampled_out() or len(self._chosen(waiting)) >= self._world.settings.side_by_side:
             return False
         batch = self._world.settings.batch
         return not waiting or self._state.counters.rounds - waiting[0].place // batch < _PATIENCE
 
-    def _round(self) -> list[RoundCandidate[BlockT, AbstractT]]:
+    def _round(self) -> list[RoundCandidate]:
         """Fresh blocks: the interesting ones, minimised, that nothing known subsumes."""
         number, batch = self._state.counters.rounds, self._world.settings.batch
         end = (number + 1) * batch if self._termination.blocks is None else self._termination.blocks
@@ -125,15 +124,13 @@ class CampaignSearch(Generic[BlockT, AbstractT, ExpansionT]):
         self._keep(fresh=Round(number, list(fresh.blocks.values()), fresh.failed))
         return unknown
 
-    def _wave(
-        self, waiting: Sequence[RoundCandidate[BlockT, AbstractT]]
-    ) -> list[RoundCandidate[BlockT, AbstractT]]:
+    def _wave(self, waiting: Sequence[RoundCandidate]) -> list[RoundCandidate]:
         """Generalise the first few blocks that have nothing in common; those that still wait."""
         chosen = self._chosen(waiting)
         self._tell(generalising=len(chosen))
         traces = generalise_all(self._world, self._driver, chosen, self._look_up)
         known = len(self._book.discoveries)
-        admitted: list[Generalised[BlockT, AbstractT, ExpansionT]] = []
+        admitted: list[Generalised] = []
         dropped = 0
         for candidate in chosen:
             before = len(self._book.discoveries)
@@ -150,11 +147,9 @@ class CampaignSearch(Generic[BlockT, AbstractT, ExpansionT]):
         self._keep(self._book.discoveries[known:], admitted)
         return left
 
-    def _chosen(
-        self, pending: Sequence[RoundCandidate[BlockT, AbstractT]]
-    ) -> list[RoundCandidate[BlockT, AbstractT]]:
+    def _chosen(self, pending: Sequence[RoundCandidate]) -> list[RoundCandidate]:
         """The first few of which none is a special case of an earlier one."""
-        chosen: list[RoundCandidate[BlockT, AbstractT]] = []
+        chosen: list[RoundCandidate] = []
         for candidate in pending:
             if not any(
                 one.kind == candidate.kind and self._domain.subsumes(one.abstract, candidate.abstract)
@@ -167,9 +162,9 @@ class CampaignSearch(Generic[BlockT, AbstractT, ExpansionT]):
 
     def _keep(
         self,
-        discoveries: Sequence[FoundDiscovery[AbstractT]] = (),
-        generalised: Sequence[Generalised[BlockT, AbstractT, ExpansionT]] = (),
-        fresh: Round[BlockT] | None = None,
+        discoveries: Sequence[FoundDiscovery] = (),
+        generalised: Sequence[Generalised] = (),
+        fresh: Round | None = None,
     ) -> None:
         state, discovery_set = self._state, self._book
         judged, failures = self._meter.taken()
@@ -189,7 +184,7 @@ class CampaignSearch(Generic[BlockT, AbstractT, ExpansionT]):
         self._keeper.keep(news, checkpoint_of(state, self._domain))
         self._tell(generalising=0)
 
-    def _discovered(self, discovery: FoundDiscovery[AbstractT]) -> Discovered:
+    def _discovered(self, discovery: FoundDiscovery) -> Discovered:
         facts = discovery_json(discovery, self._domain)
         return Discovered(
             **{name: facts[name] for name in ("number", "abstract", "code", "length", "generality")},

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Generic
 
+from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.search.findings import Became, FoundDiscovery, Generalised
 from anica_app.core.search.generalising import GeneralisingTrace, RoundCandidate
-from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 from anica_app.core.search.task import World
 
 _EXAMPLES = 100
 """Random blocks by which one abstract block is found to include another."""
 
 
-class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
+class DiscoverySet:
     """Discoveries in the order of their numbers.
 
     `subsumed` has the discovery that includes another: those form no part of the result (Algorithm 8.1,
@@ -24,35 +23,31 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
 
     def __init__(
         self,
-        world: World[BlockT, AbstractT, ExpansionT],
-        discoveries: Sequence[FoundDiscovery[AbstractT]] = (),
+        world: World,
+        discoveries: Sequence[FoundDiscovery] = (),
         subsumed: dict[int, int] | None = None,
-        excluded: Sequence[AbstractT] = (),
+        excluded: Sequence[AbstractBlock] = (),
     ) -> None:
         self._world = world
         self.discoveries = list(discoveries)
         self.subsumed = dict(subsumed or {})
         self._excluded = tuple(excluded)
         self.generalisations = 0
-        self._examples: dict[AbstractT, list[AbstractT]] = {}
+        self._examples: dict[AbstractBlock, list[AbstractBlock]] = {}
 
     @property
-    def standing(self) -> list[FoundDiscovery[AbstractT]]:
+    def standing(self) -> list[FoundDiscovery]:
         """The discoveries that no later one includes."""
         return [one for one in self.discoveries if one.number not in self.subsumed]
 
-    def knows(self, abstract: AbstractT, kind: str) -> bool:
+    def knows(self, abstract: AbstractBlock, kind: str) -> bool:
         """Whether a discovery of this kind, or what was excluded, subsumes the abstract block."""
         subsumes = self._world.domain.subsumes
         if any(subsumes(one, abstract) for one in self._excluded):
             return True
         return self._includer(abstract, kind) is not None
 
-    def admit(
-        self,
-        candidate: RoundCandidate[BlockT, AbstractT],
-        traces: Sequence[GeneralisingTrace[BlockT, AbstractT, ExpansionT]],
-    ) -> list[Generalised[BlockT, AbstractT, ExpansionT]]:
+    def admit(self, candidate: RoundCandidate, traces: Sequence[GeneralisingTrace]) -> list[Generalised]:
         """Take in the generalisations of one block: those that say something new become discoveries.
 
         Of results that include one another only the more general becomes one; of those that mean the same,
@@ -68,11 +63,7 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
             self.generalisations += 1
         return admitted
 
-    def _admit(
-        self,
-        candidate: RoundCandidate[BlockT, AbstractT],
-        trace: GeneralisingTrace[BlockT, AbstractT, ExpansionT],
-    ) -> tuple[Became, int | None]:
+    def _admit(self, candidate: RoundCandidate, trace: GeneralisingTrace) -> tuple[Became, int | None]:
         if any(self._world.domain.subsumes(one, trace.result) for one in self._excluded):
             return Became.SUBSUMED, None
         includer = self._includer(trace.result, candidate.kind)
@@ -87,16 +78,12 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
         self.discoveries.append(new)
         return (Became.CONCRETE if new.concrete else Became.DISCOVERY), new.number
 
-    def _subsume(self, new: FoundDiscovery[AbstractT]) -> None:
+    def _subsume(self, new: FoundDiscovery) -> None:
         for one in self.standing:
             if self._alike(one.kind, new.kind) and self.includes(new.abstract, one.abstract):
                 self.subsumed[one.number] = new.number
 
-    def _discovery(
-        self,
-        candidate: RoundCandidate[BlockT, AbstractT],
-        trace: GeneralisingTrace[BlockT, AbstractT, ExpansionT],
-    ) -> FoundDiscovery[AbstractT]:
+    def _discovery(self, candidate: RoundCandidate, trace: GeneralisingTrace) -> FoundDiscovery:
         witness = candidate.witness
         return FoundDiscovery(
             number=len(self.discoveries),
@@ -110,7 +97,7 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
             concrete=trace.concrete,
         )
 
-    def includes(self, general: AbstractT, special: AbstractT) -> bool:
+    def includes(self, general: AbstractBlock, special: AbstractBlock) -> bool:
         """Whether the one subsumes the other, or at least every one of its random blocks.
 
         A rotation may fit each of them although none fits all. The blocks are the same ones every time.
@@ -120,7 +107,7 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
             return True
         return all(subsumes(general, example) for example in self._examples_of(special))
 
-    def _examples_of(self, abstract: AbstractT) -> Iterator[AbstractT]:
+    def _examples_of(self, abstract: AbstractBlock) -> Iterator[AbstractBlock]:
         """What represents random blocks of an abstract block; itself where none can be sampled."""
         known = self._examples.setdefault(abstract, [])
         yield from known
@@ -132,7 +119,7 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
                 known.append(abstract if block is None else domain.represent(block))
                 yield known[-1]
 
-    def _includer(self, abstract: AbstractT, kind: str) -> FoundDiscovery[AbstractT] | None:
+    def _includer(self, abstract: AbstractBlock, kind: str) -> FoundDiscovery | None:
         """The first standing discovery of this kind that subsumes the abstract block.
 
         A concrete one says nothing of other blocks, but is not found again with other registers.
@@ -145,18 +132,16 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
                 return one
         return None
 
-    def _redundant(self, abstract: AbstractT, kind: str) -> FoundDiscovery[AbstractT] | None:
+    def _redundant(self, abstract: AbstractBlock, kind: str) -> FoundDiscovery | None:
         """The first standing discovery of this kind that includes a result."""
         for one in self.standing:
             if self._alike(one.kind, kind) and not one.concrete and self.includes(one.abstract, abstract):
                 return one
         return None
 
-    def _maximal(
-        self, traces: Sequence[GeneralisingTrace[BlockT, AbstractT, ExpansionT]]
-    ) -> list[GeneralisingTrace[BlockT, AbstractT, ExpansionT]]:
+    def _maximal(self, traces: Sequence[GeneralisingTrace]) -> list[GeneralisingTrace]:
         """Those whose results no other one includes; of several that mean the same what says least."""
-        kept: list[GeneralisingTrace[BlockT, AbstractT, ExpansionT]] = []
+        kept: list[GeneralisingTrace] = []
         constraints = self._world.domain.expansions
         for trace in sorted(traces, key=lambda one: len(constraints(one.result))):
             if any(self.includes(one.result, trace.result) for one in kept):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic
 
 from anica_app.core.search.discovery_set import DiscoverySet
 from anica_app.core.search.findings import FoundDiscovery, Generalised
@@ -11,11 +10,10 @@ from anica_app.core.search.fresh_blocks import minimise
 from anica_app.core.search.generalising import RoundCandidate, generalise_all
 from anica_app.core.search.judging import JudgedAnswers
 from anica_app.core.search.panel import Driver
-from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 from anica_app.core.search.task import World
 
 
-class BlockExplanation(Generic[BlockT, AbstractT, ExpansionT]):
+class BlockExplanation:
     """The generalisations of one interesting block in all orders, and what they come to.
 
     `shorten`: it is minimised first. `look_up` is called now and then.
@@ -23,9 +21,9 @@ class BlockExplanation(Generic[BlockT, AbstractT, ExpansionT]):
 
     def __init__(
         self,
-        world: World[BlockT, AbstractT, ExpansionT],
-        driver: Driver[BlockT, AbstractT, ExpansionT],
-        start: JudgedAnswers[BlockT],
+        world: World,
+        driver: Driver,
+        start: JudgedAnswers,
         *,
         shorten: bool,
         look_up: Callable[[], None] = lambda: None,
@@ -38,13 +36,11 @@ class BlockExplanation(Generic[BlockT, AbstractT, ExpansionT]):
         if shorten:
             (found,) = driver.carry_out([minimise(world, start, ("minimise", 0))])
             witness = found or start
-        self.candidate: RoundCandidate[BlockT, AbstractT] = RoundCandidate(
+        self.candidate: RoundCandidate = RoundCandidate(
             0, start, witness, world.domain.represent(witness.block)
         )
         traces = generalise_all(world, driver, [self.candidate], expired)
-        discovery_set: DiscoverySet[BlockT, AbstractT, ExpansionT] = DiscoverySet(world)
-        self.generalised: list[Generalised[BlockT, AbstractT, ExpansionT]] = discovery_set.admit(
-            self.candidate, traces[0]
-        )
-        self.discoveries: list[FoundDiscovery[AbstractT]] = discovery_set.discoveries
+        discovery_set: DiscoverySet = DiscoverySet(world)
+        self.generalised: list[Generalised] = discovery_set.admit(self.candidate, traces[0])
+        self.discoveries: list[FoundDiscovery] = discovery_set.discoveries
         self.subsumed = discovery_set.subsumed

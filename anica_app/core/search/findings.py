@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, Protocol
+from typing import Protocol
 
+from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.search.generalising import GeneralisingTrace, RoundCandidate
 from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 from inference.core.protocols import Checkpoint
 
 
 @dataclass(frozen=True, slots=True)
-class FoundDiscovery(Generic[AbstractT]):
+class FoundDiscovery:
     """An abstract block all of whose samples were interesting, but for exceptions; numbers count from 0.
 
     `concrete`: nothing but the block `code` itself is known to be interesting, and `abstract` merely
@@ -23,7 +23,7 @@ class FoundDiscovery(Generic[AbstractT]):
     """
 
     number: int
-    abstract: AbstractT
+    abstract: AbstractBlock
     kind: str
     code: bytes
     start_code: bytes
@@ -43,25 +43,25 @@ class Became(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Generalised(Generic[BlockT, AbstractT, ExpansionT]):
+class Generalised:
     """A finished generalisation, with the number of the discovery that it is or belongs to.
 
     `discovery` is None where what subsumes it was excluded beforehand.
     """
 
     number: int
-    candidate: RoundCandidate[BlockT, AbstractT]
-    trace: GeneralisingTrace[BlockT, AbstractT, ExpansionT]
+    candidate: RoundCandidate
+    trace: GeneralisingTrace
     became: Became
     discovery: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Round(Generic[BlockT]):
+class Round:
     """The fresh blocks of a round and their verdicts; rounds count from 0."""
 
     number: int
-    blocks: Sequence[JudgedAnswers[BlockT]]
+    blocks: Sequence[JudgedAnswers]
     failed: int
     """Attempts at sampling that came to nothing."""
 
@@ -85,20 +85,20 @@ class CampaignCounters:
 
 
 @dataclass(frozen=True)
-class News(Generic[BlockT, AbstractT, ExpansionT]):
+class News:
     """What has come about since the last checkpoint; `subsumed` has the discovery that includes another."""
 
     counters: CampaignCounters
     failures: Mapping[str, int]
-    fresh: Round[BlockT] | None = None
-    discoveries: Sequence[FoundDiscovery[AbstractT]] = ()
-    generalised: Sequence[Generalised[BlockT, AbstractT, ExpansionT]] = ()
+    fresh: Round | None = None
+    discoveries: Sequence[FoundDiscovery] = ()
+    generalised: Sequence[Generalised] = ()
     subsumed: Mapping[int, int] | None = None
 
 
-class Keeper(Protocol[BlockT, AbstractT, ExpansionT]):
+class Keeper(Protocol):
     """Stores what a campaign finds while it goes on."""
 
-    def keep(self, news: News[BlockT, AbstractT, ExpansionT], checkpoint: Checkpoint) -> None:
+    def keep(self, news: News, checkpoint: Checkpoint) -> None:
         """Store both or neither: a campaign that goes on from the checkpoint tells no news twice."""
         ...

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic
 
+from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.search.checking import alike
 from anica_app.core.search.generalising import RoundCandidate
 from anica_app.core.search.judging import JudgedAnswers
 from anica_app.core.search.panel import Driver
-from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 from anica_app.core.search.task import Task, World
 
 
 @dataclass(frozen=True)
-class Fresh(Generic[BlockT]):
+class Fresh:
     """Judged random blocks by their places; `failed` counts attempts at sampling that came to nothing.
 
     A place has no block where all attempts failed.
     """
 
-    blocks: Mapping[int, JudgedAnswers[BlockT]]
+    blocks: Mapping[int, JudgedAnswers]
     failed: int
 
 
-def sample_fresh(
-    world: World[BlockT, AbstractT, ExpansionT],
-    driver: Driver[BlockT, AbstractT, ExpansionT],
-    places: Iterable[int],
-) -> Fresh[BlockT]:
+def sample_fresh(world: World, driver: Driver, places: Iterable[int]) -> Fresh:
     """The random blocks at these places, of 1 to `longest` instructions; each depends on its place alone."""
     domain, settings = world.domain, world.settings
-    sampled: dict[int, BlockT] = {}
+    sampled: dict[int, SampledBlock] = {}
     failed = 0
     for place in places:
         random = world.random("sample", place)
@@ -47,11 +42,7 @@ def sample_fresh(
     return Fresh(dict(zip(sampled, judged, strict=True)), failed)
 
 
-def minimised(
-    world: World[BlockT, AbstractT, ExpansionT],
-    driver: Driver[BlockT, AbstractT, ExpansionT],
-    fresh: Fresh[BlockT],
-) -> list[RoundCandidate[BlockT, AbstractT]]:
+def minimised(world: World, driver: Driver, fresh: Fresh) -> list[RoundCandidate]:
     """The interesting blocks in the order of their places, each without whatever can be left out."""
     starts = [(place, one) for place, one in fresh.blocks.items() if one.verdict.interesting]
     witnesses = driver.carry_out([minimise(world, one, ("minimise", place)) for place, one in starts])
@@ -62,9 +53,7 @@ def minimised(
     ]
 
 
-def minimise(
-    world: World[BlockT, AbstractT, ExpansionT], judged: JudgedAnswers[BlockT], path: Sequence[object]
-) -> Task[BlockT, JudgedAnswers[BlockT]]:
+def minimise(world: World, judged: JudgedAnswers, path: Sequence[object]) -> Task[JudgedAnswers]:
     """The interesting block without whatever can be left out, one instruction after the other.
 
     In each step all ways to leave out one are judged together; of those that stay interesting the first in a

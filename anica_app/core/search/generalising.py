@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, cast
+from typing import cast
 
-from anica_app.core.search.checking import AbstractCheck, Checker, InterestReason, SamplingChecker
+from anica_app.core.domain.abstract import AbstractBlock, Expansion
+from anica_app.core.search.checking import AbstractCheck, InterestReason, SamplingChecker
 from anica_app.core.search.judging import JudgedAnswers
 from anica_app.core.search.panel import Driver
-from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 from anica_app.core.search.task import Task, TimeIsUp, World
 
 _MOST_ATTEMPTS = 5
@@ -17,16 +17,16 @@ _MOST_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class RoundCandidate(Generic[BlockT, AbstractT]):
+class RoundCandidate:
     """An interesting block of a round: as sampled, as minimised, and what represents the latter.
 
     `place` is the number of fresh blocks that were sampled before it.
     """
 
     place: int
-    start: JudgedAnswers[BlockT]
-    witness: JudgedAnswers[BlockT]
-    abstract: AbstractT
+    start: JudgedAnswers
+    witness: JudgedAnswers
+    abstract: AbstractBlock
 
     @property
     def kind(self) -> str:
@@ -35,11 +35,11 @@ class RoundCandidate(Generic[BlockT, AbstractT]):
 
 
 @dataclass(frozen=True, slots=True)
-class GeneralisingStep(Generic[BlockT, ExpansionT]):
+class GeneralisingStep:
     """An expansion that was tried, and the check that decided whether it was taken."""
 
-    expansion: ExpansionT
-    check: AbstractCheck[BlockT]
+    expansion: Expansion
+    check: AbstractCheck
 
     @property
     def taken(self) -> bool:
@@ -48,7 +48,7 @@ class GeneralisingStep(Generic[BlockT, ExpansionT]):
 
 
 @dataclass(frozen=True, slots=True)
-class GeneralisingTrace(Generic[BlockT, AbstractT, ExpansionT]):
+class GeneralisingTrace:
     """One generalisation: from β of the block, `start`, by the expansions taken to the `result`.
 
     `start_check` says whether the start was interesting at all; if not, there are no steps, and the concrete
@@ -56,10 +56,10 @@ class GeneralisingTrace(Generic[BlockT, AbstractT, ExpansionT]):
     """
 
     order: int
-    start: AbstractT
-    start_check: AbstractCheck[BlockT]
-    steps: tuple[GeneralisingStep[BlockT, ExpansionT], ...]
-    result: AbstractT
+    start: AbstractBlock
+    start_check: AbstractCheck
+    steps: tuple[GeneralisingStep, ...]
+    result: AbstractBlock
 
     @property
     def concrete(self) -> bool:
@@ -67,20 +67,20 @@ class GeneralisingTrace(Generic[BlockT, AbstractT, ExpansionT]):
         return not self.start_check.interesting
 
     @property
-    def result_check(self) -> AbstractCheck[BlockT]:
+    def result_check(self) -> AbstractCheck:
         """The check by which the result was found interesting."""
         sampled = (step.check for step in reversed(self.steps) if step.check.reason is InterestReason.ALL)
         return next(sampled, self.start_check)
 
 
 def generalise(
-    world: World[BlockT, AbstractT, ExpansionT],
-    start: AbstractT,
-    start_check: AbstractCheck[BlockT],
-    checker: Checker[BlockT, AbstractT],
+    world: World,
+    start: AbstractBlock,
+    start_check: AbstractCheck,
+    checker: SamplingChecker,
     order: int,
     path: Sequence[object],
-) -> Task[BlockT, GeneralisingTrace[BlockT, AbstractT, ExpansionT]]:
+) -> Task[GeneralisingTrace]:
     """Take expansions in a random order as long as the abstract block stays interesting.
 
     If the settings want results confirmed and one is not, it begins anew in the same order; whatever has
@@ -101,13 +101,13 @@ def generalise(
 
 
 def _generalised(
-    world: World[BlockT, AbstractT, ExpansionT],
-    start: AbstractT,
-    start_check: AbstractCheck[BlockT],
-    checker: Checker[BlockT, AbstractT],
+    world: World,
+    start: AbstractBlock,
+    start_check: AbstractCheck,
+    checker: SamplingChecker,
     order: int,
     path: Sequence[object],
-) -> Task[BlockT, GeneralisingTrace[BlockT, AbstractT, ExpansionT]]:
+) -> Task[GeneralisingTrace]:
     """Algorithm 8.2.
 
     What was rejected once is not tried again: expansions are monotone, so that the block that spoke against
@@ -119,8 +119,8 @@ def _generalised(
     domain = world.domain
     choices = world.random(*path)
     abstract = start
-    rejected: set[ExpansionT] = set()
-    steps: list[GeneralisingStep[BlockT, ExpansionT]] = []
+    rejected: set[Expansion] = set()
+    steps: list[GeneralisingStep] = []
     while start_check.interesting:
         available = [one for one in domain.expansions(abstract) if one not in rejected]
         if available and world.settings.names_first and not order:
@@ -135,7 +135,7 @@ def _generalised(
             expansion = smaller[0]
         expanded = domain.expand(abstract, expansion)
         if domain.same_meaning(abstract, expanded):
-            check: AbstractCheck[BlockT] = AbstractCheck(InterestReason.SAME)
+            check: AbstractCheck = AbstractCheck(InterestReason.SAME)
         else:
             try:
                 check = yield from checker.check(expanded, (*path, "step", len(steps)), before=abstract)
@@ -150,11 +150,11 @@ def _generalised(
 
 
 def generalise_all(
-    world: World[BlockT, AbstractT, ExpansionT],
-    driver: Driver[BlockT, AbstractT, ExpansionT],
-    subjects: Sequence[RoundCandidate[BlockT, AbstractT]],
+    world: World,
+    driver: Driver,
+    subjects: Sequence[RoundCandidate],
     expired: Callable[[], bool] = lambda: False,
-) -> dict[int, list[GeneralisingTrace[BlockT, AbstractT, ExpansionT]]]:
+) -> dict[int, list[GeneralisingTrace]]:
     """The generalisations of each block, by its place: all blocks and orders of expansions side by side.
 
     They end early where `expired` became true. A block whose representation is not interesting has one.
@@ -168,15 +168,13 @@ def generalise_all(
         ]
     )
     places: list[int] = []
-    tasks: list[Task[BlockT, GeneralisingTrace[BlockT, AbstractT, ExpansionT]]] = []
+    tasks: list[Task[GeneralisingTrace]] = []
     for one, checker, below, check in zip(subjects, checkers, paths, starts, strict=True):
-        start = cast(AbstractCheck[BlockT], check)  # nothing has made them stop early
+        start = cast(AbstractCheck, check)  # nothing has made them stop early
         for order in range(world.settings.orders if start.interesting else 1):
             places.append(one.place)
             tasks.append(generalise(world, one.abstract, start, checker, order, below))
-    traces: dict[int, list[GeneralisingTrace[BlockT, AbstractT, ExpansionT]]] = {
-        one.place: [] for one in subjects
-    }
+    traces: dict[int, list[GeneralisingTrace]] = {one.place: [] for one in subjects}
     for place, trace in zip(places, driver.carry_out(tasks, expired), strict=True):
         if trace is not None:
             traces[place].append(trace)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol
+from typing import Protocol
 
-from anica_app.core.search.protocols import BlockT
+from anica_app.core.domain.blocks import SampledBlock
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choice, check_number, setting, values_of
@@ -36,10 +36,10 @@ class BlockInterest:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedAnswers(Generic[BlockT]):
+class JudgedAnswers:
     """A block with what each predictor answered, in their order, and what that means."""
 
-    block: BlockT
+    block: SampledBlock
     code: bytes
     answers: tuple[Answer, ...]
     verdict: BlockInterest

@@ -10,28 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic
 
+from anica_app.core.block_domain import BlockDomain
+from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.search.judging import InterestJudge, JudgedAnswers
-from anica_app.core.search.protocols import AbstractDomain, AbstractT, BlockT, ExpansionT
 from anica_app.core.search.task import ResultT, Task, TimeIsUp
 from inference.predictors.panel import Panel
 
 
-class Driver(Generic[BlockT, AbstractT, ExpansionT]):
+class Driver:
     """Carries out searches: asks the panel what they want to know, tells them what the judge says of it."""
 
-    def __init__(
-        self, domain: AbstractDomain[BlockT, AbstractT, ExpansionT], panel: Panel, judge: InterestJudge
-    ) -> None:
+    def __init__(self, domain: BlockDomain, panel: Panel, judge: InterestJudge) -> None:
         self._domain = domain
         self._panel = panel
         self._judge = judge
 
-    def judge(self, blocks: Sequence[BlockT]) -> list[JudgedAnswers[BlockT]]:
+    def judge(self, blocks: Sequence[SampledBlock]) -> list[JudgedAnswers]:
         """The verdicts on some blocks, in their order."""
         return self._asked(blocks)()
 
     def carry_out(
-        self, tasks: Sequence[Task[BlockT, ResultT]], expired: Callable[[], bool] = lambda: False
+        self, tasks: Sequence[Task[ResultT]], expired: Callable[[], bool] = lambda: False
     ) -> list[ResultT | None]:
         """The result of each task; None for those that had come to nothing when `expired` became true."""
         results: dict[int, ResultT] = {}
@@ -52,11 +51,11 @@ class Driver(Generic[BlockT, AbstractT, ExpansionT]):
                 task.close()
         return [results.get(n) for n in range(len(tasks))]
 
-    def _asked(self, blocks: Sequence[BlockT]) -> Callable[[], list[JudgedAnswers[BlockT]]]:
+    def _asked(self, blocks: Sequence[SampledBlock]) -> Callable[[], list[JudgedAnswers]]:
         codes = [self._domain.code(block) for block in blocks]
         answered = self._panel.ask(codes)
 
-        def judged() -> list[JudgedAnswers[BlockT]]:
+        def judged() -> list[JudgedAnswers]:
             return [
                 JudgedAnswers(block, code, answers, self._judge.verdict(answers))
                 for block, code, answers in zip(blocks, codes, answered(), strict=True)
@@ -65,20 +64,20 @@ class Driver(Generic[BlockT, AbstractT, ExpansionT]):
         return judged
 
 
-class _Lane(Generic[BlockT, ResultT]):
+class _Lane(Generic[ResultT]):
     """Tasks that are asked for together, in their order, until each has its result."""
 
     def __init__(
         self,
-        tasks: dict[int, Task[BlockT, ResultT]],
-        ask: Callable[[Sequence[BlockT]], Callable[[], list[JudgedAnswers[BlockT]]]],
+        tasks: dict[int, Task[ResultT]],
+        ask: Callable[[Sequence[SampledBlock]], Callable[[], list[JudgedAnswers]]],
         results: dict[int, ResultT],
     ) -> None:
         self._tasks = tasks
         self._ask = ask
         self._results = results
-        self._wanted: dict[int, Sequence[BlockT]] = {}
-        self._answer: Callable[[], list[JudgedAnswers[BlockT]]] | None = None
+        self._wanted: dict[int, Sequence[SampledBlock]] = {}
+        self._answer: Callable[[], list[JudgedAnswers]] | None = None
 
     @property
     def busy(self) -> bool:
@@ -110,9 +109,7 @@ class _Lane(Generic[BlockT, ResultT]):
             except TimeIsUp:
                 continue
 
-    def _send(
-        self, number: int, task: Task[BlockT, ResultT], judged: Sequence[JudgedAnswers[BlockT]] | None
-    ) -> None:
+    def _send(self, number: int, task: Task[ResultT], judged: Sequence[JudgedAnswers] | None) -> None:
         try:
             self._wanted[number] = next(task) if judged is None else task.send(judged)
         except StopIteration as end:

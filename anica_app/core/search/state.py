@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import Generic
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.findings import CampaignCounters, FoundDiscovery
-from anica_app.core.search.protocols import AbstractDomain, AbstractT, BlockT, ExpansionT
 from inference.core.protocols import Checkpoint, Json
 
 FORMAT = 1
 
 
 @dataclass
-class State(Generic[AbstractT]):
+class State:
     """Between two waves of generalisations.
 
     `pending` are the places of the fresh blocks that wait to be generalised; `fruitful` is the last place
@@ -27,19 +26,17 @@ class State(Generic[AbstractT]):
     pending: list[int] = field(default_factory=list)
     fruitful: int = -1
     failures: Counter[str] = field(default_factory=Counter)
-    discoveries: list[FoundDiscovery[AbstractT]] = field(default_factory=list)
+    discoveries: list[FoundDiscovery] = field(default_factory=list)
     subsumed: dict[int, int] = field(default_factory=dict)
     seed: int = 0
 
     @property
-    def standing(self) -> list[FoundDiscovery[AbstractT]]:
+    def standing(self) -> list[FoundDiscovery]:
         """The discoveries not covered by another one: the result."""
         return [one for one in self.discoveries if one.number not in self.subsumed]
 
 
-def checkpoint_of(
-    state: State[AbstractT], domain: AbstractDomain[BlockT, AbstractT, ExpansionT]
-) -> Checkpoint:
+def checkpoint_of(state: State, domain: BlockDomain) -> Checkpoint:
     """The state; read it with the same domain."""
     return Checkpoint(
         {
@@ -55,9 +52,7 @@ def checkpoint_of(
     )
 
 
-def state_of(
-    checkpoint: Checkpoint, domain: AbstractDomain[BlockT, AbstractT, ExpansionT]
-) -> State[AbstractT]:
+def state_of(checkpoint: Checkpoint, domain: BlockDomain) -> State:
     """Back from `checkpoint_of`. Raises `AnicaError` where another version wrote it."""
     meta = checkpoint.meta
     if meta.get("format") != FORMAT:
@@ -73,9 +68,7 @@ def state_of(
     )
 
 
-def discovery_json(
-    discovery: FoundDiscovery[AbstractT], domain: AbstractDomain[BlockT, AbstractT, ExpansionT]
-) -> Json:
+def discovery_json(discovery: FoundDiscovery, domain: BlockDomain) -> Json:
     """A discovery as JSON; the interestingness of failures, which is infinite, is null."""
     finite = math.isfinite(discovery.interestingness)
     return {
@@ -91,9 +84,7 @@ def discovery_json(
     }
 
 
-def discovery_of(
-    document: Json, domain: AbstractDomain[BlockT, AbstractT, ExpansionT]
-) -> FoundDiscovery[AbstractT]:
+def discovery_of(document: Json, domain: BlockDomain) -> FoundDiscovery:
     known = document["interestingness"]
     return FoundDiscovery(
         **{

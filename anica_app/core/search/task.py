@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
+from anica_app.core.block_domain import BlockDomain
+from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.search.protocols import AbstractDomain, AbstractT, BlockT, ExpansionT
 from anica_app.core.search.settings import SearchSettings
 
 ResultT = TypeVar("ResultT")
 
-Task: TypeAlias = Generator[Sequence[BlockT], Sequence[JudgedAnswers[BlockT]], ResultT]
+Task: TypeAlias = Generator[Sequence[SampledBlock], Sequence[JudgedAnswers], ResultT]
 """A search over blocks: it yields at least one block at a time, in whatever number."""
 
 
@@ -26,10 +27,10 @@ class TimeIsUp(Exception):  # noqa: N818 it is no error
 
 
 @dataclass(frozen=True)
-class World(Generic[BlockT, AbstractT, ExpansionT]):
+class World:
     """What all searches of a campaign have in common; `seed` names it in every random choice."""
 
-    domain: AbstractDomain[BlockT, AbstractT, ExpansionT]
+    domain: BlockDomain
     settings: SearchSettings
     seed: int
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import tempfile
-import zlib
 from typing import Annotated, Any
 
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
-from django.utils.text import slugify
 from ninja import Query, Schema
 from pydantic import Field
 
@@ -21,7 +17,7 @@ from anica_app.features.campaigns.standing import failures_in_words, lacking_of,
 from anica_app.features.campaigns.starting_api import router
 from anica_app.features.discoveries.query import discoveries_csv
 from anica_app.models import Campaign, CampaignFile
-from anica_app.storage.campaigns import write_campaign
+from anica_app.web.campaign_files import archive_answer, kept_file_answer
 from inference.models import Run
 from inference.runs.request import OneOf
 from inference.web.api import access
@@ -38,7 +34,6 @@ router.add_router("", comparison_router)
 
 CampaignSort = Annotated[str, sorts(CAMPAIGN_ORDERS)]
 Kind = Annotated[str, OneOf(["", *Campaign.Kind.values])]
-_IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
 
 
 class CampaignOut(RowOut):
@@ -201,12 +196,8 @@ def export_discoveries(request: HttpRequest, campaign_id: Id) -> HttpResponse:
 def export_campaign(request: HttpRequest, campaign_id: Id) -> HttpResponseBase:
     """A campaign with all that it has sampled, as an archive that another installation imports."""
     row = get_object_or_404(Campaign, pk=campaign_id)
-    file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  the answer closes it
-    write_campaign(row, file)  # type: ignore[arg-type]
-    file.seek(0)
     access.note(request, Deed.EXPORTED, row)
-    name = f"{slugify(row.name) or 'campaign'}.zip"
-    return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
+    return archive_answer(row)
 
 
 @router.get(
@@ -218,9 +209,7 @@ def get_campaign_file(request: HttpRequest, campaign_id: Id, file_id: Id) -> Htt
     """A file of a campaign, as it was."""
     row = get_object_or_404(CampaignFile.objects.select_related("campaign"), pk=file_id, campaign=campaign_id)
     access.note(request, Deed.EXPORTED, row.campaign)
-    content = io.BytesIO(zlib.decompress(bytes(row.content)))
-    name = row.path.rpartition("/")[2]
-    return FileResponse(content, as_attachment=True, filename=name, content_type="application/octet-stream")
+    return kept_file_answer(row)
 
 
 def _campaign(row: Any) -> dict[str, Any]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
-from anica_app.core.explained_blocks import ExplainedBlocks, explained, fresh_blocks, judged_blocks
+from anica_app.core.explained_blocks import ExplainedBlocks, explained
 from anica_app.core.search.discovering import CampaignSearch as Search
-from anica_app.core.search.judging import Disagreement, InterestJudge, JudgedAnswers
-from anica_app.core.search.panel import Driver
+from anica_app.core.search.judging import Disagreement, InterestJudge
 from anica_app.core.search.state import State, checkpoint_of, state_of
 from anica_app.features.campaigns.progressing import Progressing
 from anica_app.features.campaigns.request import CampaignConfig, ExcludedDiscovery, read_config
@@ -20,12 +18,10 @@ from anica_app.features.families.grouping import SHARE_OF_QUESTIONS, GroupedDisc
 from anica_app.features.families.growing import GrowingFamilies
 from anica_app.features.families.stage import CampaignGrouping
 from anica_app.features.families.storing import store_families
-from anica_app.models import (
-    Campaign,
-)
+from anica_app.models import Campaign
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
 from inference.core.event import Event
-from inference.core.events import PhaseStarted, Progress, ResultStored
+from inference.core.events import PhaseStarted, ResultStored
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.common_isa import common_isa
 from inference.features.asking.predictors.panel import opened_panel
@@ -68,13 +64,12 @@ class CampaignJob:
                 judge = Disagreement(config.interest)
                 _tell_stage(task, STAGE_SEARCH)
                 state = _searched(task, config, campaign, domain, panel, judge)
-                judged: list[JudgedAnswers[Any]] = []
+                stage = CampaignGrouping(task, campaign, domain, panel, judge, config.against, config.judge)
                 if config.evaluate:
                     _tell_stage(task, STAGE_JUDGING)
-                    judged = _judged(task, Driver(domain, panel, judge), panel, domain, config.evaluate)
+                judged = stage.judged(config.evaluate, STAGE_JUDGING)
                 covered = explained(domain, state.standing, judged, task.reporter.pulse) if judged else None
                 _tell_stage(task, STAGE_FAMILIES)
-                stage = CampaignGrouping(task, campaign, domain, panel, judge, config.against, config.judge)
                 grouped = stage.grouped(judged, round(SHARE_OF_QUESTIONS * state.counters.judged))
         except (AnicaError, PredictorError) as error:
             raise JobError(str(error)) from error
@@ -93,7 +88,7 @@ def _searched(
     domain: BlockDomain,
     panel: Panel,
     judge: InterestJudge,
-) -> State[Any]:
+) -> State:
     """The search itself, from its beginning or where it was interrupted."""
     begun = task.checkpoint is not None and bool(task.checkpoint.meta)
     resume = task.checkpoint if begun else None
@@ -119,20 +114,8 @@ def _searched(
     return state
 
 
-def _judged(
-    task: Task, driver: Driver[Any, Any, Any], panel: Panel, domain: BlockDomain, number: int
-) -> list[JudgedAnswers[Any]]:
-    """Fresh blocks, by which it is told how much the discoveries explain."""
-
-    def told(done: int) -> None:
-        panel.flush()
-        task.reporter.emit(Progress(STAGE_JUDGING, done, number, 0.0, "blocks", None))
-
-    return judged_blocks(driver, fresh_blocks(domain, number), told)
-
-
 def _store(
-    campaign: Campaign, state: State[Any], judged: ExplainedBlocks | None, grouped: GroupedDiscoveries
+    campaign: Campaign, state: State, judged: ExplainedBlocks | None, grouped: GroupedDiscoveries
 ) -> tuple[Json, Sequence[Event]]:
     """The campaign's last facts and its families; its discoveries are stored already."""
     counters = state.counters

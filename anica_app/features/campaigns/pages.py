@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import tempfile
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
-from django.utils.text import slugify
 
 from anica_app.features.campaigns.asked import asked_of
 from anica_app.features.campaigns.coverage_pages import selection
@@ -35,8 +31,8 @@ from anica_app.features.discoveries.query import discoveries_csv
 from anica_app.features.families.query import answer_of, grouping_runs, growing_families, treemap_of
 from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
 from anica_app.models import Campaign, CampaignFile, SampleBatch
-from anica_app.storage.campaigns import write_campaign
 from anica_app.storage.judging import judge_of
+from anica_app.web.campaign_files import archive_answer, kept_file_answer
 from inference.features.asking.predictors.processors import different_processors
 from inference.models import Predictor, Run
 from inference.web.file_answers import file_answer
@@ -206,16 +202,9 @@ def _asked(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str,
     }
 
 
-_IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
-
-
 def campaign_export(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The campaign with all that it has sampled, as a zip archive that another installation reads."""
-    row = get_object_or_404(Campaign, pk=pk)
-    file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  the answer closes it
-    write_campaign(row, file)  # type: ignore[arg-type]
-    file.seek(0)
-    return FileResponse(file, as_attachment=True, filename=f"{slugify(row.name) or 'campaign'}.zip")
+    return archive_answer(get_object_or_404(Campaign, pk=pk))
 
 
 def campaign_csv(request: HttpRequest, pk: int) -> HttpResponse:
@@ -226,10 +215,7 @@ def campaign_csv(request: HttpRequest, pk: int) -> HttpResponse:
 
 def campaign_file(request: HttpRequest, pk: int, file: int) -> HttpResponseBase:
     """A file that came with an imported campaign, or that its run has kept, as it was."""
-    row = get_object_or_404(CampaignFile, pk=file, campaign=pk)
-    content = io.BytesIO(zlib.decompress(bytes(row.content)))
-    name = row.path.rpartition("/")[2]
-    return FileResponse(content, as_attachment=True, filename=name, content_type="application/octet-stream")
+    return kept_file_answer(get_object_or_404(CampaignFile, pk=file, campaign=pk))
 
 
 urlpatterns = [

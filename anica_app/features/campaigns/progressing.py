@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from anica_app.core.search.events import Counted
 from anica_app.core.search.settings import Termination
+from anica_app.features.campaigns.rows import RowKeeper
 from inference.core.event import Event
 from inference.core.events import Progress
 from inference.core.pacing import PacedReporter
@@ -14,15 +14,6 @@ from inference.core.protocols import Checkpoint
 from inference.runs.reporter import JournalReporter
 
 _KEEP_EVERY = 5.0  # seconds
-
-
-class LastCheckpoint(Protocol):
-    """Who knows the last checkpoint of a search."""
-
-    @property
-    def last(self) -> Checkpoint | None:
-        """None before there is one."""
-        ...
 
 
 class Progressing:
@@ -34,7 +25,7 @@ class Progressing:
     """
 
     def __init__(
-        self, reporter: JournalReporter, end: Termination, keeper: LastCheckpoint, flush: Callable[[], None]
+        self, reporter: JournalReporter, end: Termination, keeper: RowKeeper, flush: Callable[[], None]
     ) -> None:
         self._reporter = reporter
         self._end = end

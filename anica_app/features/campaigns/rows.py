@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
 from anica_app.core.search.checking import AbstractCheck
@@ -18,13 +19,16 @@ from anica_app.models import (
     GeneralisationStep,
     SampleBatch,
 )
-from inference.core.protocols import Checkpoint, Json
+from inference.core.protocols import Checkpoint
 from inference.models import Run
 from inference.predictors.samples import Sample, pack
 from inference.runs.errors import JobError
 from inference.runs.reporter import JournalReporter
 from inference.storage.instruction_sets import code_isa_row
 from inference.storage.names import free_name
+
+_COUNTED_FACTS = {"judged", "barren", "generalisations", "failed_samples"}
+"""Counters of which a campaign's row has no columns."""
 
 
 class RowKeeper:
@@ -44,14 +48,14 @@ class RowKeeper:
         self._reporter = reporter
         self.last = last
 
-    def keep(self, news: News[Any, Any, Any], checkpoint: Checkpoint) -> None:
+    def keep(self, news: News, checkpoint: Checkpoint) -> None:
         """Store both or neither. Raises `LeaseLostError`."""
         self._reporter.settle(checkpoint, lambda: self.store(news))
         self.last = checkpoint
         if self._growing is not None and self._growing.take(news):
             self._reporter.emit(self._growing.event())
 
-    def store(self, news: News[Any, Any, Any]) -> None:
+    def store(self, news: News) -> None:
         """The rows alone, within a transaction of the caller's."""
         if news.fresh is not None:
             self._store_round(news.fresh)
@@ -59,29 +63,13 @@ class RowKeeper:
         self._store_generalisations(news.generalised)
         if news.subsumed or rows:
             self._link(news.subsumed or {})
-        counters = news.counters
-        Campaign.objects.filter(pk=self._campaign.pk).update(
-            rounds=counters.rounds,
-            sampled=counters.sampled,
-            interesting=counters.interesting,
-            subsumed=counters.subsumed,
-            seconds=counters.seconds,
-            facts=self._facts(news),
-        )
+        counters = asdict(news.counters)
+        self._campaign.facts |= {name: counters[name] for name in _COUNTED_FACTS}
+        self._campaign.facts["failures"] = dict(news.failures)
+        columns = {name: counters[name] for name in counters.keys() - _COUNTED_FACTS}
+        Campaign.objects.filter(pk=self._campaign.pk).update(facts=self._campaign.facts, **columns)
 
-    def _facts(self, news: News[Any, Any, Any]) -> dict[str, Any]:
-        counters = news.counters
-        self._campaign.facts |= {
-            "judged": counters.judged,
-            "barren": counters.barren,
-            "generalisations": counters.generalisations,
-            "failed_samples": counters.failed_samples,
-            "failures": dict(news.failures),
-        }
-        facts: Json = self._campaign.facts
-        return facts
-
-    def _store_round(self, fresh: Round[Any]) -> None:
+    def _store_round(self, fresh: Round) -> None:
         SampleBatch.objects.create(
             campaign=self._campaign,
             number=fresh.number,
@@ -92,19 +80,10 @@ class RowKeeper:
             samples=packed(fresh.blocks),
         )
 
-    def _discovery(self, found: Found[Any]) -> Discovery:
-        return Discovery(
-            campaign=self._campaign,
-            number=found.number,
-            abstract=self._domain.document(found.abstract),
-            code=found.code,
-            start_code=found.start_code,
-            length=found.length,
-            interestingness=found.interestingness,
-            generality=found.generality,
-            kind=found.kind,
-            concrete=found.concrete,
-        )
+    def _discovery(self, found: Found) -> Discovery:
+        columns = {field.name: getattr(found, field.name) for field in fields(found)}
+        columns["abstract"] = self._domain.document(found.abstract)
+        return Discovery(campaign=self._campaign, **columns)
 
     def _link(self, subsumed: dict[int, int] | Any) -> None:
         numbers = {*subsumed, *subsumed.values()}
@@ -112,7 +91,7 @@ class RowKeeper:
         for special, general in subsumed.items():
             Discovery.objects.filter(pk=ids[special]).update(subsumed_by=ids[general])
 
-    def _store_generalisations(self, generalised: Sequence[Generalised[Any, Any, Any]]) -> None:
+    def _store_generalisations(self, generalised: Sequence[Generalised]) -> None:
         if not generalised:
             return
         numbers = {one.discovery for one in generalised if one.discovery is not None}
@@ -126,7 +105,7 @@ class RowKeeper:
             step for row, one in zip(rows, generalised, strict=True) for step in self._steps(row, one, blobs)
         )
 
-    def _generalisation(self, one: Generalised[Any, Any, Any], discovery: int | None) -> Generalisation:
+    def _generalisation(self, one: Generalised, discovery: int | None) -> Generalisation:
         trace = one.trace
         checks = [trace.start_check, *(step.check for step in trace.steps)]
         return Generalisation(
@@ -145,7 +124,7 @@ class RowKeeper:
         )
 
     def _steps(
-        self, row: Generalisation, one: Generalised[Any, Any, Any], blobs: dict[int, bytes]
+        self, row: Generalisation, one: Generalised, blobs: dict[int, bytes]
     ) -> Iterable[GeneralisationStep]:
         """The check of the start, then each expansion; `blobs` are packed samples by the check's identity."""
         trace = one.trace
@@ -192,7 +171,7 @@ def campaign_of(run: Run) -> Campaign:
     return campaign
 
 
-def _summary(check: AbstractCheck[Any]) -> dict[str, Any]:
+def _summary(check: AbstractCheck) -> dict[str, Any]:
     return {
         "n": len(check.samples),
         "interesting": sum(one.verdict.interesting for one in check.samples),
@@ -201,6 +180,6 @@ def _summary(check: AbstractCheck[Any]) -> dict[str, Any]:
     }
 
 
-def packed(judged: Iterable[JudgedAnswers[Any]]) -> bytes:
+def packed(judged: Iterable[JudgedAnswers]) -> bytes:
     """Blocks with all answers, as `samples` packs them."""
     return pack(Sample(one.code, one.answers) for one in judged)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anica_app.core.discovery_selection import Covered, DiscoverySelection, best_selection, covered_blocks
+from anica_app.core.discovery_selection import Covered, covered_blocks
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import everything_domain, without_uops
@@ -52,16 +52,6 @@ class Coverage:
         known: Any = self.covered.any(axis=0)
         return [block for block, by_any in zip(self.blocks, known, strict=True) if not by_any]
 
-    @property
-    def share(self) -> float | None:
-        """The share of the blocks with schemes that are covered; None where there is none."""
-        return 1 - len(self.uncovered) / len(self.blocks) if self.blocks else None
-
-    def best(self, k: int) -> list[tuple[Discovery, int]]:
-        """The k discoveries that together cover the most, each with how many blocks it covers itself."""
-        found: DiscoverySelection = best_selection(self.covered, k)
-        return [(self.discoveries[row], int(self.covered[row].sum())) for row in found.chosen]
-
 
 def standing_discoveries(campaigns: Sequence[Campaign]) -> list[Discovery]:
     """The discoveries of these campaigns not covered by another one, campaign by campaign."""
@@ -99,12 +89,6 @@ def coverage_of(
     return Coverage(
         tuple(said), tuple(block for block, _ in known), covered, tuple(strange), tuple(unsaid), widened
     )
-
-
-def all_blocks(block_set: BasicBlockSet) -> Iterable[SetBlock]:
-    """The blocks of a set in order."""
-    rows = block_set.blocks.order_by("position").values_list("pk", "position", "code")
-    return (SetBlock(pk, position, bytes(code)) for pk, position, code in rows.iterator(_CHUNK))
 
 
 def interesting_blocks(

@@ -36,24 +36,22 @@ from anica_app.features.discoveries.shapes import (
 from anica_app.features.discoveries.trees_api import router as trees_router
 from anica_app.models import Discovery
 from anica_app.storage.operand_values import repeated_findings
+from anica_app.web.judging import Judgement, Mark
 from inference.isa.blocks import BlockError, BlockName
 from inference.models import InstructionScheme
-from inference.runs.request import OneOf
-from inference.storage.names import NOTE_LIMIT
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.answers import NamedBlock, assembly
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory
-from inference.web.api.shapes import Input, Note, Ref, Time, fields_of, parameter
+from inference.web.api.shapes import Note, Ref, Time, fields_of, parameter
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
 router.add_router("", trees_router)
 MOST_SCHEMES = 50
-Mark = Annotated[str, OneOf(Discovery.Mark.values)]
 Block = parameter(
     "",
     max_length=2000,
@@ -128,13 +126,6 @@ class DiscoveryInFull(DiscoveryOut):
     )
 
 
-class Judgement(Input):
-    """What somebody thinks of a discovery; what is absent stays."""
-
-    mark: Mark | None = Field(None, description="known, reported, fixed, or empty.", examples=["reported"])
-    note: str | None = Field(None, max_length=NOTE_LIMIT, examples=["https://github.com/llvm/…"])
-
-
 class CommandOut(Schema):
     """A line for the shell. `own`: whether it asks one of the campaign's own tools."""
 
@@ -202,11 +193,8 @@ def get_discovery(request: HttpRequest, discovery_id: Id) -> Any:
 def judge_discovery(request: HttpRequest, discovery_id: Id, data: Judgement) -> Any:
     """Mark a discovery as known, reported or fixed, and note what is worth remembering."""
     found = discovery_or_404(discovery_id)
-    row = found.discovery
-    row.mark = row.mark if data.mark is None else data.mark
-    row.note = row.note if data.note is None else data.note.strip()
-    row.save(update_fields=["mark", "note"])
-    access.note(request, Deed.CHANGED, row)
+    data.store(found.discovery)
+    access.note(request, Deed.CHANGED, found.discovery)
     return _in_full(found)
 
 

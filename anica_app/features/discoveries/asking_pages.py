@@ -7,16 +7,16 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import represented_schemes
-from anica_app.features.discoveries.pages import PART, tree_or_404
-from anica_app.features.discoveries.query import discovery_or_404
+from anica_app.features.discoveries.generalisations import Node, Tree
+from anica_app.features.discoveries.pages import decision_of, page_or_part
+from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
 from anica_app.features.discoveries.steps import (
-    chosen_node,
     name_of_question,
     question_about_step,
     tools_here,
@@ -45,17 +45,13 @@ class AskForm(ChoosingForm):
 
 def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
     """The choice of predictors, as a page or as a part of the discovery's; a POST starts the run."""
-    found = discovery_or_404(pk)
-    tree = tree_or_404(request, found)
-    node = None if tree is None else chosen_node(request, tree)
-    if tree is None or node is None or not node.n:
-        raise Http404("there are no blocks to predict")
+    found, tree, node = _decision(request, pk)
     usual = common_mode(found.predictors) or LOOP
     form = AskForm(request.POST if request.method == "POST" else None, initial={"mode": usual})
-    row = tree.generalisation
-    back = f"{reverse('discovery', args=[pk])}?g={row.number}&step={node.number}"
+    back = _address(pk, tree, node)
     if form.is_bound and form.is_valid():
-        config = question_about_step(row, node.number, form.rows, anew=form.cleaned_data["anew"])
+        anew, row = form.cleaned_data["anew"], tree.generalisation
+        config = question_about_step(row, node.number, form.rows, anew=anew)
         config |= {"mode": form.cleaned_data["mode"]}
         name = name_of_question(found.discovery, node.number)
         try:
@@ -71,29 +67,34 @@ def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
         "node": node,
         "back": back,
     }
-    part = request.headers.get(PART) == "form"
-    template = "anica/discoveries/ask_form.html" if part else "anica/discoveries/ask.html"
-    answer = render(request, template, context, status=400 if form.is_bound else 200)
-    answer["Vary"] = PART
-    return answer
+    parts = {"form": "anica/discoveries/ask_form.html"}
+    status = 400 if form.is_bound else 200
+    return page_or_part(request, "anica/discoveries/ask.html", parts, context, status)
+
+
+def _decision(request: HttpRequest, pk: int) -> tuple[DiscoveryParts, Tree, Node]:
+    """A discovery with the decision in the address, which rests on blocks."""
+    found, tree, node = decision_of(request, pk)
+    if tree is None or node is None or not node.n:
+        raise Http404("there are no blocks to predict")
+    return found, tree, node
+
+
+def _address(pk: int, tree: Tree, node: Node) -> str:
+    return f"{reverse('discovery', args=[pk])}?g={tree.generalisation.number}&step={node.number}"
 
 
 @require_POST
 def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask the campaign's own tools about the blocks of a decision once more, whatever is cached."""
-    found = discovery_or_404(pk)
-    tree = tree_or_404(request, found)
-    node = None if tree is None else chosen_node(request, tree)
-    if tree is None or node is None or not node.n:
-        raise Http404("there are no blocks to predict")
+    found, tree, node = _decision(request, pk)
     rows = tools_here(found)
     if rows:
         config = question_about_step(tree.generalisation, node.number, rows, anew=True)
         start_or_tell(request, KIND, config, name_of_question(found.discovery, node.number))
     else:
         messages.error(request, "None of the campaign’s predictors can be asked here.")
-    where = f"?g={tree.generalisation.number}&step={node.number}#step"
-    return redirect(f"{reverse('discovery', args=[pk])}{where}")
+    return redirect(f"{_address(pk, tree, node)}#step")
 
 
 MOST_SCHEMES = 200
@@ -106,12 +107,9 @@ def discovery_schemes(request: HttpRequest, pk: int) -> HttpResponse:
         represented = represented_schemes(found.discovery.abstract, MOST_SCHEMES)
     except AnicaError as error:
         raise Http404(str(error)) from error
-    part = request.headers.get(PART) == "form"
-    template = "anica/discoveries/schemes_of.html" if part else "anica/discoveries/schemes.html"
     context = {"discovery": found.discovery, "campaign": found.campaign, "represented": represented}
-    answer = render(request, template, context)
-    answer["Vary"] = PART
-    return answer
+    parts = {"form": "anica/discoveries/schemes_of.html"}
+    return page_or_part(request, "anica/discoveries/schemes.html", parts, context)
 
 
 urlpatterns = [

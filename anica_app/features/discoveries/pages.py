@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from django import forms
-from django.contrib import messages
-from django.core.exceptions import NON_FIELD_ERRORS
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
-from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
-from anica_app.features.discoveries.generalisations import Tree
+from anica_app.features.discoveries.generalisations import Node, Tree
 from anica_app.features.discoveries.mentions import mentions_of
 from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
 from anica_app.features.discoveries.saying import decision, label, reason, table_of, words_of
 from anica_app.features.discoveries.steps import blocks_csv, chosen_node, counter_examples_of, step_context
 from anica_app.features.discoveries.tree_document import tree_document
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
+from anica_app.web.judging import store_judgement
 from inference.core.protocols import Json
 from inference.isa.blocks.listing import intel_or_digits
 from inference.models import InstructionScheme
-from inference.storage.names import NOTE_LIMIT
-from inference.web.file_answers import file_answer
+from inference.web.file_answers import attachment, file_answer
 from inference.web.requests import whole_number
-from inference.web.strict_form import StrictForm
 
 PART = "X-Part"
 """A request with this header wants only the part about a decision: a click on a node of the tree."""
@@ -41,26 +37,40 @@ def tree_or_404(request: HttpRequest, found: DiscoveryParts) -> Tree | None:
     return found.tree(number)
 
 
-def discovery(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page, or the part of it about a decision."""
+def decision_of(request: HttpRequest, pk: int) -> tuple[DiscoveryParts, Tree | None, Node | None]:
+    """A discovery with the generalisation and the decision in the address, None where there is none."""
     found = discovery_or_404(pk)
     tree = tree_or_404(request, found)
-    node = None if tree is None else chosen_node(request, tree)
+    return found, tree, None if tree is None else chosen_node(request, tree)
+
+
+def page_or_part(
+    request: HttpRequest, page: str, parts: Mapping[str, str], context: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    """The page, or the part of it that the request wants alone: {what it asks for: template}."""
+    template = parts.get(request.headers.get(PART, ""), page)
+    answer = render(request, template, context, status=status)
+    answer["Vary"] = PART
+    return answer
+
+
+def discovery(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page, or the part of it about a decision."""
+    found, tree, node = decision_of(request, pk)
     if node is None and "step" in request.GET:
         raise Http404(f"the generalisation has no step {request.GET['step'][:20]}")
     row = found.discovery
     context: dict[str, Any] = {"found": found, "discovery": row, "campaign": found.campaign}
     if tree is not None and node is not None:
         context |= {"generalisation": tree.generalisation, **step_context(request, found, tree, node)}
-    if request.headers.get(PART) == "step":
-        answer = render(request, "anica/discoveries/step.html", context)
-    else:
-        answer = render(request, "anica/discoveries/page.html", {**context, **_whole(found, tree)})
-    answer["Vary"] = PART
-    return answer
+    if request.headers.get(PART) != "step":
+        context |= _page_beside(found, tree)
+    return page_or_part(
+        request, "anica/discoveries/page.html", {"step": "anica/discoveries/step.html"}, context
+    )
 
 
-def _whole(found: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
+def _page_beside(found: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
     """What only the whole page needs."""
     row = found.discovery
     code = bytes(row.code)
@@ -85,16 +95,13 @@ def discovery_tree(request: HttpRequest, pk: int) -> HttpResponse:
     if tree is None:
         raise Http404("this discovery came without its generalisation")
     document = tree_document(found, tree, samples=request.GET.get("samples") == "1")
-    name = slugify(f"{found.campaign.name} {found.discovery} tree {tree.generalisation.number}")
-    headers = {"Content-Disposition": f'attachment; filename="{name}.json"'}
-    return JsonResponse(document, headers=headers, json_dumps_params={"ensure_ascii": False})
+    name = f"{found.campaign.name} {found.discovery} tree {tree.generalisation.number}"
+    return attachment(json.dumps(document, ensure_ascii=False), "application/json", name, "json")
 
 
 def discovery_blocks(request: HttpRequest, pk: int) -> HttpResponse:
     """All blocks of a decision as CSV, in the form of a basic-block set: digits, and a column per tool."""
-    found = discovery_or_404(pk)
-    tree = tree_or_404(request, found)
-    node = None if tree is None else chosen_node(request, tree)
+    found, tree, node = decision_of(request, pk)
     if tree is None or node is None:
         raise Http404("there is no such step")
     text = blocks_csv(found, tree.generalisation, node.number)
@@ -131,25 +138,9 @@ def picture(found: DiscoveryParts, tree: Tree) -> Json:
     return {"nodes": nodes}
 
 
-class JudgementForm(StrictForm):
-    """How far a discovery has come, and free notes."""
-
-    mark = forms.ChoiceField(choices=Discovery.Mark.choices, required=False)
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False)
-
-
 @require_POST
 def discovery_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    row = get_object_or_404(Discovery, pk=pk)
-    form = JudgementForm(request.POST)
-    if form.is_valid():
-        row.mark, row.note = form.cleaned_data["mark"], form.cleaned_data["note"]
-        row.save(update_fields=["mark", "note"])
-        messages.success(request, "Saved.")
-    else:
-        (field, problems), *_ = form.errors.items()
-        place = "" if field == NON_FIELD_ERRORS else f"{field}: "
-        messages.error(request, f"Nothing was saved: {place}{problems[0]}")
+    store_judgement(request, get_object_or_404(Discovery, pk=pk))
     return redirect("discovery", pk=pk)
 
 

@@ -65,8 +65,6 @@ class ExplainForm(RequestForm):
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if self.errors:
             return data
-        for name in ("metric", "threshold", "tolerance", "samples"):
-            data[name] = self.fields[name].initial if data.get(name) in (None, "") else data[name]
         if data["first"] == data["second"]:
             self.add_error("second", "A predictor agrees with itself: choose another one, or none.")
         elif data["second"]:
@@ -76,13 +74,14 @@ class ExplainForm(RequestForm):
     def _check_difference(self, data: Mapping[str, Any]) -> None:
         lines = [self._lines[data[name]] for name in ("first", "second")]
         answers = [one.answer for one in lines if one.answer is not None]
-        verdict = Disagreement(InterestSettings(data["metric"], data["threshold"])).verdict(answers)
+        interest = InterestSettings(**self.stated(InterestSettings))
+        verdict = Disagreement(interest).verdict(answers)
         if verdict.interesting:
             return
         if any(one.cycles is None for one in lines):
             self.add_error(None, "Where one of two has no number, only a crash counts as a difference.")
         else:
-            unit = " cycles" if data["metric"] == ABSOLUTE else ""
+            unit = " cycles" if interest.metric == ABSOLUTE else ""
             told = f"They differ by {verdict.value:.3g}{unit}; only more than the number here counts."
             self.add_error("threshold", told)
 

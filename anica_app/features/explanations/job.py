@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -126,7 +126,7 @@ class _Telling:
 
 def _start(
     config: GeneraliseConfig, domain: BlockDomain, panel: Panel
-) -> tuple[InterestJudge, JudgedAnswers[Any]]:
+) -> tuple[InterestJudge, JudgedAnswers]:
     """Who judges, and the verdict on the block. Raises `JobError` where there is nothing to generalise."""
     code = bytes.fromhex(config.block)
     block = domain.block_of_code(code)
@@ -155,7 +155,7 @@ def _store(
     campaign: Campaign,
     domain: BlockDomain,
     counted: tuple[int, Mapping[str, int]],
-    explanation: BlockExplanation[Any, Any, Any],
+    explanation: BlockExplanation,
 ) -> tuple[Json, Sequence[Event]]:
     """The discoveries and their generalisations; `counted`: blocks judged for them, and failures by words."""
     seconds = task.lease.busy_seconds()

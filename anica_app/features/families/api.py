@@ -13,9 +13,10 @@ from pydantic import Field
 from anica_app.features.discoveries.report_parts import measures
 from anica_app.features.families.query import KIND, answer_of, families_in_order
 from anica_app.features.families.reporting import FamilyParts
-from anica_app.features.families.request import FamilyJudgement, NewGrouping, name_of_grouping
+from anica_app.features.families.request import NewGrouping, name_of_grouping
 from anica_app.models import Campaign, Family
 from anica_app.storage.operand_values import condition_of_family
+from anica_app.web.judging import Judgement
 from inference.core.protocols import Json
 from inference.features.running.runs.runs_of_kind import started
 from inference.isa.blocks import BlockName
@@ -33,7 +34,6 @@ from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
-_RULINGS = ("blocks", "right", "neither")
 
 
 class FamilyOut(Schema):
@@ -218,7 +218,7 @@ def get_family(request: HttpRequest, family_id: Id) -> Any:
 
 
 @router.patch("/families/{family_id}", response=FamilyInFull)
-def judge_family(request: HttpRequest, family_id: Id, data: FamilyJudgement) -> Any:
+def judge_family(request: HttpRequest, family_id: Id, data: Judgement) -> Any:
     """Mark a family as known, reported or fixed, and note what is worth remembering."""
     found = _found(family_id)
     data.store(found.family)
@@ -230,13 +230,8 @@ def judge_family(request: HttpRequest, family_id: Id, data: FamilyJudgement) -> 
 def get_family_report(request: HttpRequest, family_id: Id) -> Any:
     """The family as an issue for the tool's developers, with a test and a snippet; where to look for it."""
     found = _found(family_id)
-    return {
-        "title": found.title(),
-        "body": found.markdown(_address(request, found)),
-        "test": found.test,
-        "snippet": found.snippet,
-        "searches": found.searches,
-    }
+    body = found.markdown(_address(request, found))
+    return fields_of(found, FamilyReportOut, title=found.title(), body=body)
 
 
 @router.get("/families/{family_id}/exports/md", response=str, openapi_extra={FILE: "text/markdown"})

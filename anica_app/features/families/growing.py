@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ class GrowingFamilies:
         for one in known:
             self._add(one, ())
 
-    def take(self, news: News[Any, Any, Any]) -> bool:
+    def take(self, news: News) -> bool:
         """Whether that has changed anything."""
         answers: dict[bytes, Answers] = {
             one.candidate.witness.code: one.candidate.witness.answers for one in news.generalised

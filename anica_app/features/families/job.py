@@ -9,16 +9,12 @@ import json
 import zlib
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import everything_domain
-from anica_app.core.explained_blocks import fresh_blocks, judged_blocks
-from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
-from anica_app.core.search.panel import Driver
+from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.features.families.carrying import HeldAgainst
 from anica_app.features.families.earlier import KeptAnswers
 from anica_app.features.families.grouping import (
@@ -36,7 +32,7 @@ from anica_app.storage.descriptions import read_against
 from anica_app.storage.domains import SUPPORT, chosen_domain
 from anica_app.storage.judging import judge_of
 from inference.core.event import Event
-from inference.core.events import Log, Progress, ResultStored
+from inference.core.events import Log, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import common_mode, rows_in_mode
 from inference.features.asking.predictors.query import opened
@@ -93,7 +89,8 @@ class FamiliesJob:
                     raise JobError("the campaign's tools cannot be asked here: there is nothing to be judged")
                 grouped = _by_what_is_stored(campaign, domain, judge, task, config.against)
             else:
-                grouped = _by_asking(_Asked(task, campaign, domain, panel, judge, config))
+                stage = CampaignGrouping(task, campaign, domain, panel, judge, config.against, config.judge)
+                grouped = _by_asking(stage, config.evaluate)
         return partial(_store, campaign, grouped)
 
 
@@ -129,37 +126,9 @@ def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
     return panel
 
 
-@dataclass(frozen=True)
-class _Asked:
-    task: Task
-    campaign: Campaign
-    domain: BlockDomain
-    panel: Panel
-    judge: InterestJudge
-    config: FamiliesConfig
-
-
-def _by_asking(work: _Asked) -> GroupedDiscoveries:
-    judged: list[JudgedAnswers[Any]] = []
-    number, task = work.config.evaluate, work.task
-    if number:
-
-        def told(done: int) -> None:
-            work.panel.flush()
-            task.reporter.emit(Progress(KIND, done, number, 0.0, "blocks", None))
-
-        driver = Driver(work.domain, work.panel, work.judge)
-        judged = judged_blocks(driver, fresh_blocks(work.domain, number), told)
-    stage = CampaignGrouping(
-        task,
-        work.campaign,
-        work.domain,
-        work.panel,
-        work.judge,
-        work.config.against,
-        work.config.judge,
-    )
-    asked = work.campaign.facts.get("judged") or 0
+def _by_asking(stage: CampaignGrouping, evaluate: int) -> GroupedDiscoveries:
+    judged = stage.judged(evaluate, KIND)
+    asked = stage.campaign.facts.get("judged") or 0
     try:
         return stage.grouped(judged, max(LEAST_QUESTIONS, round(SHARE_OF_QUESTIONS * asked)))
     except (AnicaError, PredictorError) as error:

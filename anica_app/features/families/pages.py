@@ -7,13 +7,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
-from pydantic import ValidationError
 
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.families.query import KIND
 from anica_app.features.families.reporting import FamilyParts
-from anica_app.features.families.request import FamilyJudgement, NewGrouping, name_of_grouping
+from anica_app.features.families.request import NewGrouping, name_of_grouping
 from anica_app.models import Campaign, Discovery, Family
+from anica_app.web.judging import store_judgement
 from inference.features.asking.predictors.modes import common_mode
 from inference.features.asking.predictors.offers import offers
 from inference.features.asking.predictors.query import chosen
@@ -26,7 +26,6 @@ from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import code_isa
 from inference.web.file_answers import file_answer
 from inference.web.run_forms import start_or_tell
-from inference.web.validation import what_is_wrong
 
 
 def family_or_404(pk: int) -> FamilyParts:
@@ -91,14 +90,7 @@ def family_snippet(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def family_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    row = get_object_or_404(Family, pk=pk)
-    try:
-        given = {name: request.POST.get(name, "") for name in ("mark", "note")}
-        FamilyJudgement.model_validate(given).store(row)
-        messages.success(request, "Saved.")
-    except ValidationError as error:
-        first = error.errors()[0]
-        messages.error(request, f"Nothing was saved: {first['loc'][0]}: {what_is_wrong(first)}")
+    store_judgement(request, get_object_or_404(Family, pk=pk))
     return redirect("family", pk=pk)
 
 

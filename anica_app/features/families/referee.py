@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.families.classes import instruction_class
 from anica_app.core.families.evidence import Ask
 from anica_app.core.families.finding import CampaignFamilies
@@ -50,7 +49,7 @@ def refereed(
     predictor: Predictor,
     ask: Ask,
     families: CampaignFamilies,
-    judged: Sequence[JudgedAnswers[SampledBlock]],
+    judged: Sequence[JudgedAnswers],
     domain: BlockDomain,
     tools: int,
 ) -> RefereedFamilies:
@@ -86,7 +85,7 @@ def refereed(
     )
 
 
-def _classes(one: JudgedAnswers[SampledBlock], domain: BlockDomain) -> tuple[str, ...]:
+def _classes(one: JudgedAnswers, domain: BlockDomain) -> tuple[str, ...]:
     return tuple(instruction_class(domain.space.schemes[each.scheme]) for each in one.block.instructions)
 
 
@@ -96,10 +95,7 @@ def _ruling(answers: Sequence[Answer], measured: Answer) -> Json:
 
 
 def _tally(
-    places: Sequence[int],
-    disputed: Sequence[JudgedAnswers[SampledBlock]],
-    measured: Sequence[Answer],
-    tools: int,
+    places: Sequence[int], disputed: Sequence[JudgedAnswers], measured: Sequence[Answer], tools: int
 ) -> Json:
     """How often who is right: `places` are among the disputed blocks, of which the first were measured."""
     rulings = [

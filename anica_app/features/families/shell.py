@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from anica_app.features.families.query import cycles_of, families_in_order, in_one_sentence
 from anica_app.features.families.regression import regression_cases
-from anica_app.features.families.request import FamilyJudgement
 from anica_app.models import Campaign, Family
 from anica_app.storage.operand_values import condition_of_family
+from anica_app.web.judging import Judgement
 from inference.core.protocols import Json
 from inference.formats.junit import write_junit
 from inference.isa.blocks.listing import intel_of_bytes
@@ -123,7 +123,7 @@ def mark_family(campaign: Campaign, text: str, note: str | None) -> None:
     if not equals or not number.strip().isdecimal():
         raise CommandError(f"--mark takes N=MARK, such as 0=reported, not {text!r}")
     try:
-        judgement = FamilyJudgement.model_validate({"mark": mark.strip(), "note": note})
+        judgement = Judgement.model_validate({"mark": mark.strip(), "note": note})
     except ValidationError as error:
         first = error.errors()[0]
         right = what_is_right(first)

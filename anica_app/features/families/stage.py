@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
+from anica_app.core.explained_blocks import fresh_blocks, judged_blocks
 from anica_app.core.families.finding import CampaignFamilies
 from anica_app.core.search.judging import InterestJudge, JudgedAnswers
+from anica_app.core.search.panel import Driver
 from anica_app.features.families.carrying import ComparedFamilies, HeldAgainst, campaign_before
 from anica_app.features.families.grouping import (
     GroupedDiscoveries,
@@ -21,6 +22,7 @@ from anica_app.features.families.grouping import (
 from anica_app.features.families.referee import RefereedFamilies, refereed
 from anica_app.features.families.repeating import repeated_with_values
 from anica_app.models import Campaign
+from inference.core.events import Progress
 from inference.features.asking.predictors.query import opened
 from inference.models import Predictor
 from inference.predictors.panel import Panel
@@ -53,7 +55,17 @@ class CampaignGrouping:
     against: int | None = None
     referee: int | None = None
 
-    def grouped(self, judged: Sequence[JudgedAnswers[Any]], questions: int) -> GroupedDiscoveries:
+    def judged(self, number: int, phase: str) -> list[JudgedAnswers]:
+        """The verdicts on so many fresh blocks, which tell how much the discoveries explain."""
+
+        def told(done: int) -> None:
+            self.panel.flush()
+            self.task.reporter.emit(Progress(phase, done, number, 0.0, "blocks", None))
+
+        driver = Driver(self.domain, self.panel, self.judge)
+        return judged_blocks(driver, fresh_blocks(self.domain, number), told)
+
+    def grouped(self, judged: Sequence[JudgedAnswers], questions: int) -> GroupedDiscoveries:
         """The families, weighed by the judged blocks; without such, by the campaign's own random blocks.
 
         Raises `JobError` where what they are held against, or the judge, is not there any more.
@@ -72,7 +84,7 @@ class CampaignGrouping:
         repeated = repeated_with_values(self.task, self.campaign, families, self.judge, ruled)
         return GroupedDiscoveries(families, disagreements, held, ruled, repeated)
 
-    def _disagreements(self, judged: Sequence[JudgedAnswers[Any]]) -> JudgedDisagreements:
+    def _disagreements(self, judged: Sequence[JudgedAnswers]) -> JudgedDisagreements:
         if not judged:
             return own_disagreements(self.campaign, self.domain, self.judge)
         blocks = tuple(one.block for one in judged if one.verdict.interesting)
@@ -87,7 +99,7 @@ class CampaignGrouping:
         return row
 
     def _refereed(
-        self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers[Any]]
+        self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers]
     ) -> RefereedFamilies:
         with closing(opened(referee, self.task, isa=code_isa(self.campaign.isa))) as tool:
             panel = Panel([tool], self.task.reporter.pulse)

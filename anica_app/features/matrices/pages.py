@@ -10,7 +10,15 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 
 from anica_app.features.matrices.job import KIND
-from inference.features.judging.engine.addresses import QueryValue, comparison_address, to_form, to_list
+from inference.core.protocols import Json
+from inference.features.judging.engine.addresses import (
+    QueryValue,
+    comparison_address,
+    limit_query,
+    pair_query,
+    to_form,
+    to_list,
+)
 from inference.formats.csv_cells import written
 from inference.models import Comparison, Run
 from inference.web.file_answers import table_answer
@@ -20,13 +28,11 @@ from inference.web.requests import whole_number
 def matrix(request: HttpRequest, pk: int) -> HttpResponse:
     """The matrix of a comparison, by its own threshold."""
     run = get_object_or_404(Run, pk=pk, kind=KIND)
-    return redirect(comparison_address(run.pk, tab="matrix", **_limit(run)))
+    return redirect(comparison_address(run.pk, tab="matrix", **limit_query(**_interest(run))))
 
 
-def _limit(run: Run) -> dict[str, str | int]:
-    """When two tools disagree, as an address of a comparison has it."""
-    interest = run.config["interest"]
-    return {"metric": interest["metric"], "threshold": round(100 * interest["threshold"])}
+def _interest(run: Run) -> Json:
+    return {name: run.config["interest"][name] for name in ("metric", "threshold")}
 
 
 def matrix_csv(request: HttpRequest, pk: int) -> HttpResponse:
@@ -50,10 +56,7 @@ def matrix_cell(request: HttpRequest, pk: int, first: int, second: int) -> HttpR
     if first == second or max(first, second) >= len(heads):
         raise Http404("there is no such pair of tools")
     if Comparison.objects.filter(run=run).exists():
-        reference, column = sorted((first, second))  # the first tool is the comparison's own reference
-        against = {"against": reference - 1} if reference else {}
-        view = comparison_address(run.pk, tab="telling", column=column - 1, **against, **_limit(run))
-        return redirect(view)
+        return redirect(comparison_address(run.pk, **pair_query(first, second, **_interest(run))))
     query = {
         "items": f"blocks:{run.result['block_set']}",
         "source": f"column:{heads[second]['id']}",

@@ -247,14 +247,6 @@ class CegarResult:
     mixes_unexplained: tuple[Unexplained, ...] = ()
 
     @property
-    def why_more(self) -> str:
-        """Why `alternatives` is not all there is; empty where it is."""
-        if not self.more_alternatives:
-            return ""
-        cut = f"the list was cut off after {len(self.alternatives)}; the setting `alternatives` allows more"
-        return self.limit or self.reason or cut
-
-    @property
     def ambiguous_schemes(self) -> tuple[str, ...]:
         """Schemes whose ports differ in some alternative, sorted."""
         return tuple(sorted({scheme for each in self.alternatives for scheme in each.differing}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -20,8 +21,8 @@ from inference.core.explain.units import joined, units_of
 from inference.core.identity import best_renaming, same_up_to_renaming
 from inference.core.mapping import PortMapping
 
-_SHARE = 4  # of the time limit, the part that the ports may take
-_LEAST_SECONDS = 5.0  # for one question
+_SHARE = 4  # of the time limit, the part that the ports may take, in CPU seconds of this process
+_LEAST_SECONDS = 5.0  # of computing, for one question
 
 _SLOTS = "they take longer beside kinds of all domains, as what is limited by slots does"
 
@@ -46,7 +47,7 @@ class PortSolver:
         self._seed = seed
         self._r_max = r_max
         self._medians = Medians(context.sampler, context.settings.samples, context.settings.epsilon / 5)
-        self._ends = context.teller.pace.clock() + (context.settings.seconds or math.inf) / _SHARE
+        self._ends = time.process_time() + (context.settings.seconds or math.inf) / _SHARE
         self._members = FloodingMembers(context)
         self._looking_at = ""
 
@@ -168,7 +169,7 @@ class PortSolver:
         return BlockingAnswer(mapping, verdict=f"one of several kinds, the others have no ports: {why}")
 
     def _seconds_left(self) -> float:
-        return self._ends - self._context.teller.pace.clock()
+        return self._ends - time.process_time()
 
     def _ask(
         self,

@@ -117,8 +117,8 @@ class ExplainSettings:
     )
     seconds: float | None = setting(
         1800.0,
-        "The search ends after so many seconds with what it has, a quarter of them for the ports of blocking "
-        "instructions; empty: no limit.",
+        "The search ends after so many seconds with what it has, a quarter of them (of computing) for the "
+        "ports of blocking instructions; empty: no limit.",
         "none",
     )
     alternatives: int = setting(300, "Mappings of the blocking instructions to list where several fit.", 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 
 from inference.core.errors import CoreError
@@ -121,7 +122,7 @@ class Quiet:
     """Lets what serves this search be interrupted; what it tells would be mistaken for stages of this one.
 
     `doing`, a sentence's beginning, is told now and then instead, with the newest numbers of the events.
-    `limit` in seconds.
+    `limit` in CPU seconds of this process: on a busy computer the same questions have the same answers.
     """
 
     def __init__(self, pace: PacedReporter, doing: str, limit: float = math.inf) -> None:
@@ -129,6 +130,7 @@ class Quiet:
         self._doing = doing
         self._numbers: dict[str, int] = {}
         self._start = pace.clock()
+        self._ends = time.process_time() + limit
         self._limit = limit
         pace.due(doing)
 
@@ -144,10 +146,10 @@ class Quiet:
         """Raises `InterruptedRunError` when asked to stop, `OutOfTimeError` where what there is will do."""
         if self._pace.finishing:
             raise OutOfTimeError
-        seconds = self._pace.clock() - self._start
-        if seconds >= self._limit:
-            raise OutOfTimeError(f"no answer within {self._limit:.0f} seconds")
+        if time.process_time() >= self._ends:
+            raise OutOfTimeError(f"no answer within {self._limit:.0f} seconds of computing")
         if self._pace.due(self._doing, _NEWS_EVERY):
+            seconds = self._pace.clock() - self._start
             numbers = [f"{number} {name}" for name, number in self._numbers.items()]
             self._pace.emit(Log("info", f"{self._doing}: {', '.join([*numbers, f'{seconds:.0f} s'])}"))
         self._pace.pulse()

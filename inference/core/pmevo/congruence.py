@@ -38,29 +38,6 @@ Likenesses = Mapping[str, Likeness]
 """By the scheme that is like its representative."""
 
 
-def congruence_classes(
-    schemes: Sequence[str],
-    times: Mapping[Experiment, float],
-    epsilon: float,
-    evidence: float = 1.0,
-    pulse: Callable[[], None] = lambda: None,
-    outliers: float = 0.0,
-) -> Classes:
-    """Partition `schemes` into congruence classes, in order of their first members, the representatives.
-
-    Two schemes are congruent when no measured experiment changes by epsilon or more where one is exchanged
-    for the other, and when that was measured for at least the share `evidence` of the experiments that have
-    either. On PMEvo's exhaustive plan, measured without a failure, this is the paper's definition whatever
-    the share. In recorded data, where many a counterpart was never measured, the share says how much absence
-    of evidence is too much to call schemes alike. Equality within epsilon is not transitive, so a scheme
-    joins the first class whose members are all congruent to it.
-
-    `outliers`: the share of the compared experiments that may change by epsilon or more nevertheless; 0 is
-    the paper's. With hundreds of comparisons per pair of schemes, noise alone exceeds any epsilon somewhere.
-    """
-    return _partition(_Table.of(schemes, times), sorted(schemes), epsilon, evidence, pulse, outliers)
-
-
 def congruent_schemes(
     schemes: Sequence[str],
     times: Mapping[Experiment, float],
@@ -68,9 +45,19 @@ def congruent_schemes(
     pulse: Callable[[], None],
     domains: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Classes, dict[str, Likeness]]:
-    """The classes as the settings want them, and how each other member compares with its representative.
+    """Congruence classes, the representative first, and how each other member compares with it.
 
-    Schemes of different `domains`, or with and without one, are not alike, whatever was measured.
+    Two schemes are congruent when no measured experiment changes by `congruence_epsilon` or more where one is
+    exchanged for the other, and when that was measured for at least the share `congruence_evidence` of the
+    experiments that have either. On PMEvo's exhaustive plan, measured without a failure, this is the paper's
+    definition whatever the share. In recorded data, where many a counterpart was never measured, the share
+    says how much absence of evidence is too much to call schemes alike. Equality within epsilon is not
+    transitive, so a scheme joins the first class whose members are all congruent to it.
+
+    `congruence_outliers`: the share of the compared experiments that may change by epsilon or more
+    nevertheless; 0 is the paper's. With hundreds of comparisons per pair of schemes, noise alone exceeds any
+    epsilon somewhere. Schemes of different `domains`, or with and without one, are not alike, whatever was
+    measured.
     """
     from inference.core.pmevo import exchange_kernels  # loads numba
 

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from inference.isa.scheme import Scheme
+from inference.isa.tables import table_beside
 
 _ALWAYS = frozenset({"", "BASE", "X64", "MULTIBYTENOP", "PAUSE", "CPUID", "CET_IBT"})
 """Every x86-64 processor has these; `endbr64` is a no-operation where CET is unknown."""
 
-_FLAGS = {
-    "3DNow!": "3dnow",
-    "3DNow!+": "3dnowext",
-    "CLFSH": "clflush",
-    "CMPXCHG16B": "cx16",
-    "CET_SS": "user_shstk",
-    "HLE_OR_RTM": "rtm",
-    "LZCNT": "abm",
-    "PKU": "ospke",
-    "PREFETCHW": "3dnowprefetch",
-    "SGX1": "sgx",
-    "SHA": "sha_ni",
-    "SSE3": "pni",
-    "SSE4.1": "sse4_1",
-    "SSE4.2": "sse4_2",
-    "AVX512_IFMA": "avx512ifma",
-    "AVX512_VBMI": "avx512vbmi",
-}
+_TABLES = table_beside(__file__)
+EXTENSION_NAMES: Mapping[str, str] = _TABLES["names"]
+"""{feature as iced calls it: our name}, where it is another."""
+_FLAGS: Mapping[str, str] = _TABLES["flags"]
 """Names that differ by more than upper and lower case."""
 
 

@@ -18,61 +18,18 @@ from iced_x86 import EncodingKind, OpCodeInfo
 
 from inference.isa.exclusions import BREAKABLE, SELECTABLE
 from inference.isa.scheme import Operand
+from inference.isa.tables import table_beside
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR8_HIGH
 from inference.isa.x86.instances import instance
 
 ARITHMETIC_FLAGS = frozenset({"cf", "of", "sf", "zf", "af", "pf"})
 
-_SYSTEM = "talks to the operating system or the whole processor; its time says nothing about ports"
-
-_BY_CATEGORY = {
-    "jump": "changes the control flow",
-    "branch": "changes the control flow",
-    "call": "changes the control flow",
-    "return": "changes the control flow",
-    "interrupt": "changes the control flow",
-    "transaction": "transactional memory",
-    "system": _SYSTEM,
-    "state": "saves, restores or clears register state as a whole",
-    "fence": "waits for earlier memory accesses",
-    "cache": "manages the caches",
-    "random": "waits for the hardware random number generator",
-    "gather": "uses up its mask: each copy needs a new one",
-    "scatter": "needs a vector of different valid addresses",
-    "stack": "moves the stack pointer",
-    "string": "moves its fixed address registers along",
-}
-
-_BY_FEATURE = {
-    "XOP": "only processors of AMD's Bulldozer family have it",
-    "FMA4": "only processors of AMD's Bulldozer family have it",
-    "TBM": "only processors of AMD's Bulldozer family have it",
-    "LWP": "only processors of AMD's Bulldozer family have it",
-    "D3NOW": "3DNow!: no current processor has it",
-    "D3NOWEXT": "3DNow!: no current processor has it",
-    "MPX": "no current processor has it",
-    "CET_SS": "shadow stacks have to be switched on by the operating system",
-    "UINTR": _SYSTEM,
-    "SGX1": _SYSTEM,
-    "PKU": _SYSTEM,
-    "FSGSBASE": "changes where thread-local data is found",
-    "PTWRITE": _SYSTEM,
-    "RDPID": _SYSTEM,
-    "WAITPKG": _SYSTEM,
-    "ENQCMD": _SYSTEM,
-    "AESKLE": "needs a wrapping key that the operating system loads",
-    "KL": "needs a wrapping key that the operating system loads",
-    "WIDE_KL": "needs a wrapping key that the operating system loads",
-    "RAO_INT": "an atomic access that the caches carry out",
-    "CMPCCXADD": "an atomic access that waits for all others",
-    "AVX512PF": "only Xeon Phi has it",
-    "AVX512_4FMAPS": "only Xeon Phi has it",
-    "AVX512_4VNNIW": "only Xeon Phi has it",
-    "PREFETCHITI": "a hint about code that only counts for rip-relative addresses",
-    "MOVDIR64B": "goes past the caches",
-    "MOVDIRI": "goes past the caches",
-}
+_TABLES = table_beside(__file__)
+_BY_CATEGORY, _BY_FEATURE = (
+    {name: reason for reason, names in _TABLES[kind].items() for name in names}
+    for kind in ("categories", "features")
+)
 
 
 _WAITS = "each copy waits for the one before"

@@ -13,6 +13,7 @@ from iced_x86 import Decoder, Instruction, OpKind
 
 from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode
 from inference.isa.start_values import START
+from inference.isa.tables import table_beside
 from inference.isa.timed_code import TimedCode
 from inference.isa.x86.control_flow import step_of
 from inference.isa.x86.forms import MNEMONICS
@@ -26,26 +27,8 @@ _NOP, _SHORT_NOP = bytes.fromhex(_NOPS[3]), bytes.fromhex(_NOPS[0])
 _LONGEST_NOP = 15
 _PREFIX = b"\x66"
 
-_SIZES = (
-    64,
-    128,
-    256,
-    512,
-    768,
-    1024,
-    1280,
-    1536,
-    2048,
-    2560,
-    3072,
-    4096,
-    5120,
-    6144,
-    6656,
-    7168,
-    8192,
-    12000,
-)
+_TABLES = table_beside(__file__)
+_SIZES: Sequence[int] = _TABLES["sizes"]
 _TAKEN = {6: 30, 14: 30, 30: 30, 62: 20}
 """{bytes jumped over: jumps in a loop}: those that lie closer share what a predictor keeps of them."""
 _LOOP_NOPS = 6
@@ -184,30 +167,6 @@ _CONDITIONS = {"o": 0x70, "b": 0x72, "e": 0x74, "be": 0x76, "s": 0x78, "p": 0x7A
 _BETWEEN = bytes.fromhex("4589c8")  # mov r8d, r9d
 _FUSION_NOPS = 12
 """Of four bytes: where instructions lie closer than µop caches have room for, something else is the limit."""
-_LARGE = 1 << 62
-
-_COMPARED: Mapping[str, tuple[str, int, int, str]] = {
-    # name: code, rax, rbx, conditions that cannot be kept from holding
-    "cmp reg, reg": ("4839d8", 1, 0, ""),
-    "cmp reg, imm": ("4883f800", 1, 0, ""),
-    "cmp reg, mem": ("483b06", START + 1, 0, ""),
-    "cmp mem, reg": ("483906", START - 1, 0, ""),
-    "cmp mem, imm": ("48813eff553462", 0, 0, ""),
-    "test reg, reg": ("4885c0", 1, 0, ""),
-    "test reg, imm": ("48a901000000", 1, 0, ""),
-    "test mem, reg": ("488506", START, 0, "p"),
-    "test mem, imm": ("48f70600020000", 0, 0, "p"),
-    "add reg, reg": ("4801d8", 1, 0, ""),
-    "add reg, imm": ("4883c000", 1, 0, ""),
-    "sub reg, reg": ("4829d8", 1, 0, ""),
-    "sub reg, imm": ("4883e800", 1, 0, ""),
-    "and reg, reg": ("4821d8", 1, 1, ""),
-    "and reg, imm": ("4883e001", 1, 0, ""),
-    "or reg, reg": ("4809d8", 1, 0, ""),
-    "xor reg, reg": ("4831d8", 1, 0, ""),
-    "inc reg": ("48ffc0", _LARGE, 0, "p"),
-    "dec reg": ("48ffc8", _LARGE, 0, "p"),
-}
 
 
 def _fusions() -> Iterator[FrontEndCode]:
@@ -215,48 +174,29 @@ def _fusions() -> Iterator[FrontEndCode]:
 
     Registers are such that no branch is ever taken: all flags stay clear.
     """
-    for name, (compare, rax, rbx, never) in _COMPARED.items():
+    for name, compared in _TABLES["compared"].items():
+        rax = compared.get("rax", 0) + (START if compared.get("is_address") else 0)
         for condition, opcode in _CONDITIONS.items():
-            if condition == never:
+            if condition == compared.get("holds"):
                 continue
-            first, branch = bytes.fromhex(compare), bytes([opcode, 0])
+            first, branch = bytes.fromhex(compared["code"]), bytes([opcode, 0])
             for together, code in ((1, first + branch + _BETWEEN), (0, first + _BETWEEN + branch)):
                 timed = TimedCode(
                     code + _NOP * _FUSION_NOPS,
                     3 + _FUSION_NOPS,
                     loop=True,
-                    registers=(("rax", rax), ("rbx", rbx)),
+                    registers=(("rax", rax), ("rbx", compared.get("rbx", 0))),
                 )
                 yield FrontEndCode(Aspect.FUSION, f"{name} + j{condition}", together, timed)
 
 
 _COPY = bytes.fromhex("4989c0")  # mov r8, rax
 _OTHER_COPY = bytes.fromhex("4589d1")  # mov r9d, r10d
-_ON_COPY: Mapping[str, str] = {
-    "add reg, reg": "4901f8",  # rdi
-    "sub reg, reg": "4929f8",
-    "and reg, reg": "4921f8",
-    "or reg, reg": "4909f8",
-    "xor reg, reg": "4931f8",
-    "add reg, imm": "4983c005",
-    "sub reg, imm": "4983e805",
-    "and reg, imm": "4983e005",
-    "or reg, imm": "4983c805",
-    "xor reg, imm": "4983f005",
-    "shl reg, imm": "49c1e005",
-    "shr reg, imm": "49c1e805",
-    "sar reg, imm": "49c1f805",
-    "inc reg": "49ffc0",
-    "dec reg": "49ffc8",
-    "neg reg": "49f7d8",
-    "not reg": "49f7d0",
-}
-"""By what does something with r8."""
 
 
 def _moves() -> Iterator[FrontEndCode]:
     """Moves and operations on the copy that the core may make one operation of, together and apart."""
-    for name, operation in _ON_COPY.items():
+    for name, operation in _TABLES["on_copy"].items():
         update = bytes.fromhex(operation)
         for together, code in ((1, _COPY + update + _OTHER_COPY), (0, _COPY + _OTHER_COPY + update)):
             timed = TimedCode(code + _NOP * _FUSION_NOPS, 3 + _FUSION_NOPS, loop=True)

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from iced_x86 import EncodingKind, OpCodeInfo
 
 from inference.isa.scheme import Operand, Scheme, memory_use
+from inference.isa.x86.availability import EXTENSION_NAMES
 from inference.isa.x86.category import category
 from inference.isa.x86.exclusion import exclusion
 from inference.isa.x86.forms import PREFIXES, STRING_REGISTERS, Form, features, forms
@@ -28,21 +29,6 @@ _ENCODINGS = {
     EncodingKind.EVEX: "EVEX",
     EncodingKind.XOP: "XOP",
     EncodingKind.D3NOW: "3DNow!",
-}
-
-_EXTENSION_NAMES = {
-    "INTEL8086": "BASE",
-    "INTEL186": "BASE",
-    "INTEL286": "BASE",
-    "INTEL386": "BASE",
-    "INTEL486": "BASE",
-    "SSE4_1": "SSE4.1",
-    "SSE4_2": "SSE4.2",
-    "SSE4A": "SSE4a",
-    "FPU387": "FPU",
-    "FPU287": "FPU",
-    "D3NOW": "3DNow!",
-    "D3NOWEXT": "3DNow!+",
 }
 
 
@@ -123,7 +109,7 @@ class _Opcode:
 
     @property
     def extension(self) -> str:
-        return "+".join(dict.fromkeys(_EXTENSION_NAMES.get(name, name) for name in self.features))
+        return "+".join(dict.fromkeys(EXTENSION_NAMES.get(name, name) for name in self.features))
 
 
 @cache

@@ -1,5 +1,5 @@
 """`manage.py conflicts`."""
 
-from inference.features.judging.conflicts.command import Command
+from inference.features.judging.findings.commands import ConflictsCommand as Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py congruence`."""
 
-from inference.features.judging.congruence.command import Command
+from inference.features.judging.findings.commands import CongruenceCommand as Command
 
 __all__ = ["Command"]

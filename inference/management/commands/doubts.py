@@ -1,5 +1,5 @@
 """`manage.py doubts`."""
 
-from inference.features.judging.doubts.command import Command
+from inference.features.judging.findings.commands import DoubtsCommand as Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py excess`."""
 
-from inference.features.judging.excess.command import Command
+from inference.features.judging.findings.commands import ExcessCommand as Command
 
 __all__ = ["Command"]

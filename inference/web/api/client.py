@@ -16,6 +16,7 @@ from typing import Any
 from django.http import HttpResponse
 
 from inference.web.api.document import BY_SESSION, FILE, Json, example_of, operations_of
+from inference.web.file_answers import file_answer
 
 CLIENT_NAME = "pmweb_client.py"
 _FRAME = Path(__file__).parent / "client_frame.py"
@@ -31,13 +32,9 @@ _ROOT = "/api/v1"
 """As the frame has it, too."""
 
 
-def python_file(text: str, name: str) -> HttpResponse:
-    """A module to be stored."""
-    return HttpResponse(
-        text,
-        content_type="text/x-python; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+def client_answer(whole: Json) -> HttpResponse:
+    """The module, to be stored."""
+    return file_answer(client_text(whole), "text/x-python", *CLIENT_NAME.split("."))
 
 
 def client_text(whole: Json) -> str:

@@ -92,16 +92,16 @@ def install(api: NinjaAPI) -> None:
         api.add_exception_handler(kind, handler)
 
 
-def _problem(request: HttpRequest, error: ProblemError) -> JsonResponse:
-    del request
-    return answer(error.status, error.what, error.flaws, error.headers)
-
+Handler = Callable[[HttpRequest, Any], JsonResponse]
 
 _ELSEWHERE = "see the description of the operation at /api/"
 
 
-def _invalid(request: HttpRequest, error: ValidationError) -> JsonResponse:
-    del request
+def _problem(_request: HttpRequest, error: ProblemError) -> JsonResponse:
+    return answer(error.status, error.what, error.flaws, error.headers)
+
+
+def _invalid(_request: HttpRequest, error: ValidationError) -> JsonResponse:
     found: dict[str, list[Flaw]] = {}
     for each in error.errors:
         flaw = Flaw(what_is_wrong(each), _where(each["loc"]), what_is_right(each, _ELSEWHERE))
@@ -137,15 +137,9 @@ def _as_one(flaws: Sequence[Flaw]) -> Flaw:
     return Flaw(what, flaws[0].where, right)
 
 
-def _field(request: HttpRequest, error: RequestError) -> JsonResponse:
-    del request
+def _field(_request: HttpRequest, error: RequestError) -> JsonResponse:
     where = f"query {error.field}"
     return answer(422, f"{where}: {error.what}", [Flaw(error.what, where, error.right)])
-
-
-def _missing(request: HttpRequest, error: Http404) -> JsonResponse:
-    del request
-    return answer(404, str(error) or "There is nothing at this address")
 
 
 def _spoken(request: HttpRequest, error: HttpError) -> JsonResponse:
@@ -154,28 +148,21 @@ def _spoken(request: HttpRequest, error: HttpError) -> JsonResponse:
     return answer(error.status_code, error.message)
 
 
-def _taken(request: HttpRequest, error: RunNameTakenError | NameTaken) -> JsonResponse:
-    del request
+def _taken(_request: HttpRequest, error: RunNameTakenError | NameTaken) -> JsonResponse:
     return answer(409, str(error), [Flaw("the name is taken", "body name", f"e.g. {error.suggestion!r}")])
 
 
-def _unknown_name(request: HttpRequest, error: UnknownNameError) -> JsonResponse:
-    del request
+def _unknown_name(_request: HttpRequest, error: UnknownNameError) -> JsonResponse:
     nearest = ", ".join(map(repr, error.nearest))
     return answer(422, str(error), [Flaw(f"there is no {error.kind} {error.name!r}", "body", nearest)])
 
 
-def _conflict(request: HttpRequest, error: RunStateError) -> JsonResponse:
-    del request
-    return answer(409, str(error))
+def _with_status(status: int, otherwise: str = "") -> Handler:
+    """For errors whose text says all that is to be said; `otherwise` where it is empty."""
+    return lambda _request, error: answer(status, str(error) or otherwise)
 
 
-def _too_much(request: HttpRequest, error: LimitError) -> JsonResponse:
-    del request
-    return answer(429, str(error))
-
-
-def _refused(part: str) -> Callable[[HttpRequest, Exception], JsonResponse]:
+def _refused(part: str) -> Handler:
     """For errors whose text says all: what, where in the part of the request, and what would be right."""
 
     def handler(request: HttpRequest, error: Exception) -> JsonResponse:
@@ -185,33 +172,28 @@ def _refused(part: str) -> Callable[[HttpRequest, Exception], JsonResponse]:
     return handler
 
 
-def _suspicious(request: HttpRequest, error: Exception) -> JsonResponse:
-    del request
-    return answer(413 if isinstance(error, RequestDataTooBig) else 400, str(error))
-
-
-def _unreachable(request: HttpRequest, error: OperationalError) -> JsonResponse:
-    del request, error
+def _unreachable(_request: HttpRequest, _error: OperationalError) -> JsonResponse:
     return answer(503, "The database does not answer; try again in a moment", headers={"Retry-After": "2"})
 
 
-_HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], JsonResponse]] = {
+_HANDLERS: dict[type[Exception], Handler] = {
     ProblemError: _problem,
     ValidationError: _invalid,
     HttpError: _spoken,
-    Http404: _missing,
+    Http404: _with_status(404, "There is nothing at this address"),
     RunNameTakenError: _taken,
     NameTaken: _taken,
     UnknownNameError: _unknown_name,
-    RunStateError: _conflict,
-    LimitError: _too_much,
+    RunStateError: _with_status(409),
+    LimitError: _with_status(429),
     RunsError: _refused("body config"),
     ExchangeError: _refused("body"),
     CoreError: _refused("body"),
     BlockError: _refused("body code"),
     SearchError: _refused("query q"),
     RequestError: _field,
-    BadRequest: _suspicious,
-    SuspiciousOperation: _suspicious,
+    BadRequest: _with_status(400),
+    RequestDataTooBig: _with_status(413),
+    SuspiciousOperation: _with_status(400),
     OperationalError: _unreachable,
 }

@@ -17,7 +17,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.gzip import gzip_page
 
-from inference.web.api.client import CLIENT_NAME, client_text, python_example, python_file
+from inference.web.api.client import CLIENT_NAME, client_answer, python_example
 from inference.web.api.document import BY_SESSION, FILE, SCOPE, Json, operations_of
 from inference.web.api.site import ROOT, document
 
@@ -105,10 +105,9 @@ def reference(request: HttpRequest) -> HttpResponse:
     return render(request, "inference/web/api.html", context)
 
 
-def api_client(request: HttpRequest) -> HttpResponse:
+def api_client(_request: HttpRequest) -> HttpResponse:
     """The client in Python, for whoever looks at the page."""
-    del request
-    return python_file(client_text(document()), CLIENT_NAME)
+    return client_answer(document())
 
 
 @cache

@@ -18,7 +18,7 @@ from inference import __version__
 from inference.formats.strict_json import StrictJsonError, load
 from inference.web.api import errors, registry
 from inference.web.api.access import needs, reading
-from inference.web.api.client import CLIENT_NAME, client_text, python_file
+from inference.web.api.client import CLIENT_NAME, client_answer
 from inference.web.api.document import document_of
 from inference.web.api.errors import ProblemError, answer
 
@@ -89,7 +89,7 @@ def openapi(request: HttpRequest) -> HttpResponse:
 
 def client_file(request: HttpRequest) -> HttpResponse:
     """The client in Python that is written from the document, for whoever may read."""
-    return _refusal(request) or python_file(client_text(document()), CLIENT_NAME)
+    return _refusal(request) or client_answer(document())
 
 
 def _answering(view: Any) -> View:

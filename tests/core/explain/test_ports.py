@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from inference.core.experiment import Experiment
-from inference.core.explain import BlockingQuestion, ExplainSettings
+from inference.core.explain import BlockingQuestion, ExplainSettings, algorithm
 from inference.core.explain.blockers import Improper
 from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.ports import PortSolver
 from inference.core.explain.soundness import FloodingMembers
+from inference.core.explain.telling import OutOfTimeError, Quiet
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
@@ -50,6 +54,25 @@ def test_whoever_stands_for_a_class_instead_has_its_ports_and_is_not_improper(
     (question,) = asked
     assert kept == [["b"]]
     assert (question.schemes, question.improper, question.known) == (("b", "c"), ("c",), {"b": 0b11})
+
+
+def test_a_busy_computer_finds_the_same_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = itertools.count()  # each look at the clock, a second has passed in which others computed
+    paced = partial(PacedReporter, clock=lambda: float(next(seconds)))
+    monkeypatch.setattr(algorithm, "PacedReporter", paced)
+    result = explain(ZENLIKE, uops=COUNTS, seconds=20.0)
+    assert set(result.mapping.usage) == set(ZENLIKE.usage)
+    assert structural_agreement(ZENLIKE, result.mapping).share == 1.0
+
+
+def test_a_question_has_its_limit_in_seconds_of_computing() -> None:
+    quiet = Quiet(PacedReporter(Listener()), "looking", limit=0.05)
+    quiet.pulse()
+    ends = time.process_time() + 0.1
+    while time.process_time() < ends:
+        pass
+    with pytest.raises(OutOfTimeError, match="0 seconds of computing"):
+        quiet.pulse()
 
 
 def load_alone(experiment: Experiment, repetition: int) -> bool:

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
 from inference.core.pmevo import PMEvoSettings
-from inference.core.pmevo.congruence import Likeness, congruence_classes, congruent_schemes
+from inference.core.pmevo.congruence import Likeness, congruent_schemes
 from inference.core.pmevo.plan import pairs, relative_difference, singletons
 from tests.core.pmevo.small import MAPPING, processor
 
 Times = dict[Experiment, float]
+Classes = tuple[tuple[str, ...], ...]
 
 
 def exhaustive(seed: int) -> Times:
@@ -25,6 +26,13 @@ def exhaustive(seed: int) -> Times:
 def measured(experiments: list[Experiment], seed: int) -> Times:
     results = processor(seed).measure(experiments)
     return {result.experiment: result.cycles for result in results if result.cycles is not None}
+
+
+def classes_of(schemes: list[str], times: Times, evidence: float = 1.0, outliers: float = 0.0) -> Classes:
+    settings = PMEvoSettings(
+        congruence_epsilon=0.05, congruence_evidence=evidence, congruence_outliers=outliers
+    )
+    return congruent_schemes(schemes, times, settings, lambda: None)[0]
 
 
 def congruent_by_the_paper(a: str, b: str, times: Times, epsilon: float) -> bool:
@@ -43,11 +51,7 @@ def congruent_by_the_paper(a: str, b: str, times: Times, epsilon: float) -> bool
 def test_on_the_exhaustive_plan_congruence_is_the_paper_s() -> None:
     for seed in range(5):
         times = exhaustive(seed)
-        home = {
-            scheme: members
-            for members in congruence_classes(sorted(MAPPING.usage), times, 0.05)
-            for scheme in members
-        }
+        home = {scheme: members for members in classes_of(sorted(MAPPING.usage), times) for scheme in members}
         for a, b in itertools.combinations(sorted(MAPPING.usage), 2):
             assert (b in home[a]) == congruent_by_the_paper(a, b, times, 0.05)
 
@@ -91,7 +95,7 @@ def by_the_definition(
     st.sampled_from([0.0, 0.1, 0.4]),
 )
 def test_the_compiled_filter_is_its_definition(times: Times, evidence: float, outliers: float) -> None:
-    found = congruence_classes(list("abcd"), times, 0.05, evidence, outliers=outliers)
+    found = classes_of(list("abcd"), times, evidence, outliers)
     wanted = by_the_definition(list("abcd"), times, 0.05, evidence, outliers)
     assert [list(members) for members in found] == wanted
 
@@ -99,8 +103,8 @@ def test_the_compiled_filter_is_its_definition(times: Times, evidence: float, ou
 def test_a_share_of_outliers_forgives_what_noise_does() -> None:
     both = [Experiment.of({scheme: 1, other: n}) for scheme in "ab" for other in "cde" for n in (1, 2)]
     times = dict.fromkeys(both, 1.0) | {Experiment.of({"a": 1, "c": 2}): 1.06}
-    assert congruence_classes(["a", "b"], times, 0.05, outliers=0.1) == (("a",), ("b",))
-    assert congruence_classes(["a", "b"], times, 0.05, outliers=0.2) == (("a", "b"),)
+    assert classes_of(["a", "b"], times, outliers=0.1) == (("a",), ("b",))
+    assert classes_of(["a", "b"], times, outliers=0.2) == (("a", "b"),)
 
 
 def test_likeness_counts_what_was_compared_with_the_representative() -> None:
@@ -123,15 +127,15 @@ def test_schemes_of_different_domains_are_not_alike_whatever_was_measured() -> N
 
 
 def test_equal_schemes_merge_and_the_others_do_not() -> None:
-    classes = congruence_classes(sorted(MAPPING.usage), exhaustive(1), 0.05)
+    classes = classes_of(sorted(MAPPING.usage), exhaustive(1))
     assert classes == (("add", "sub"), ("load",), ("mul",), ("store",))
 
 
 def test_a_counterpart_that_was_never_measured_keeps_schemes_apart() -> None:
     times = {Experiment.of({"a": 1}): 1.0, Experiment.of({"b": 1}): 1.0, Experiment.of({"a": 1, "c": 1}): 2.0}
-    assert congruence_classes(["a", "b", "c"], times, 0.05) == (("a",), ("b",), ("c",))
+    assert classes_of(["a", "b", "c"], times) == (("a",), ("b",), ("c",))
     times[Experiment.of({"b": 1, "c": 1})] = 2.0
-    assert congruence_classes(["a", "b", "c"], times, 0.05) == (("a", "b"), ("c",))
+    assert classes_of(["a", "b", "c"], times) == (("a", "b"), ("c",))
 
 
 def test_the_evidence_asked_for_decides_how_many_counterparts_may_be_missing() -> None:
@@ -139,15 +143,15 @@ def test_the_evidence_asked_for_decides_how_many_counterparts_may_be_missing() -
     both += [Experiment.of({scheme: 1, other: 1}) for scheme in "ab" for other in "cde"]
     times = dict.fromkeys(both, 1.0)
     del times[Experiment.of({"b": 1, "e": 1})]  # of the seven that are left, six have a counterpart
-    assert congruence_classes(["a", "b"], times, 0.05, 0.85) == (("a", "b"),)
-    assert congruence_classes(["a", "b"], times, 0.05, 0.9) == (("a",), ("b",))
+    assert classes_of(["a", "b"], times, 0.85) == (("a", "b"),)
+    assert classes_of(["a", "b"], times, 0.9) == (("a",), ("b",))
     times[Experiment.of({"b": 1, "d": 1})] = 1.2  # one contradiction outweighs all that agrees
-    assert congruence_classes(["a", "b"], times, 0.05, 0.5) == (("a",), ("b",))
+    assert classes_of(["a", "b"], times, 0.5) == (("a",), ("b",))
 
 
 def test_schemes_that_were_never_compared_are_not_alike() -> None:
     times = {Experiment.of({"a": 1, "c": 1}): 1.0, Experiment.of({"b": 1, "d": 1}): 1.0}
-    assert congruence_classes(["a", "b"], times, 0.05, 0.0) == (("a",), ("b",))
+    assert classes_of(["a", "b"], times, 0.0) == (("a",), ("b",))
 
 
 def test_an_experiment_with_both_schemes_must_look_the_same_exchanged() -> None:
@@ -158,18 +162,16 @@ def test_an_experiment_with_both_schemes_must_look_the_same_exchanged() -> None:
         Experiment.of({"a": 2, "b": 1}): 3.0,
         Experiment.of({"a": 1, "b": 2}): 3.0,
     }
-    assert congruence_classes(["a", "b"], times, 0.05) == (("a", "b"),)
+    assert classes_of(["a", "b"], times) == (("a", "b"),)
     times[Experiment.of({"a": 1, "b": 2})] = 4.0
-    assert congruence_classes(["a", "b"], times, 0.05) == (("a",), ("b",))
+    assert classes_of(["a", "b"], times) == (("a",), ("b",))
 
 
 def test_a_chain_of_small_differences_does_not_merge_its_ends() -> None:
     times = {Experiment.of({s: 1}): t for s, t in (("a", 1.0), ("b", 1.04), ("c", 1.08))}
-    assert congruence_classes(["a", "b", "c"], times, 0.05) == (("a", "b"), ("c",))
+    assert classes_of(["a", "b", "c"], times) == (("a", "b"), ("c",))
 
 
 def test_classes_do_not_depend_on_the_order_of_the_schemes() -> None:
     times = exhaustive(2)
-    assert congruence_classes(sorted(MAPPING.usage), times, 0.05) == congruence_classes(
-        sorted(MAPPING.usage, reverse=True), times, 0.05
-    )
+    assert classes_of(sorted(MAPPING.usage), times) == classes_of(sorted(MAPPING.usage, reverse=True), times)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.oracle import lp_inverse_throughput
 from inference.core.resources import (
     MAX_LOADS,
     MAX_RESOURCES,
@@ -23,7 +22,8 @@ from inference.core.resources import (
 )
 from inference.core.resources.conversion import connected_unions
 from inference.core.tables import ExperimentTable
-from inference.core.throughput import inverse_throughput, over_ports, work_of
+from inference.core.throughput import inverse_throughput, work_of
+from tests.core.oracle import lp_inverse_throughput, over_ports
 from tests.core.strategies import experiments, mappings, masks
 from tests.drawn import examples
 

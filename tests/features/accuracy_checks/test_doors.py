@@ -105,7 +105,7 @@ def test_the_form_for_a_check_is_that_of_a_comparison_filled_in(
     page = visitor.get(reverse("accuracy-check-new"), query, follow=True)
     form = page.context["form"]
     assert (page.context["subject"], form["against"].value()) == (block_set, f"machine:{machine.pk}")
-    assert form["mappings"].value() == [str(wrong_mapping.pk)]
+    assert (form["mappings"].value(), form["most"].value()) == ([str(wrong_mapping.pk)], 500)
     proposed = {name: form[name].value() for name in ("against", "mappings", "rounds", "mode")}
     address = page.redirect_chain[-1][0]
     answer = visitor.post(address, {**proposed, "most": 60})

@@ -79,7 +79,7 @@ def test_a_set_that_is_gone_fails_the_run_in_words(block_set: BasicBlockSet, too
     late = lifecycle.submit("columns", config, "late")
     block_set.delete()
     work_off(late)
-    assert (late.state, late.error) == ("failed", "the basic-block set has been deleted")
+    assert (late.state, late.error) == ("failed", "the basic-block set that this run needs has been deleted")
 
 
 def test_a_comparison_is_kept_as_it_would_be_shown_at_once(

@@ -4,7 +4,7 @@ import pytest
 
 from inference.core.doubting import DoubtKind
 from inference.core.experiment import Measured
-from inference.features.judging.doubts.query import doubts_of
+from inference.features.judging.findings.doubts import doubts_of
 from inference.features.library.example import loading
 from inference.features.library.mappings.query import measured_slots_of
 from inference.features.machines.machines.query import condition_of, microarchitecture_of

@@ -203,7 +203,7 @@ def test_pages_and_answers_say_so(
 SILENT = {
     # Two mappings side by side, or doubts, which name the other mapping themselves.
     "inference/comparing/compare.html",
-    "inference/doubts/tab.html",
+    "inference/engine/view_table.html",
     # What a running or finished search says of blocking instructions and classes of schemes.
     "inference/inferring/explain/blocking.html",
     "inference/inferring/evolution/classes.html",
@@ -211,8 +211,7 @@ SILENT = {
     "inference/explained/proof/step.html",
     "inference/explained/proof/beside.html",
     "inference/explained/proof/page.html",
-    # A reference that a check is held against; a file before it is stored; µops that would close a gap.
-    "inference/model_check/list.html",
+    # A file before it is stored; µops that would close a gap.
     "inference/uploads/preview.html",
     "inference/experiments/gap.html",
 }

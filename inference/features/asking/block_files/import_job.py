@@ -11,6 +11,7 @@ from inference.features.asking.block_files.upload_importers import (
 from inference.features.library.uploads.query import claim_upload, free_upload
 from inference.formats.errors import ExchangeError
 from inference.models import Run, Upload
+from inference.runs.described_rows import needed_row
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
 
@@ -32,9 +33,7 @@ class BlockImportJob:
 
     def work(self, task: Task) -> Store:
         """Read the file, to be stored when the run is finished. Raises `JobError` with the problems."""
-        upload = Upload.objects.filter(pk=task.run.config["upload"]).first()
-        if upload is None:
-            raise JobError("the uploaded file has been deleted")
+        upload = needed_row(Upload, task.run.config["upload"], "uploaded file")
         content = bytes(upload.content)
         importer = upload_importer_of_content(content)
         if importer is None:

@@ -15,15 +15,16 @@ from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.asking.block_files.progress import telling
 from inference.features.asking.block_files.reading import reading_with_columns
-from inference.features.asking.block_files.request import FOUND_OUT
+from inference.features.asking.block_files.request import FOUND_OUT, BlockImportConfig
 from inference.features.library.uploads.query import discard_upload
 from inference.formats.block_sets import BlockSetOptions, Look, look
-from inference.formats.blocks_csv import Broken, Scale
+from inference.formats.blocks_csv import Scale
 from inference.models import BasicBlockSet, Upload
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
 from inference.storage.block_sets import store
 from inference.storage.names import NAME_LIMIT, free_name
+from inference.web.request_options import add_request_options
 
 STAGES = ("Read and check", "Store")
 
@@ -45,25 +46,17 @@ def add_block_arguments(parser: ArgumentParser) -> None:
     """What `manage.py import` takes for tables of blocks."""
     group = parser.add_argument_group("basic-block sets")
     group.add_argument(
-        "--broken",
-        choices=[one.value for one in Broken],
-        default=Broken.STOP.value,
-        help="at a row that cannot be read: refuse the file, or leave the row out (default: stop)",
-    )
-    group.add_argument(
         "--numbers",
         choices=[one.value for one in Scale],
         default=FOUND_OUT,
         help="what the numbers of the file are (default: found out)",
     )
-    group.add_argument(
-        "--issue-width",
-        type=float,
-        metavar="N",
-        help="instructions per cycle of the processor: doubt answers that are below",
-    )
-    group.add_argument(
-        "--bounds", default="", metavar="MAPPING", help="port mapping: doubt answers below what it says"
+    add_request_options(
+        group,
+        BlockImportConfig,
+        broken="at a row that cannot be read: refuse the file, or leave the row out (default: stop)",
+        issue_width="N: instructions per cycle of the processor: doubt answers that are below",
+        bounds="MAPPING: port mapping: doubt answers below what it says",
     )
 
 

@@ -12,18 +12,19 @@ from inference.core.event import Event
 from inference.core.events import Log, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.block_files.progress import telling
-from inference.features.asking.block_files.request import samples_of, wanted_of
+from inference.features.asking.block_files.request import LoopsConfig, samples_of, wanted_of
 from inference.features.library.uploads.query import discard_upload
 from inference.formats.block_files import BlockFileSort
 from inference.formats.errors import ExchangeError
 from inference.formats.import_formats import taken_in
 from inference.formats.listed_loops import find_listed_loops
-from inference.formats.program_loops import ProgramLoops, Weighing, find_loops
+from inference.formats.program_loops import ProgramLoops, find_loops
 from inference.models import BasicBlockSet, Upload
 from inference.runs.kinds import Store, Task
 from inference.storage.block_sets import store_loops
 from inference.storage.instruction_sets import code_isa_row
 from inference.storage.names import NAME_LIMIT, free_name
+from inference.web.request_options import add_request_options
 
 SORTS = (BlockFileSort.PROGRAM, BlockFileSort.LISTING, BlockFileSort.SAMPLES)
 """What this module imports, or says what is missing."""
@@ -40,28 +41,19 @@ def import_loops(task: Task, upload: Upload, content: bytes, sort: BlockFileSort
 def add_loop_arguments(parser: ArgumentParser) -> None:
     """What `manage.py import` takes for files with loops."""
     group = parser.add_argument_group("loops of compiled programs and listings")
-    group.add_argument("--functions", default="", metavar="GLOB", help="of these alone: a name, or mat*")
     group.add_argument(
         "--samples",
         type=Path,
         metavar="FILE",
         help="what `perf script` or `perf annotate --stdio` printed: weigh the loops by their samples",
     )
-    group.add_argument(
-        "--program", default="", metavar="NAME", help="how perf calls the file (default: by its name)"
-    )
-    group.add_argument(
-        "--weighing",
-        choices=[one.value for one in Weighing],
-        default=Weighing.SAMPLES.value,
-        help="weights are samples, or by branch records iterations (default: samples)",
-    )
-    group.add_argument(
-        "--least",
-        type=float,
-        default=0.0,
-        metavar="P",
-        help="leave out loops with less than P %% of all samples",
+    add_request_options(
+        group,
+        LoopsConfig,
+        functions="GLOB: of these alone: a name, or mat*",
+        program="NAME: how perf calls the file (default: by its name)",
+        weighing="weights are samples, or by branch records iterations (default: samples)",
+        least="P: leave out loops with less than P %% of all samples",
     )
     group.add_argument("--list-loops", action="store_true", help="list the loops and store nothing")
 

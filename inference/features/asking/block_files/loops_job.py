@@ -15,16 +15,17 @@ from inference.formats.block_files import BlockFileSort, block_file_of
 from inference.formats.errors import ExchangeError
 from inference.formats.program_loops import ProgramLoops, find_loops
 from inference.isa.targets import DEFAULT
-from inference.models import Run, Upload
+from inference.models import Upload
+from inference.runs.described_rows import needed_row
 from inference.runs.errors import JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 
 KIND = "loops"
 LISTED = 1000
 """Loops that a run's result has; the import of the program takes all that are wanted."""
 
 
-class LoopsJob:
+class LoopsJob(Job):
     """Runs of kind `loops`; see `LoopsConfig`."""
 
     def check(self, config: Json) -> Json:
@@ -34,15 +35,10 @@ class LoopsJob:
         free_upload(complete["upload"])
         return complete
 
-    def submitted(self, run: Run) -> None:
-        """Nothing is to be prepared: the file still waits for a decision."""
-
     def work(self, task: Task) -> Store:
         """Look for the loops. Raises `JobError` with what is wrong with the file."""
         config = task.run.config
-        upload = Upload.objects.filter(pk=config["upload"]).first()
-        if upload is None:
-            raise JobError("the uploaded file has been deleted")
+        upload = needed_row(Upload, config["upload"], "uploaded file")
         content = bytes(upload.content)
         if block_file_of(content) is not BlockFileSort.PROGRAM:
             raise JobError(f"{upload.file_name} is no compiled program: an ELF file of x86-64 is expected")

@@ -10,8 +10,8 @@ from inference.core.protocols import Json
 from inference.formats.blocks_csv import Broken, Scale
 from inference.formats.program_loops import LoopFilter, Weighing
 from inference.models import Upload
-from inference.runs.described_rows import read_row
-from inference.runs.errors import ConfigError, JobError
+from inference.runs.described_rows import needed_row, read_row
+from inference.runs.errors import ConfigError
 from inference.runs.request import OneOf, RunRequest
 
 MOST_KEYS = 20_000
@@ -80,7 +80,5 @@ def samples_of(config: Json) -> tuple[bytes, str] | None:
     pk: Any = config.get("samples")
     if pk is None:
         return None
-    row = Upload.objects.filter(pk=pk).first()
-    if row is None:
-        raise JobError("the uploaded file with the samples has been deleted")
+    row = needed_row(Upload, pk, "uploaded file with the samples")
     return bytes(row.content), row.file_name

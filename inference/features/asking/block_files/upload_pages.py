@@ -7,7 +7,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
-from django.views.decorators.http import require_POST
 
 from inference.features.asking.block_files.recognition import sort_apart
 from inference.features.library.uploads.file_reading import receive
@@ -20,7 +19,6 @@ def block_set_upload(request: HttpRequest) -> HttpResponse:
     return render(request, "inference/block_files/upload.html", {"limit": settings.UPLOAD_LIMIT_BYTES})
 
 
-@require_POST
 def block_set_paste(request: HttpRequest) -> HttpResponse:
     """Keep a pasted text as if it were an uploaded file; its preview comes next."""
     text = request.POST.get("text", "").replace("\r\n", "\n")

@@ -7,7 +7,6 @@ from typing import Any, Literal
 from django.db import transaction
 from django.http import HttpRequest, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
-from django.utils.text import slugify
 from ninja import Query, Router, Status
 from pydantic import Field
 
@@ -40,6 +39,7 @@ from inference.web.api.named_rows import NamedOut, NamedRows
 from inference.web.api.paging import PageOf, Paging, check_cursor, page_json
 from inference.web.api.runs import RunOut
 from inference.web.api.shapes import Input, Name, Ref, RowOut, Text, fields_of, parameter
+from inference.web.file_answers import streamed_table
 from inference.web.paging import Order
 from inference.web.validation import Id
 
@@ -150,12 +150,7 @@ def export_block_set(request: HttpRequest, block_set_id: Id) -> StreamingHttpRes
     """The whole set as CSV (docs/formats.md), which imports again."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
     access.note(request, Deed.EXPORTED, row)
-    name = f"{slugify(row.name) or 'blocks'}.csv"
-    return StreamingHttpResponse(
-        export(row),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    return streamed_table(export(row), row.name)
 
 
 @router.post("/block-sets/{block_set_id}/columns", response={201: RunOut})

@@ -14,16 +14,19 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import KIND, add_columns, answers_of, codes_of, read_set
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.asking.predictors.panel import opened_panel
-from inference.models import BasicBlockSet, Predictor, Run
+from inference.models import BasicBlockSet, Predictor
 from inference.predictors.protocol import Answer
-from inference.runs.described_rows import read_rows
-from inference.runs.errors import ConfigError, JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.described_rows import needed_row, read_rows
+from inference.runs.errors import ConfigError
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.instruction_sets import code_isa
 
 MOST = 20
 """Predictors of one run."""
+
+
+_SET = "basic-block set"
 
 
 class ColumnsConfig(RunRequest):
@@ -37,7 +40,7 @@ class ColumnsConfig(RunRequest):
     mode: QuestionMode = AS_NAMED
 
 
-class ColumnsJob:
+class ColumnsJob(Job):
     """Runs of kind `columns`.
 
     Interrupted, they begin anew with remembered answers. A predictor that has a column already is refused:
@@ -56,20 +59,17 @@ class ColumnsJob:
             raise ConfigError(f"predictors: {there.predictor} has a column in {row.name!r} already")
         return asked.as_json() | {"predictors": [one.pk for one in predictors]}
 
-    def submitted(self, run: Run) -> None:
-        """Nothing is to be prepared."""
-
     def work(self, task: Task) -> Store:
         """Ask for every block of the set."""
         config = task.run.config
-        row = _set_or_gone(config["block_set"])
+        row = needed_row(BasicBlockSet, config["block_set"], _SET)
         with opened_panel(task, config["predictors"], code_isa(row.isa)) as panel:
             answers = answers_of(task, panel, codes_of(row), KIND)
         return partial(_store, row.pk, config["predictors"], answers)
 
 
 def _store(pk: int, predictors: Sequence[int], answers: list[list[Answer]]) -> tuple[Json, Sequence[Event]]:
-    row = _set_or_gone(pk)
+    row = needed_row(BasicBlockSet, pk, _SET)
     rows = Predictor.objects.in_bulk(predictors)
     columns = add_columns(row, [(rows[pk].name, rows[pk]) for pk in predictors], answers)
     names = ", ".join(column.name for column in columns)
@@ -80,10 +80,3 @@ def _store(pk: int, predictors: Sequence[int], answers: list[list[Answer]]) -> t
         "answers": [sum(one.cycles is not None for one in own) for own in answers],
     }
     return result, [ResultStored(result)]
-
-
-def _set_or_gone(pk: int) -> BasicBlockSet:
-    row = BasicBlockSet.objects.filter(pk=pk).first()
-    if row is None:
-        raise JobError("the basic-block set has been deleted")
-    return row

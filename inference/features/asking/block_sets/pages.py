@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.utils.text import slugify
-from django.views.decorators.http import require_POST
 
 from inference.features.asking.block_sets.columns import KIND
 from inference.features.asking.block_sets.columns_job import ColumnsConfig
@@ -37,6 +35,7 @@ from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.predictors.odd_answers import odd_answers
 from inference.predictors.protocol import Answer
 from inference.storage.block_sets import export
+from inference.web.file_answers import streamed_table
 from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
 from inference.web.paging import Order, Page
@@ -147,9 +146,8 @@ def _blocks(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColum
 
 
 def _columns(
-    request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]
+    _request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]
 ) -> dict[str, list[tuple[BlockColumn, ColumnNumbers]]]:
-    del request
     return {"numbers": numbers_of(found, columns)}
 
 
@@ -195,15 +193,9 @@ def block_set_ask(request: HttpRequest, pk: int) -> HttpResponse:
 def block_set_csv(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The whole set as CSV, a piece at a time; it imports again."""
     row = get_object_or_404(BasicBlockSet, pk=pk)
-    name = f"{slugify(row.name) or 'blocks'}.csv"
-    return StreamingHttpResponse(
-        export(row),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    return streamed_table(export(row), row.name)
 
 
-@require_POST
 def block_column_delete(request: HttpRequest, pk: int, column: int) -> HttpResponse:
     """Take a column with its answers out of the set."""
     row = get_object_or_404(BlockColumn, pk=column, block_set=pk)

@@ -18,8 +18,9 @@ from inference.features.asking.blocks.values import StartedBlock, start_of, star
 from inference.isa.blocks import Block, BlockError, block_of_hex, isa_beside
 from inference.measuring.blocks import BlockOptions, obstacle
 from inference.models import Machine, Run
-from inference.runs.errors import ConfigError, JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.described_rows import needed_row
+from inference.runs.errors import ConfigError
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.described import read_block_machine
 from inference.runs.request import RunRequest, settings_of
@@ -73,20 +74,15 @@ def _block(number: int, code: str, isa: str) -> Block:
         raise ConfigError(f"block {number}: {error}") from None
 
 
-class BlockJob:
+class BlockJob(Job):
     """Runs of kind `block`; `BlockConfig` is their description."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
-    def submitted(self, run: Run) -> None:
-        """Nothing refers to a run over blocks."""
-
     def work(self, task: Task) -> Store:
         config = BlockConfig.stored(task.run.config)
-        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
-        if machine is None:
-            raise JobError("the machine that this run needs has been deleted")
+        machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         reporter = task.reporter
         reporter.emit(PhaseStarted(_STAGE, 1, [f"Measure on {machine.name}"]))
         isa = isa_beside(task.run.config)

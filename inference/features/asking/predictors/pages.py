@@ -12,7 +12,6 @@ from django.db.models import ProtectedError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
-from django.views.decorators.http import require_POST
 
 from inference.features.asking.predictors.query import QUESTION, kinds, listed, row_for
 from inference.formats.errors import ExchangeError
@@ -212,7 +211,6 @@ def predictor_add(request: HttpRequest, kind: str) -> HttpResponse:
     return render(request, "inference/predictors/add.html", context, status=400 if form.errors else 200)
 
 
-@require_POST
 def predictor_remove(request: HttpRequest, pk: int) -> HttpResponse:
     """Forget a configured predictor and its answers; one that a campaign has used stays."""
     row = get_object_or_404(Predictor, pk=pk, origin=Predictor.Origin.CONFIGURED)

@@ -54,10 +54,9 @@ def _memory_questions(runs: Sequence[Run]) -> dict[int, RunOrigin]:
 ORIGINS = (_memory_questions,)
 
 
-def _box(request: HttpRequest, subject: None) -> Context:
+def _box(_request: HttpRequest, _subject: None) -> Context:
     from inference.features.asking.questions.form import BlockForm  # noqa: PLC0415  pages load it
 
-    del request, subject
     form = BlockForm(initial={"code": _EXAMPLE})
     return {"form": form, "around": form.around}
 

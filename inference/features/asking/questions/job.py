@@ -16,12 +16,12 @@ from inference.isa.blocks import BlockError, block_of_hex, isa_beside
 from inference.models import Predictor, Run
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 
 GONE = "it has been deleted"
 
 
-class AskJob:
+class AskJob(Job):
     """Runs of kind `ask`; see `AskConfig`."""
 
     def check(self, config: Json) -> Json:
@@ -30,9 +30,6 @@ class AskJob:
         rows = rows_in_mode(read_rows(Predictor, "predictors", asked.predictors), asked.mode)
         predictors = [row.pk for row in rows]
         return asked.as_json() | {"predictors": predictors, "blocks": _blocks(asked.blocks, asked.isa)}
-
-    def submitted(self, run: Run) -> None:
-        """Nothing belongs to it: its answers are in its journal."""
 
     def work(self, task: Task) -> Store:
         """Ask them side by side; what one cannot say does not keep the others from it."""

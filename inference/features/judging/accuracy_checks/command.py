@@ -11,12 +11,15 @@ from inference.features.asking.predictors.query import chosen
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
 from inference.features.judging.engine.result_tables import result_tables
-from inference.features.judging.engine.view_values import table_lines
+from inference.features.judging.engine.tables import shell_lines
 from inference.measuring.blocks import MODES
 from inference.models import BasicBlockSet, Machine, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
+
+_MOST_LINES = 20
+"""Of a table; the page has all."""
 
 
 class Command(RunCommand):
@@ -64,8 +67,8 @@ class Command(RunCommand):
             told = {"run": run.pk, "block_set": run.result["block_set"], **found}
             self.stdout.write(json.dumps(told, ensure_ascii=False))
             return
-        for table in result_tables({"check": found}):
-            self.stdout.write("\n".join([table.title, *table_lines(table)]))
+        for line in shell_lines(result_tables({"check": found}), most=_MOST_LINES):
+            self.stdout.write(line)
         self.stdout.write(f"/accuracy/{run.pk}/ has all of it")
 
 

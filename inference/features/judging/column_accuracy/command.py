@@ -18,7 +18,7 @@ from inference.features.judging.column_accuracy.accuracy import accuracy_of, bas
 from inference.features.judging.engine.gate import DEFAULT_TOLERANCE
 from inference.features.judging.engine.gated import GatedCommand
 from inference.features.judging.engine.result_tables import columns_table
-from inference.features.judging.engine.view_values import table_lines
+from inference.features.judging.engine.tables import shell_lines
 from inference.formats.accuracy_baseline import AccuracyBaseline
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle
@@ -105,7 +105,8 @@ class Command(GatedCommand):
             self.stdout.write(json.dumps(found, ensure_ascii=False))
             return
         numbers = f"a number above 0 for {found['numbers']:,} of {found['blocks']:,} blocks"
-        self.stdout.write("\n".join([f"{reference}: {numbers}", *table_lines(columns_table(found))]))
+        for line in (f"{reference}: {numbers}", *shell_lines([columns_table(found)])):
+            self.stdout.write(line)
 
 
 def _baseline(row: BasicBlockSet, reference: str, only: list[str]) -> AccuracyBaseline:

@@ -15,6 +15,7 @@ from inference.features.asking.block_sets.query import columns_of
 from inference.features.judging.column_accuracy.accuracy import accuracy_known, baseline_of
 from inference.features.judging.column_accuracy.pages import column_in_address
 from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, MOST_TOLERANCE, GateResult, judged
+from inference.features.judging.engine.tables import page_cells
 from inference.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, read_baseline, write_baseline
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn
@@ -48,8 +49,7 @@ def block_set_gate(request: HttpRequest, pk: int) -> HttpResponse:
     if posted and form.is_valid():
         try:
             result = _judged(found, form)
-            rows = [list(zip(result.table.columns, row, strict=True)) for row in result.table.rows]
-            context |= {"result": result, "table": result.table, "rows": rows}
+            context |= {"result": result, **page_cells(result.table)}
         except ExchangeError as error:
             form.add_error("file", str(error))
     wrong = bool(form.is_bound and form.errors)

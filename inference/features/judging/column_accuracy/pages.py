@@ -17,6 +17,7 @@ from inference.features.asking.block_sets.query import columns_of
 from inference.features.asking.predictors.processors import different_processors
 from inference.features.judging.column_accuracy.accuracy import KIND, accuracy_known
 from inference.features.judging.engine.result_tables import columns_table
+from inference.features.judging.engine.tables import page_cells
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Run
@@ -35,12 +36,7 @@ def accuracy_tab(request: HttpRequest, found: BasicBlockSet, columns: list[Block
     context = {"reference": reference, "known": known, "processors": different_processors(predictors)}
     if known.accuracy is None:
         return context
-    table = columns_table(known.accuracy)
-    return context | {
-        "accuracy": known.accuracy,
-        "table": table,
-        "rows": [list(zip(table.columns, row, strict=True)) for row in table.rows],
-    }
+    return context | {"accuracy": known.accuracy, **page_cells(columns_table(known.accuracy))}
 
 
 def _column(columns: Sequence[BlockColumn], pk: int | None) -> BlockColumn | None:

@@ -30,7 +30,8 @@ from inference.features.judging.engine.query import (
 )
 from inference.features.judging.engine.request import KIND, JudgeConfig, read_config, subject_of
 from inference.features.judging.engine.sources import Subject, source_named
-from inference.features.judging.engine.view_values import ViewQuestion, csv_of, table_lines, view_json
+from inference.features.judging.engine.tables import csv_of, shell_lines
+from inference.features.judging.engine.view_values import ViewQuestion, view_json
 from inference.features.judging.engine.views import VIEWS
 from inference.models import BasicBlockSet, Comparison, ExperimentSet
 from inference.models.scheme_search import texts_found
@@ -135,10 +136,8 @@ class Command(GatedCommand):
             view_data = view_json(view, question, selected(row, question.part.selection))
             self.stdout.write(json.dumps(view_data, ensure_ascii=False))
         elif options["csv"] != Path("-"):
-            for table in tables:
-                self.stdout.write(table.title)
-                for line in table_lines(table):
-                    self.stdout.write(line)
+            for line in shell_lines(tables):
+                self.stdout.write(line)
         for column in question.columns:
             if column.error:
                 self.stderr.write(f"{column.name}: {column.error}")

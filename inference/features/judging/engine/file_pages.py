@@ -24,7 +24,8 @@ from inference.features.judging.engine.query import (
     sheet_of,
 )
 from inference.features.judging.engine.selection import choice_of, column_in, selectable, threshold_in
-from inference.features.judging.engine.view_values import ViewQuestion, csv_of
+from inference.features.judging.engine.tables import csv_of
+from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
 from inference.formats.csv_cells import cell, rows_text, written
 from inference.formats.provenance import head_of

@@ -40,6 +40,7 @@ from inference.features.judging.engine.selection import (
     threshold_in,
 )
 from inference.features.judging.engine.sources import SourceKind
+from inference.features.judging.engine.tables import page_cells
 from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
 from inference.features.running.runs.query import newest_runs
@@ -47,7 +48,6 @@ from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
 from inference.models import BlockColumn, ComparedColumn, Comparison, Run
 from inference.web.menus import MenuPlace, entries_of
-from inference.web.published_page import PublishedColumn, PublishedTable, Value
 from inference.web.requests import chosen_bin, one_of
 
 
@@ -111,7 +111,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     row = comparison_rows().filter(run=run).first()
     context: dict[str, Any] = {"run": run, "working": run.state not in Run.FINAL}
     if row is None:
-        context["earlier"] = [(table, _cells(table)) for table in result_tables(run.result)]
+        context["earlier"] = list(map(page_cells, result_tables(run.result)))
         return render(request, "inference/engine/comparison.html", context)
     views = {name: view for name, view in VIEWS.items() if view.has_page and view.suits(row)}
     tab = one_of(request, "tab", (*(key for key, _ in TABS), *views), "scores")
@@ -209,7 +209,7 @@ def _view_tab(
         "view": view,
         "pair_menu": entries_of(MenuPlace.PREDICTOR_PAIR),
         "pair": _predictors_of_pair(question) if view.name == "telling" else (),
-        "view_tables": [(table, _cells(table)) for table in view.tables(question)],
+        "view_tables": list(map(page_cells, view.tables(question))),
     }
 
 
@@ -227,10 +227,6 @@ def _predictors_of_pair(question: ViewQuestion) -> tuple[int, ...]:
         reference = BlockColumn.objects.filter(pk=number).values_list("predictor", flat=True).first()
     own = pairs.get(question.column.position)
     return (reference, own) if reference is not None and own is not None else ()
-
-
-def _cells(table: PublishedTable) -> list[list[tuple[PublishedColumn, Value]]]:
-    return [list(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
 def _map_tab(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from inference.core.protocols import Json
-from inference.features.judging.engine.view_values import number
+from inference.features.judging.engine.tables import number
 from inference.isa.blocks.listing import intel_or_digits
 from inference.isa.targets import DEFAULT
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value

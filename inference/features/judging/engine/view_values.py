@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from inference.core.judging.disagreement import DifferenceMetric
@@ -16,11 +16,10 @@ from inference.features.judging.engine.query import (
     points_of,
 )
 from inference.features.judging.evaluations.query import Predicted
-from inference.formats.csv_cells import written
 from inference.isa.blocks.listing import intel_or_digits
 from inference.models import ComparedColumn, Comparison
 from inference.storage.instruction_sets import code_isa
-from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
+from inference.web.published_page import PublishedTable
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,6 @@ class ComparisonView:
     has_page: bool = True
 
 
-def number(title: str, decimals: int = 2) -> PublishedColumn:
-    return PublishedColumn(title, CellKind.NUMBER, decimals)
-
-
 def item_text(row: Comparison, item: Predicted | PredictedBlock) -> str:
     """An experiment as files have it, or the assembly of a block."""
     if isinstance(item, PredictedBlock):
@@ -97,32 +92,3 @@ def view_json(view: ComparisonView, question: ViewQuestion, selected: int) -> Js
             for table in view.tables(question)
         ],
     }
-
-
-def csv_of(table: PublishedTable) -> str:
-    return written([column.title for column in table.columns], table.rows)
-
-
-def table_lines(table: PublishedTable) -> Iterator[str]:
-    """A table in the shell: texts to the left, numbers to the right."""
-    cells = [[column.title for column in table.columns]]
-    cells += [
-        [_cell(value, column.decimals) for column, value in zip(table.columns, row, strict=True)]
-        for row in table.rows
-    ]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
-    numeric = [column.kind == "number" for column in table.columns]
-    for row in cells:
-        aligned = (
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        )
-        yield "  " + "  ".join(aligned).rstrip()
-    if table.note:
-        yield table.note
-
-
-def _cell(value: Value, decimals: int) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.{decimals}f}" if isinstance(value, int | float) else str(value)

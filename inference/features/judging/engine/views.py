@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from django.utils.http import urlencode
 
 from inference.core.judging.agreement import GroupErrors, errors_by_group
 from inference.core.judging.biases import SchemeBias, biases, regrouped
@@ -12,6 +13,7 @@ from inference.core.judging.disagreement import DifferenceMetric, differences, d
 from inference.core.judging.residual_traits import telling_traits, traits_of_table
 from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
 from inference.core.metrics import Unit
+from inference.features.judging.engine.addresses import pair_query
 from inference.features.judging.engine.block_traits import memory_traits
 from inference.features.judging.engine.excess_view import excess_tables
 from inference.features.judging.engine.query import (
@@ -27,7 +29,8 @@ from inference.features.judging.engine.query import (
     sheet_of,
     verdict_of,
 )
-from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion, item_text, number
+from inference.features.judging.engine.tables import LinkedNumber, number
+from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion, item_text
 from inference.models import BasicBlock, InstructionScheme
 from inference.storage.instruction_sets import code_isa
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
@@ -188,11 +191,14 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
     among = sheet.among(question.part.selection)
     names = [question.row.reference or "measured", *(column.name for column in question.columns)]
     cycles = [sheet.reference[among], *(column.cycles[among] for column in sheet.columns)]
-    counted = disagreements(cycles, question.metric, question.threshold)
+    limit = (question.metric, question.threshold)
+    counted = disagreements(cycles, *limit)
     rows = []
     for place, name in enumerate(names):
         shares = [
-            None if place == other or not both else 100 * far / both
+            None
+            if place == other or not both
+            else LinkedNumber(100 * far / both, "?" + urlencode(pair_query(place, other, *limit)))
             for other, (far, both) in enumerate(
                 zip(counted.differing[place].tolist(), counted.both[place].tolist(), strict=True)
             )

@@ -10,6 +10,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.model_check import Alone, AloneVerdict
+from inference.features.judging.engine.tables import csv_of
 from inference.features.judging.model_check.query import TABLES, model_check_of, reference_of
 from inference.formats.provenance import head_of
 from inference.models import ISA, Run
@@ -124,7 +125,7 @@ def list_checked_schemes(
 def export_model_check(request: HttpRequest, check_id: Id, table: Table) -> HttpResponse:
     """One of its tables as CSV: `schemes`, `mixes` or `orders`."""
     run = _row(check_id)
-    text = head_of(check=run.name) + TABLES[table](model_check_of(run))
+    text = csv_of(TABLES[table](model_check_of(run)), head_of(check=run.name))
     access.note(request, Deed.EXPORTED, run)
     return attachment(text, "text/csv; charset=utf-8", f"{run.name} {table}", "csv")
 

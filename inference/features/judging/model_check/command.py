@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from inference.core.model_check import AloneVerdict
-from inference.core.protocols import Json
+from inference.features.judging.engine.tables import csv_of, shell_lines
 from inference.features.judging.model_check.query import (
+    TABLES,
     ModelCheck,
     model_check_of,
-    write_alone_csv,
-    write_mixes_csv,
-    write_orders_csv,
+    schemes_table,
 )
 from inference.features.judging.model_check.request import CheckConfig, check_effort
 from inference.features.learning.inferring.reference import documented_for
@@ -25,10 +25,12 @@ from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
 from inference.runs.request import DEFAULT_SEED
 from inference.storage.names import by_name
+from inference.web.data_command import write_file
+from inference.web.published_page import PublishedTable
 from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 
 NO_REFERENCE = "none"
-SHOWN = 20  # discrepancies; a file has all
+LISTED = 20  # discrepancies; a file has all
 
 
 class Command(RunCommand):
@@ -76,12 +78,14 @@ class Command(RunCommand):
         run = self.do_run(lambda: self._submitted(options))
         check = model_check_of(run)
         if folder is not None:
-            _write(check, folder)
+            for name, table in TABLES.items():
+                write_file(folder / f"{name}.csv", csv_of(table(check)).encode())
         if options["json"]:
-            told = {key: value for key, value in run.result.items() if key != "name"}
-            self.stdout.write(json.dumps({"run": run.pk, "set": run.result["name"], **told, **_seconds(run)}))
+            named = {"run": run.pk, "set": run.result["name"]}
+            counted = {key: value for key, value in run.result.items() if key != "name"}
+            self.stdout.write(json.dumps({**named, **counted, "seconds": round(run.busy_seconds, 3)}))
             return
-        for line in _lines(check):
+        for line in shell_lines(_tables(check), LISTED):
             self.stdout.write(line)
 
     def _submitted(self, options: dict[str, Any]) -> Run:
@@ -117,54 +121,17 @@ def _reference(machine: Machine, name: str) -> PortMapping | None:
     return by_name(PortMapping, name) if name else documented_for(machine)
 
 
-def _seconds(run: Run) -> Json:
-    return {"seconds": round(run.busy_seconds, 3)}
-
-
-def _write(check: ModelCheck, folder: Path) -> None:
-    for name, text in (
-        ("schemes", write_alone_csv(check.alone)),
-        ("mixes", write_mixes_csv(check.mixes)),
-        ("orders", write_orders_csv(check.orders)),
-    ):
-        (folder / f"{name}.csv").write_text(text, encoding="utf-8")
-
-
-def _lines(check: ModelCheck) -> list[str]:
-    """The tables of the run's page."""
-    found = check.summary
-    share = "" if found.share is None else f" ({100 * found.share:.1f} %)"
-    lines = [f"{found.within} of {found.compared} schemes within 10 %{share}"]
-    lines += [
-        f"  {count} {verdict.value}"
-        for verdict, count in found.verdicts.items()
+def _tables(check: ModelCheck) -> list[PublishedTable]:
+    """Those of the run's page; of the schemes, the discrepancies."""
+    counted = check.summary
+    share = "" if counted.share is None else f" ({100 * counted.share:.1f} %)"
+    verdicts = "".join(
+        f", {count} {verdict.value}"
+        for verdict, count in counted.verdicts.items()
         if count and verdict is not AloneVerdict.WITHIN
-    ]
-    wrong = [each for each in check.alone if each.verdict is AloneVerdict.DISCREPANCY]
-    wrong.sort(key=lambda each: -abs(each.error or 0.0))
-    for each in wrong[:SHOWN]:
-        lines.append(f"  {each.scheme}: {each.measured:.3f} measured, {each.modelled:.3f} modelled")
-    if len(wrong) > SHOWN:
-        lines.append(f"  … and {len(wrong) - SHOWN} more")
-    lines += [_mixes_line(each) for each in check.mixes]
-    lines += [_orders_line(each) for each in check.orders if each["samples"]]
-    return lines
-
-
-def _mixes_line(told: Json) -> str:
-    line = f"mixes of {told['length']}: {told['settled']} of {told['asked']} settled"
-    if told["scores"] is not None:
-        names = (("MAPE", "mape", " %"), ("r", "pearson", ""), ("τ", "kendall", ""))
-        line += "".join(
-            f", {label} {told['scores'][name]:.3g}{unit}"
-            for label, name, unit in names
-            if told["scores"][name] is not None
-        )
-    return f"{line}, {told['slower'] + told['faster']} beyond any mapping"
-
-
-def _orders_line(told: Json) -> str:
-    return (
-        f"orders of {told['length']}: ΔCPI {told['mean']:.4f} on average, {told['largest']:.3f} at most, "
-        f"{100 * told['share']:.1f} % above 0.05 ({told['samples']} mixes)"
     )
+    title = f"{counted.within} of {counted.compared} schemes within 10 %{share}{verdicts}"
+    wrong = [scheme for scheme in check.alone if scheme.verdict is AloneVerdict.DISCREPANCY]
+    wrong.sort(key=lambda scheme: -abs(scheme.error or 0.0))
+    schemes = replace(schemes_table(wrong), title=title)
+    return [schemes, *(TABLES[name](check) for name in ("mixes", "orders"))]

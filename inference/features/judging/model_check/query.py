@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from inference.core.model_check import Alone, AloneSummary, summary_of
 from inference.core.protocols import Json
+from inference.features.judging.engine.tables import code, number
 from inference.features.judging.model_check.events import MixesMeasured, OrdersMeasured, SchemesAlone
 from inference.formats import journal_events
-from inference.formats.csv_cells import written
 from inference.models import PortMapping, Run, RunEvent
+from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
 
 KINDS = (SchemesAlone.kind, MixesMeasured.kind, OrdersMeasured.kind)
 """The events that this takes in; see `inference.features.judging.model_check.job`."""
@@ -50,52 +50,52 @@ def reference_of(run: Run) -> PortMapping | None:
     return PortMapping.objects.filter(pk=run.config.get("reference")).first()
 
 
-TABLES: dict[str, Callable[[ModelCheck], str]] = {
-    "schemes": lambda check: write_alone_csv(check.alone),
-    "mixes": lambda check: write_mixes_csv(check.mixes),
-    "orders": lambda check: write_orders_csv(check.orders),
-}
-"""{name: CSV} of what is exported, without a head."""
-
-
-ALONE = ("scheme", "verdict", "cycles measured", "cycles modelled", "error %", "note")
-MIXES = (
-    *("instructions", "experiments", "settled", "MAPE %", "Pearson r", "Kendall tau"),
-    *("slower than in turn", "faster than alone"),
-)
-ORDERS = ("instructions", "experiments", "compared", "mean CPI", "largest CPI", "over 0.05 CPI")
-
-
-def write_alone_csv(alone: Iterable[Alone]) -> str:
-    """A row for every scheme."""
-    return written(
-        ALONE,
+def schemes_table(alone: Iterable[Alone]) -> PublishedTable:
+    """A row for every scheme, with its error in per cent of the measurement."""
+    rows = tuple(
         (
-            (
-                each.scheme,
-                each.verdict.value,
-                each.measured,
-                each.modelled,
-                None if each.error is None else 100 * each.error,
-                each.note,
-            )
-            for each in alone
-        ),
+            *(scheme.scheme, scheme.verdict.value, scheme.measured, scheme.modelled),
+            *(None if scheme.error is None else 100 * scheme.error, scheme.note),
+        )
+        for scheme in alone
     )
+    heads = (
+        *(code("scheme"), PublishedColumn("verdict", CellKind.CHOICE), number("cycles measured", 3)),
+        *(number("cycles modelled", 3), number("error %", 1), PublishedColumn("note")),
+    )
+    return PublishedTable("schemes", "Schemes alone", heads, rows)
 
 
-def write_mixes_csv(mixes: Iterable[Mapping[str, Any]]) -> str:
-    """A row for every length."""
+def mixes_table(mixes: Iterable[Json]) -> PublishedTable:
+    """A row for every length, without scores where nothing predicts."""
     rows = []
-    for each in mixes:
-        scores = each["scores"] or {}
+    for of_length in mixes:
+        scores = of_length["scores"] or {}
+        counts = (of_length[name] for name in ("length", "asked", "settled"))
         agreement = (scores.get(name) for name in ("mape", "pearson", "kendall"))
-        numbers = (each[name] for name in ("length", "asked", "settled"))
-        rows.append((*numbers, *agreement, each["slower"], each["faster"]))
-    return written(MIXES, rows)
+        rows.append((*counts, *agreement, of_length["slower"], of_length["faster"]))
+    heads = (
+        *(number(title, 0) for title in ("instructions", "experiments", "settled")),
+        *(number("MAPE %", 1), number("Pearson r", 3), number("Kendall tau", 3)),
+        *(number("slower than in turn", 0), number("faster than alone", 0)),
+    )
+    return PublishedTable("mixes", "Random mixes by length", heads, tuple(rows))
 
 
-def write_orders_csv(orders: Iterable[Mapping[str, Any]]) -> str:
+def orders_table(orders: Iterable[Json]) -> PublishedTable:
     """A row for every length, as in Table 3.1."""
     names = ("length", "asked", "samples", "mean", "largest", "notable")
-    return written(ORDERS, ([each[name] for name in names] for each in orders))
+    rows = tuple(tuple(of_length[name] for name in names) for of_length in orders)
+    heads = (
+        *(number(title, 0) for title in ("instructions", "experiments", "compared")),
+        *(number("mean CPI", 4), number("largest CPI", 3), number("over 0.05 CPI", 0)),
+    )
+    return PublishedTable("orders", "The same mixes in other orders", heads, rows)
+
+
+TABLES: dict[str, Callable[[ModelCheck], PublishedTable]] = {
+    "schemes": lambda check: schemes_table(check.alone),
+    "mixes": lambda check: mixes_table(check.mixes),
+    "orders": lambda check: orders_table(check.orders),
+}
+"""{name: table} of what is exported."""

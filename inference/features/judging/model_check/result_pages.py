@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import path, reverse
+from django.utils.http import urlencode
 
-from inference.core.mapping import Uops
 from inference.core.metrics import Unit, score
 from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, AloneVerdict
 from inference.core.protocols import Json
-from inference.features.judging.model_check.query import TABLES, ModelCheck, model_check_of, reference_of
+from inference.features.judging.engine.tables import LinkedNumber, LinkedText, csv_of, page_cells
+from inference.features.judging.model_check.query import (
+    TABLES,
+    ModelCheck,
+    mixes_table,
+    model_check_of,
+    orders_table,
+    reference_of,
+    schemes_table,
+)
 from inference.features.learning.explained.query import usages_in
 from inference.features.running.runs.asked import links, schemes_in_words
 from inference.features.running.runs.kind_presentation import DescriptionItem
@@ -25,10 +34,8 @@ from inference.models.scheme_search import texts_found
 from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
+from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
 from inference.web.requests import one_of, whole_number
-
-HERE = "model-list"
-"""The region with the list of schemes, also the anchor that leads there."""
 
 WORDS = {
     AloneVerdict.WITHIN: "within 10 %",
@@ -39,30 +46,6 @@ WORDS = {
     AloneVerdict.NOT_SETTLED: "not settled",
     AloneVerdict.NOT_MEASURED: "not measurable here",
 }
-
-
-@dataclass(frozen=True)
-class CheckFilter:
-    """A verdict with the number of its schemes and the address of their list."""
-
-    verdict: AloneVerdict
-    words: str
-    count: int
-    chosen: bool
-
-
-@dataclass(frozen=True)
-class CheckedScheme:
-    """A scheme of the list, with the address of its page and what the reference documents."""
-
-    alone: Alone
-    url: str
-    uops: Uops | None
-
-    @property
-    def error(self) -> float | None:
-        """In per cent of the measurement."""
-        return None if self.alone.error is None else 100 * self.alone.error
 
 
 def model_checked(request: HttpRequest, run: Run, record: object) -> dict[str, Any]:
@@ -79,15 +62,37 @@ def model_checked(request: HttpRequest, run: Run, record: object) -> dict[str, A
         "short_share": None if summary.short_share is None else 100 * summary.short_share,
         "reference": reference,
         "model_figures": figures,
-        "chosen_length": length,
         "mixes_title": _title(length),
-        "orders": [
-            {**each, "percent": None if each["share"] is None else 100 * each["share"]}
-            for each in check.orders
-        ],
+        "chosen_length": length,
+        "mixes": page_cells(_mixes(request, check)),
+        "orders": page_cells(_orders(check)),
         "orders_set": ExperimentSet.objects.filter(run=run, source="orders").first(),
         **_listed(request, run, check, reference),
     }
+
+
+def _mixes(request: HttpRequest, check: ModelCheck) -> PublishedTable:
+    """Each length leads to its heat map, where there is one."""
+    table = mixes_table(check.mixes)
+    rows = []
+    for of_length, (_, *numbers) in zip(check.mixes, table.rows, strict=True):
+        length = of_length["length"]
+        address = urlencode({**request.GET.dict(), "length": length})
+        rows.append(
+            (LinkedNumber(length, f"?{address}#model-mixes" if of_length["heat_map"] else ""), *numbers)
+        )
+    return replace(table, rows=tuple(rows))
+
+
+def _orders(check: ModelCheck) -> PublishedTable:
+    """With the experiment of each length that differs most between its orders."""
+    table = orders_table(check.orders)
+    rows = []
+    for of_length, row in zip(check.orders, table.rows, strict=True):
+        worst = of_length["worst"][:1] if of_length["largest"] else []
+        texts = [LinkedText(f"{least:.3f} to {most:.3f} CPI", note=text) for text, least, most in worst]
+        rows.append((*row, *(texts or [LinkedText("")])))
+    return replace(table, columns=(*table.columns, PublishedColumn("differs most")), rows=tuple(rows))
 
 
 def _length(request: HttpRequest, check: ModelCheck) -> int | None:
@@ -133,14 +138,11 @@ def _listed(
 ) -> dict[str, Any]:
     """A page of the schemes with the chosen verdict, the largest errors first."""
     counts = check.summary.verdicts
-    wanted = AloneVerdict(one_of(request, "show", tuple(AloneVerdict), AloneVerdict.DISCREPANCY))
+    verdict = AloneVerdict(one_of(request, "show", tuple(AloneVerdict), AloneVerdict.DISCREPANCY))
     q = request.GET.get("q", "").strip()
     context: dict[str, Any] = {
-        "choices": [
-            CheckFilter(verdict, words, counts[verdict], verdict is wanted)
-            for verdict, words in WORDS.items()
-        ],
-        "show": wanted.value,
+        "choices": [(name.value, words, counts[name]) for name, words in WORDS.items()],
+        "show": verdict.value,
         "q": q,
     }
     isa = ISA.objects.filter(name=run.config["isa"]).first()
@@ -148,10 +150,10 @@ def _listed(
         sought = _search(q, isa)
     except SearchError as error:
         return {**context, "listing_error": str(error)}
-    found = [each for each in check.alone if each.verdict is wanted and sought(each.scheme)]
-    found.sort(key=lambda each: (-abs(each.error or 0.0), each.scheme))
+    found = [scheme for scheme in check.alone if scheme.verdict is verdict and sought(scheme.scheme)]
+    found.sort(key=lambda scheme: (-abs(scheme.error or 0.0), scheme.scheme))
     page = page_in_memory(found, whole_number(request, "page", 0) or 0)
-    return {**context, "page": page, "listing_lines": _lines(page.rows, isa, reference)}
+    return {**context, "page": page, **page_cells(_linked_schemes(page.rows, isa, reference))}
 
 
 def _search(q: str, isa: ISA | None) -> Callable[[str], bool]:
@@ -160,23 +162,26 @@ def _search(q: str, isa: ISA | None) -> Callable[[str], bool]:
     return texts_found(isa.pk, q).__contains__
 
 
-def _lines(shown: Sequence[Alone], isa: ISA | None, reference: PortMapping | None) -> list[CheckedScheme]:
-    if isa is None:
-        return [CheckedScheme(each, "", None) for each in shown]
-    ids = ids_of_schemes(isa.pk, (each.scheme for each in shown))
+def _linked_schemes(alone: Sequence[Alone], isa: ISA | None, reference: PortMapping | None) -> PublishedTable:
+    """Each scheme leads to its page; with what the reference documents."""
+    table = schemes_table(alone)
+    ids = {} if isa is None else ids_of_schemes(isa.pk, (scheme.scheme for scheme in alone))
     usages = {} if reference is None else usages_in(reference, ids.values())
-    return [
-        CheckedScheme(each, reverse("scheme", args=[ids[each.scheme]]), usages.get(ids[each.scheme]))
-        if each.scheme in ids
-        else CheckedScheme(each, "", None)
-        for each in shown
-    ]
+    rows = []
+    for scheme, row in zip(alone, table.rows, strict=True):
+        pk = ids.get(scheme.scheme, 0)
+        text = LinkedText(scheme.scheme, reverse("scheme", args=[pk]) if pk else "")
+        rows.append((text, *row[1:], *([] if reference is None else [usages.get(pk)])))
+    ports = [] if reference is None else [tuple(reference.ports)]
+    uops = (PublishedColumn("its µops there", CellKind.UOPS, ports=names) for names in ports)
+    return replace(table, columns=(*table.columns, *uops), rows=tuple(rows))
 
 
 def run_csv(request: HttpRequest, pk: int, table: str) -> HttpResponse:
     """A table of the page as a file."""
     run = get_object_or_404(Run, pk=pk, kind="check-model")
-    return table_answer(TABLES[table](model_check_of(run)), f"{run.name} {table}", check=run.name)
+    text = csv_of(TABLES[table](model_check_of(run)))
+    return table_answer(text, f"{run.name} {table}", check=run.name)
 
 
 def check_words(run: Run) -> Iterator[DescriptionItem]:

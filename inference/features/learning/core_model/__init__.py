@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 _NEWEST = 6
 
 
-def _of_machine(request: HttpRequest, machine: Machine) -> Context | None:
+def _of_machine(_request: HttpRequest, machine: Machine) -> Context | None:
     from inference.features.learning.core_model.query import core_models  # noqa: PLC0415  pages load it
 
-    del request
     found = list(core_models().filter(machine=machine)[:_NEWEST])
     return {"core_models": found} if found else None
 

@@ -13,7 +13,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.safestring import mark_safe
-from django.utils.text import slugify
 
 from inference.core.core_model import CoreOverview, UnitKind
 from inference.features.learning.core_model.port_names import name_ports, ports_of, proposed_names
@@ -35,6 +34,7 @@ from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCo
 from inference.storage.core_overviews import unsettled_kinds
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
+from inference.web.file_answers import attachment
 from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
 from inference.web.requests import one_of
@@ -235,12 +235,7 @@ def core_model_export(request: HttpRequest, pk: int) -> HttpResponse:
     except ExchangeError as error:
         messages.error(request, f"{error}.")
         return redirect("core-model", pk)
-    name = f"{slugify(row.name) or 'core-model'}.{export.extension}"
-    return HttpResponse(
-        text,
-        content_type=export.content_type,
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    return attachment(text, export.content_type, row.name, export.extension)
 
 
 def upload_core_model(request: HttpRequest, pk: int) -> HttpResponse:

@@ -98,8 +98,7 @@ def overview_at_hand(row: StoredCoreModel) -> CoreOverview:
 
 
 @lru_cache(maxsize=16)
-def _overview(pk: int, created: datetime, parts: tuple[int | None, ...]) -> CoreOverview:
-    del created, parts  # with others it is another model
+def _overview(pk: int, _created: datetime, _parts: tuple[int | None, ...]) -> CoreOverview:
     return overview_of(core_models().defer(None).get(pk=pk))
 
 

@@ -7,21 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.http import urlencode
 
 from inference.core.explain import (
     REASONS,
     STAGES,
-    BlockingClass,
     NotCharacterised,
     SchemeFate,
 )
-from inference.core.explain.flooding import NEAR_R_MAX
 from inference.core.explain.regularity import PATTERNS, Pattern, Regularity, RegularityCheck
 from inference.core.judging.words import AllowedWord
 from inference.core.mapping import PortMapping as Value
-from inference.core.mapping import Uops, ports_in
+from inference.core.mapping import Uops
 from inference.features.learning.explained.query import (
     VERDICT_COLUMNS,
     Counts,
@@ -31,7 +27,8 @@ from inference.features.learning.explained.query import (
     usages_in,
     verdicts,
 )
-from inference.features.learning.inferring.explainable import COUNTS, BlockingLine
+from inference.features.learning.inferring.explainable import COUNTS, BlockingLine, blocking_lines
+from inference.features.learning.inferring.outcome_lists import scheme_urls
 from inference.isa.search import SearchError
 from inference.models import Characterisation, ExperimentSet, PortMapping
 from inference.storage.characterisations import ExplainedMapping
@@ -175,28 +172,8 @@ def _choices(entries: Iterable[tuple[str, str]], counts: Mapping[str, int]) -> l
 def _blocking(row: PortMapping, explained: ExplainedMapping | None) -> list[BlockingLine]:
     if explained is None:
         return []
-    ids = ids_of_schemes(row.isa_id, (each.blocker for each in explained.classes))
-    return [_blocking_line(row, each, ids, explained.r_max) for each in explained.classes]
-
-
-def _blocking_line(
-    row: PortMapping, each: BlockingClass, ids: Mapping[str, int], r_max: float | None
-) -> BlockingLine:
-    pk = ids.get(each.blocker)
-    asked = urlencode({"tab": "explained", "class": each.blocker})
-    return BlockingLine(
-        blocker=each.blocker,
-        url="" if pk is None else reverse("scheme-proof", args=[row.pk, pk]),
-        width=each.width,
-        members=len(each.members),
-        members_url=f"?{asked}#verdicts",
-        ports=[(index, row.ports[index]) for index in ports_in(each.mask)],
-        sought=True,
-        beside=each.beside,
-        improper=each.improper,
-        wide=r_max is not None and each.width > r_max - NEAR_R_MAX,
-        documented="",
-    )
+    urls = scheme_urls([each.blocker for each in explained.classes], row.isa, row)
+    return blocking_lines(explained.classes, row.ports, urls, "?tab=explained&{}#verdicts", explained.r_max)
 
 
 def _regular(row: PortMapping, found: Regularity) -> dict[str, Any]:

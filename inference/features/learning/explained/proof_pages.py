@@ -9,7 +9,6 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.views.decorators.http import require_POST
 
 from inference.core.explain import (
     STAGES,
@@ -126,7 +125,6 @@ def _fact(row: PortMapping, fact: VerdictFact) -> tuple[VerdictFact, str]:
     return fact, experiment_url(fact.experiment, row.isa, row)
 
 
-@require_POST
 def scheme_again(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
     """Measure the posted `witness`, or all of them, again on the posted `machine`."""
     row, proof = _found(pk, scheme)

@@ -115,7 +115,6 @@ def regularity_of(row: PortMapping) -> Regularity:
 
 
 @lru_cache(maxsize=16)
-def _regularity(pk: int, created: datetime) -> Regularity:
+def _regularity(pk: int, _created: datetime) -> Regularity:
     """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
-    del created
     return regularity(load_mapping(PortMapping.objects.get(pk=pk)).usage)

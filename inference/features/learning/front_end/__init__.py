@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
 
@@ -21,12 +20,6 @@ def _job() -> Job:
     return FrontEndJob()
 
 
-def _presentation() -> KindPresentation:
-    from inference.features.learning.front_end.query import outcomes  # noqa: PLC0415  pages load it
-
-    return KindPresentation(outcomes=outcomes)
-
-
 KINDS = (
     RunKind(
         "front-end",
@@ -38,13 +31,10 @@ KINDS = (
     ),
 )
 
-PRESENTATIONS = {"front-end": _presentation}
 
-
-def _of_machine(request: HttpRequest, machine: Machine) -> Context | None:
+def _of_machine(_request: HttpRequest, machine: Machine) -> Context | None:
     from inference.features.learning.front_end.query import HEADLINES, newest_front_end  # noqa: PLC0415  as pages do
 
-    del request
     newest = newest_front_end(machine, HEADLINES)
     return None if newest is None else {"front_end": newest}
 

@@ -14,8 +14,9 @@ from inference.isa.front_end import FrontEndCode
 from inference.isa.timed_code import CodeReading, CodeTimer, TimedCode
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import Machine, MeasuredFrontEnd, Run
+from inference.runs.described_rows import needed_row
 from inference.runs.errors import JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.blocks import timing_codes
 from inference.runs.machines.described import read_block_machine
 from inference.runs.request import RunRequest
@@ -41,21 +42,16 @@ def read_config(given: Json) -> FrontEndConfig:
     return config.model_copy(update={"isa": machine.isa.name})
 
 
-class FrontEndJob:
+class FrontEndJob(Job):
     """See `FrontEndConfig`. What was timed before an interruption is not timed again."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
-    def submitted(self, run: Run) -> None:
-        """Nothing refers to a run over a front end before it has ended."""
-
     def work(self, task: Task) -> Store:
         """Time all codes, and keep what they took."""
         config = FrontEndConfig.stored(task.run.config)
-        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
-        if machine is None:
-            raise JobError("the machine that this run needs has been deleted")
+        machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         task.reporter.emit(PhaseStarted(_STAGE, 1, [_STAGE]))
         if machine.is_simulated:
             readings = _timed(task, front_end_codes(machine.isa.name, offsets=True), _simulated(machine))

@@ -8,7 +8,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
-from django.views.decorators.http import require_POST
 
 from inference.core.front_end import FusionPair
 from inference.features.learning.front_end.query import COLUMNS, evidence, front_end_of, front_ends
@@ -71,7 +70,6 @@ def _fusion_table(
     ]
 
 
-@require_POST
 def front_end_measure(request: HttpRequest, pk: int) -> HttpResponse:
     """Start the run and show it; a second press leads to the one that is under way."""
     machine = get_object_or_404(machines(), pk=pk)

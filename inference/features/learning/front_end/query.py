@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
-from django.urls import reverse
 
 from inference.core.front_end import FrontEnd, FrontEndNumber, read_front_end
 from inference.core.protocols import Json
-from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.front_end import FrontEndCode
-from inference.models import Machine, MeasuredFrontEnd, Run
+from inference.models import Machine, MeasuredFrontEnd
 from inference.storage.core_models import settled_readings
 from inference.web.paging import having_words
 
@@ -116,12 +114,3 @@ def _as_text(asked: FrontEndCode, cycles: float) -> TimedText:
     except BlockError:  # jumps
         instructions = [code.code.hex()]
     return TimedText(tuple(instructions[:_SHOWN]), max(len(instructions) - _SHOWN, 0), setting, cycles)
-
-
-def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The front ends that runs have measured (one query)."""
-    made = {run.pk: run.result["front_end"] for run in runs if run.result.get("front_end")}
-    names = dict(MeasuredFrontEnd.objects.filter(pk__in=made.values()).values_list("pk", "name"))
-    return {
-        run: RunOutcome(names[pk], reverse("front-end", args=[pk])) for run, pk in made.items() if pk in names
-    }

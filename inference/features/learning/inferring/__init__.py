@@ -86,10 +86,10 @@ def _explain() -> RecordPart:
 RECORDS = {"search": _search, "evolution": _evolution, "explain": _explain}
 
 
-def _front(request: HttpRequest, subject: ShownMapping) -> Context:
+def _front(_request: HttpRequest, subject: ShownMapping) -> Context:
     from inference.features.learning.inferring.front_pages import front_tab  # noqa: PLC0415  pages load it, not every start
 
-    return front_tab(request, subject.row, subject.value)
+    return front_tab(subject.row)
 
 
 def _has_front(subject: ShownMapping) -> bool:
@@ -98,11 +98,10 @@ def _has_front(subject: ShownMapping) -> bool:
     return subject.once(front_of) is not None
 
 
-def _most_accurate(request: HttpRequest, subject: ShownMapping) -> Context | None:
+def _most_accurate(_request: HttpRequest, subject: ShownMapping) -> Context | None:
     from inference.features.learning.inferring.front_pages import most_accurate  # noqa: PLC0415  pages load it
     from inference.features.learning.inferring.query import front_of  # noqa: PLC0415  as above
 
-    del request
     return most_accurate(subject.once(front_of))
 
 

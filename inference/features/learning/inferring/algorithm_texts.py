@@ -204,10 +204,9 @@ _FIRST_SECONDS, _SECONDS_GROW = 0.4, 1.28
 
 
 def _cegar_effort(
-    schemes: int, settings: Json, recorded: int | None, processors: int, pace: float
+    schemes: int, _settings: Json, recorded: int | None, _processors: int, pace: float
 ) -> tuple[int, float]:
     """Rough: the search's time depends on the processor that is found, and grows steeply with the schemes."""
-    del settings, processors
     asked = round(_ASKED_PER_SCHEME * schemes) if recorded is None else recorded
     searching = _FIRST_SECONDS * _SECONDS_GROW ** min(schemes, 60)
     return asked, searching + (0.0 if recorded is not None else pace * asked)
@@ -220,10 +219,9 @@ _BLOCKING_SECONDS = 15.0
 
 
 def _explain_effort(
-    schemes: int, settings: Json, recorded: int | None, processors: int, pace: float
+    schemes: int, settings: Json, recorded: int | None, _processors: int, pace: float
 ) -> tuple[int, float]:
     """Every scheme alone, beside some representatives, and beside every blocking instruction, twice."""
-    del processors
     runs = min(settings["runs"], _DOUBTFUL if settings["confirm"] == DOUBTFUL else 2)
     blockers = _BLOCKERS * (_NEEDED if settings["floods"] == NEEDED else 1)
     asked = round(schemes * (3 + blockers * runs)) if recorded is None else recorded

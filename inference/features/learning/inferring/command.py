@@ -16,18 +16,19 @@ from inference.core.explain import SchemeFate
 from inference.core.mapping import described
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithms import ALGORITHMS
+from inference.features.learning.inferring.request import InferConfig
 from inference.formats.known_facts import read_counts, read_names, read_ports
 from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs import lifecycle
-from inference.runs.request import DEFAULT_SEED
 from inference.storage.evidence import Evidence
 from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import unknown_schemes
 from inference.storage.judging import allowed_result, grounds_of, search_verdict
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import load_mapping
+from inference.web.request_options import add_request_options
 from inference.web.run_command import (
     SCHEMES_METAVAR,
     RunCommand,
@@ -36,10 +37,13 @@ from inference.web.run_command import (
     named_values,
 )
 
-TOLD_BY_ALL = ("kinds", "limits", "assumptions", "excess")
-TOLD_BY_CEGAR = ("verdict", "counter_examples", "alternatives", "ambiguous", "dropped")
-TOLD_BY_PMEVO = ("classes", "exhaustive", "front")
-TOLD_BY_EXPLAIN = ("asked", *(outcome.value for outcome in SchemeFate), "per_scheme", "warnings")
+TOLD = (
+    *("kinds", "limits", "assumptions", "excess"),
+    *("verdict", "counter_examples", "alternatives", "ambiguous", "dropped"),  # by CEGAR
+    *("classes", "exhaustive", "front"),  # by PMEvo
+    *("asked", *(outcome.value for outcome in SchemeFate), "per_scheme", "warnings"),  # by explaining
+)
+"""Of a run's result, where it has them, beside what each has."""
 
 
 class Command(RunCommand):
@@ -76,9 +80,7 @@ class Command(RunCommand):
         parser.add_argument(
             "--ports", type=int, metavar="N", help="number of ports; without it, as many as the data ask for"
         )
-        parser.add_argument(
-            "--seed", type=int, default=DEFAULT_SEED, metavar="S", help=f"default: {DEFAULT_SEED}"
-        )
+        add_request_options(parser, InferConfig, seed="S: default: %(default)s")
         parser.add_argument("--name", default="", help="name of the run and of its mapping")
         parser.add_argument(
             "--evaluate", metavar="NAME", help="experiment set to judge by, instead of held-out experiments"
@@ -128,12 +130,8 @@ class Command(RunCommand):
         }
         if known := _known(options, isa):
             config["known"] = known
-        if options["ports"] is not None:
-            config["ports"] = options["ports"]
-        if options["sample"] is not None:
-            config["sample"] = options["sample"]
-        if options["mixes"] is not None:
-            config["mixes"] = options["mixes"]
+        numbers = ("ports", "sample", "mixes")
+        config |= {name: options[name] for name in numbers if options[name] is not None}
         if options["evaluate"]:
             config["evaluate"] = by_name(ExperimentSet, options["evaluate"]).pk
         title = ALGORITHMS[options["algorithm"]].title
@@ -176,12 +174,7 @@ class Command(RunCommand):
             "experiments": result["experiments"],
             "seconds": round(run.busy_seconds, 3),
             "held_out": result["held_out"],
-            **{key: result[key] for key in TOLD_BY_ALL if key in result},
-            **{
-                key: result[key]
-                for key in (*TOLD_BY_CEGAR, *TOLD_BY_PMEVO, *TOLD_BY_EXPLAIN)
-                if key in result
-            },
+            **{key: result[key] for key in TOLD if key in result},
         }
         if as_json:
             self.stdout.write(json.dumps(answer))

@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_POST
 
 from inference.core.experiment import Experiment
 from inference.features.learning.inferring.clash import SCHEME, config_without, drop_choices, name_without
@@ -166,7 +165,6 @@ def _shown(
     )
 
 
-@require_POST
 def run_without(request: HttpRequest, pk: int) -> HttpResponse:
     """Start the new run and show it."""
     run = get_object_or_404(Run, pk=pk, kind="infer")

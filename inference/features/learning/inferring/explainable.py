@@ -122,7 +122,10 @@ def characterising(request: HttpRequest, run: Run, record: RunRecord) -> dict[st
     states = {phase.name: phase.state for phase in record.phases}
     explained = None if row is None else ExplainedMapping.of(row.report)
     r_max = _r_max(run, explain_record(record))
-    lines = blocking_lines(run, explain_record(record), row, isa, r_max)
+    documented = run.config.get("known", {}).get("documented", {})
+    classes, ports = explain_record(record).classes, explain_record(record).ports
+    urls = scheme_urls([each.blocker for each in classes], isa, row)
+    lines = blocking_lines(classes, ports, urls, f"?{{}}#{HERE}", r_max, documented)
     return {
         "tally": tally_of(asked, told),
         "r_max": r_max,
@@ -131,7 +134,7 @@ def characterising(request: HttpRequest, run: Run, record: RunRecord) -> dict[st
         "funnel_width": WIDTH,
         "blocking": lines,
         "blocking_documented": any(line.documented for line in lines),
-        "explain_ports": explain_record(record).ports,
+        "explain_ports": ports,
         "reasons": reason_lines(told),
         "remarks": list(explain_record(record).warnings),
         "explained": explained,
@@ -215,32 +218,27 @@ def reason_lines(told: Iterable[SchemeOutcome]) -> list[ReasonLine]:
 
 
 def blocking_lines(
-    run: Run, record: ExplainRecord, row: PortMapping | None, isa: ISA | None, r_max: float | None
-) -> list[BlockingLine]:
-    """The blocking instructions as they stand."""
-    documented = run.config.get("known", {}).get("documented", {})
-    urls = scheme_urls([blocking.blocker for blocking in record.classes], isa, row)
-    return [_blocking_line(blocking, record.ports, urls, documented, r_max) for blocking in record.classes]
-
-
-def _blocking_line(
-    blocking: BlockingClass,
+    classes: Sequence[BlockingClass],
     ports: Sequence[str],
     urls: Mapping[str, str],
-    documented: Mapping[str, Sequence[str]],
+    members_url: str,
     r_max: float | None,
-) -> BlockingLine:
-    blocker = blocking.blocker
-    return BlockingLine(
-        blocker=blocker,
-        url=urls.get(blocker, ""),
-        width=blocking.width,
-        members=len(blocking.members),
-        members_url=f"?{urlencode({'class': blocker})}#{HERE}",
-        ports=[(index, ports[index]) for index in ports_in(blocking.mask)] if ports else [],
-        sought=bool(ports),
-        beside=blocking.beside,
-        improper=blocking.improper,
-        wide=r_max is not None and blocking.width > r_max - NEAR_R_MAX,
-        documented=" ".join(documented.get(blocker, ())),
-    )
+    documented: Mapping[str, Sequence[str]] | None = None,
+) -> list[BlockingLine]:
+    """The blocking instructions as they stand; `members_url` has a place for the class."""
+    return [
+        BlockingLine(
+            blocker=each.blocker,
+            url=urls.get(each.blocker, ""),
+            width=each.width,
+            members=len(each.members),
+            members_url=members_url.format(urlencode({"class": each.blocker})),
+            ports=[(index, ports[index]) for index in ports_in(each.mask)] if ports else [],
+            sought=bool(ports),
+            beside=each.beside,
+            improper=each.improper,
+            wide=r_max is not None and each.width > r_max - NEAR_R_MAX,
+            documented=" ".join((documented or {}).get(each.blocker, ())),
+        )
+        for each in classes
+    ]

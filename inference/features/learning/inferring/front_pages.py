@@ -10,9 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import path
-from django.views.decorators.http import require_POST
 
-from inference.core.mapping import PortMapping as Mapping
 from inference.core.pmevo.events import FrontObjectives
 from inference.core.protocols import Json
 from inference.features.learning.inferring.query import StoredFront, front_of
@@ -87,15 +85,13 @@ def most_accurate(front: StoredFront | None) -> dict[str, Any] | None:
     return {"best": front.points[0], "here": front.here}
 
 
-def front_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str, Any]:
-    """The front that the mapping was found with or picked from."""
-    del request, value  # every point is shown; a click on one is the script's
+def front_tab(row: PortMapping) -> dict[str, Any]:
+    """The front that the mapping was found with or picked from; a click on a point is the script's."""
     found = front_of(row)
     assert found is not None, "the tab is there for mappings with a front alone"
     return {"front": front_shown(found)}
 
 
-@require_POST
 def front_pick(request: HttpRequest, pk: int) -> HttpResponse:
     """Make the point a mapping of its own, or open the one that it has become."""
     point = get_object_or_404(FrontPoint.objects.select_related("mapping__isa"), pk=pk)

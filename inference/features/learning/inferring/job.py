@@ -30,9 +30,9 @@ from inference.features.learning.inferring.loop_code import loop_code_of_run
 from inference.features.learning.inferring.request import InferConfig, read_config
 from inference.features.learning.inferring.subject import Subject, last_stages, open_subject, own_stages
 from inference.figures.heatmap import heat_map
-from inference.models import Machine, PortMapping, Run
+from inference.models import Machine, PortMapping
 from inference.runs.events import HeatMapDrawn
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.facts import documented_width
 from inference.runs.stages import Stages
 from inference.storage.characterisations import KEY as EXPLAINED
@@ -66,14 +66,11 @@ def load_loops() -> None:
         compile_all()
 
 
-class InferJob:
+class InferJob(Job):
     """Runs of kind `infer`; `InferConfig` is their description."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
-
-    def submitted(self, run: Run) -> None:
-        """Nothing refers to an inference run before it has a result."""
 
     def work(self, task: Task) -> Store:
         """Infer, with a live heat map of the best mapping so far."""

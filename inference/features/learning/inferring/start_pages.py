@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
-from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithms import ALGORITHMS
@@ -27,7 +26,6 @@ from inference.web.run_forms import NOTHING_STARTED, start_or_tell
 RUN_NAME = "This computer: starter set"
 
 
-@require_POST
 def measure_this_computer(request: HttpRequest) -> HttpResponse:
     """Start the inference and show its run; a second press leads to the one that is under way."""
     machine = local_machine()
@@ -42,7 +40,6 @@ def measure_this_computer(request: HttpRequest) -> HttpResponse:
     return redirect("start") if run is None else redirect("run", pk=run.pk)
 
 
-@require_POST
 def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
     """Start the inference and show its run; a second press leads to the one that is under way."""
     machine = get_object_or_404(machines(), pk=pk)
@@ -53,7 +50,6 @@ def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 
-@require_POST
 def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
     """Start PMEvo on the set with its usual settings, and show the run."""
     found = get_object_or_404(ExperimentSet, pk=pk)

@@ -30,6 +30,7 @@ from inference.measuring.second_opinion import SecondOpinion
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
+from inference.runs.described_rows import needed_row
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 from inference.runs.machines.facts import documented_r_max
@@ -123,11 +124,11 @@ def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Su
     isa = ISA.objects.get(name=config.isa)
     judged_on = None
     if config.evaluate is not None:
-        judged_on = _existing(ExperimentSet.objects.filter(pk=config.evaluate).first(), "evaluation set")
+        judged_on = needed_row(ExperimentSet, config.evaluate, "evaluation set")
     if isinstance(config.source, RecordedSource):
         yield _recorded(config, isa, config.source.datasets, judged_on, stages)
     elif isinstance(config.source, MachineSource) and _has_agent(config):
-        machine = _existing(Machine.objects.filter(pk=config.source.machine).first(), "machine")
+        machine = needed_row(Machine, config.source.machine)
         chosen = chosen_schemes(isa, config.schemes)
         with agent_measurer(task, machine, chosen) as measurer:
             lab = _Laboratory(task, config, isa, machine, measurer, stages)
@@ -330,16 +331,9 @@ def _processor(config: InferConfig) -> tuple[SimulatedProcessor, set[str], Machi
     """Who simulates, the schemes it knows, and the machine it stands for."""
     source = config.source
     if isinstance(source, MachineSource):
-        machine = _existing(Machine.objects.filter(pk=source.machine).first(), "machine")
+        machine = needed_row(Machine, source.machine)
         return *simulated_machine(machine), machine
     assert isinstance(source, SimulatedSource)
-    row = PortMapping.objects.filter(pk=source.simulate).first()
-    mapping = load_mapping(_existing(row, "port mapping"))
+    mapping = load_mapping(needed_row(PortMapping, source.simulate))
     noise = source.model_dump(exclude={"simulate"})
     return SimulatedProcessor(mapping, seed=config.seed, **noise), known_schemes(mapping), None
-
-
-def _existing(row: Row | None, what: str) -> Row:
-    if row is None:
-        raise JobError(f"the {what} that this run needs has been deleted")
-    return row

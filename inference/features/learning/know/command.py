@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from django.db.models import Q, QuerySet
 
 from inference.core.core_model import nearest_scheme
-from inference.features.learning.know.request import HOUR
+from inference.features.learning.know.request import KnowConfig
 from inference.isa.target import IsaTarget
 from inference.isa.targets import code_target
 from inference.models import InstructionScheme, Machine, Run, StoredCoreModel
@@ -20,6 +20,7 @@ from inference.models.scheme_search import CHAINABLE
 from inference.runs import lifecycle
 from inference.storage.block_sets import scheme_texts
 from inference.storage.names import by_name
+from inference.web.request_options import add_request_options
 from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 
 
@@ -39,9 +40,7 @@ class Command(RunCommand):
         parser.add_argument(
             "--blocks", metavar="SET", default="", help="also the schemes that occur in a set of basic blocks"
         )
-        parser.add_argument(
-            "--minutes", type=int, default=HOUR, help="how long it may take (default: %(default)s)"
-        )
+        add_request_options(parser, KnowConfig, minutes="how long it may take (default: %(default)s)")
         parser.add_argument("--name", default="", help="what the names of the run and its parts begin with")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 

@@ -19,8 +19,9 @@ from inference.features.learning.know.selecting import chosen_mapping
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.runs import lifecycle
 from inference.runs.child import RunProcesses
+from inference.runs.described_rows import needed_row
 from inference.runs.errors import ConfigError, JobError, RunNameTakenError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.parts import Parts
 from inference.storage.core_models import filled_in
 from inference.storage.names import NAME_LIMIT
@@ -28,21 +29,16 @@ from inference.storage.names import NAME_LIMIT
 Made = TypeVar("Made", bound=Model)
 
 
-class KnowJob:
+class KnowJob(Job):
     """See `KnowConfig`. Parts that have ended before an interruption are not done again."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
-    def submitted(self, run: Run) -> None:
-        """Its parts are submitted when their turn comes."""
-
     def work(self, task: Task) -> Store:
         """Do the parts; one that fails does not keep the others from being done."""
         config = KnowConfig.stored(task.run.config)
-        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
-        if machine is None:
-            raise JobError("the machine that this run needs has been deleted")
+        machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         with RunProcesses() as processes:
             refused, stopped = _do_parts(task, machine, config, Parts(task, processes))
         outcomes = part_outcomes(task.run, refused)

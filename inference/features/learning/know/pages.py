@@ -62,15 +62,13 @@ def know(request: HttpRequest, pk: int) -> HttpResponse:
     return measuring_page(request, pk, "know", "inference/know/form.html", KnowForm, _plan, _usual_name)
 
 
-def parts(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
+def parts(_request: HttpRequest, run: Run, _record: RunRecord) -> dict[str, Any]:
     """What the run's page shows beside what every run's page does."""
-    del request, record
     model = StoredCoreModel.objects.filter(run=run).select_related("mapping").first()
     return {"parts": part_outcomes(run), "ended": run.state in Run.FINAL, "core_model": model}
 
 
-def _usual_name(machine: Machine, form: KnowForm) -> str:
-    del form
+def _usual_name(machine: Machine, _form: KnowForm) -> str:
     return machine.name
 
 

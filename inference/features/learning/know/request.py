@@ -81,8 +81,7 @@ def _latencies(machine: Machine, config: KnowConfig) -> Json:
     return {"machine": machine.pk, **chosen}
 
 
-def _whole_core(machine: Machine, config: KnowConfig) -> Json:
-    del config  # it is the same whatever the schemes
+def _whole_core(machine: Machine, _config: KnowConfig) -> Json:
     return {"machine": machine.pk}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
 
@@ -21,12 +20,6 @@ def _job() -> Job:
     return LatenciesJob()
 
 
-def _presentation() -> KindPresentation:
-    from inference.features.learning.latencies.query import outcomes  # noqa: PLC0415  pages load it
-
-    return KindPresentation(outcomes=outcomes)
-
-
 KINDS = (
     RunKind(
         "latencies",
@@ -38,15 +31,12 @@ KINDS = (
     ),
 )
 
-PRESENTATIONS = {"latencies": _presentation}
-
 _NEWEST = 12
 
 
-def _of_scheme(request: HttpRequest, scheme: InstructionScheme) -> Context | None:
+def _of_scheme(_request: HttpRequest, scheme: InstructionScheme) -> Context | None:
     from inference.features.learning.latencies.query import latencies_of_scheme  # noqa: PLC0415  pages load it
 
-    del request
     found = list(latencies_of_scheme(scheme)[:_NEWEST])
     return {"latencies": found, "scheme": scheme} if found else None
 

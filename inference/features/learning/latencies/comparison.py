@@ -214,9 +214,8 @@ def _compared(rows: tuple[tuple[int, datetime], ...]) -> LatencyComparison:
 
 
 @lru_cache(maxsize=MOST_SETS)
-def _read(pk: int, created: datetime) -> dict[int, tuple[str, Latencies]]:
+def _read(pk: int, _created: datetime) -> dict[int, tuple[str, Latencies]]:
     """{scheme: its text, its latencies}, remembered: the next comparison often has some of the same sets."""
-    del created
     rows = SchemeLatencies.objects.filter(latency_set=pk).annotate(told=Cast("pairs", TextField()))
     found = list(rows.values_list("scheme_id", "scheme__text", "told"))
     told = json.loads(f"[{','.join(pairs for *_, pairs in found)}]")  # takes half as long as one by one

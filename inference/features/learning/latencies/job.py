@@ -30,9 +30,9 @@ from inference.measuring.simulated_chains import SimulatedLatencies, drawn_laten
 from inference.measuring.simulated_memory import SimulatedMemory, drawn_memory_unit
 from inference.models import ISA, LatencySet, Machine, Run
 from inference.models.scheme_search import latency_schemes
-from inference.runs.described_rows import read_row
+from inference.runs.described_rows import needed_row, read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.blocks import MeasureBlocks, measuring_blocks
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import agent_board, chosen_schemes
@@ -77,14 +77,11 @@ def read_config(given: Json) -> LatenciesConfig:
     return config.model_copy(update={"isa": machine.isa.name})
 
 
-class LatenciesJob:
+class LatenciesJob(Job):
     """See `LatenciesConfig`. What was measured before an interruption is not measured again."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
-
-    def submitted(self, run: Run) -> None:
-        """Nothing refers to a run over latencies before it has ended."""
 
     def work(self, task: Task) -> Store:
         """Make the chains of all pairs of operands, measure them, and read the latencies off."""
@@ -111,14 +108,9 @@ class LatenciesJob:
 def _source(config: LatenciesConfig) -> tuple[Machine, LatencySet | None]:
     """The machine, and the set whose readings are read again. Raises `JobError` for one that is gone."""
     if config.recorded is not None:
-        row = LatencySet.objects.filter(pk=config.recorded).select_related("machine__isa").first()
-        if row is None:
-            raise JobError("the recorded latencies that this run needs have been deleted")
+        row = needed_row(LatencySet.objects.select_related("machine__isa"), config.recorded)
         return row.machine, row
-    machine = Machine.objects.filter(pk=config.machine or 0).select_related("isa").first()
-    if machine is None:
-        raise JobError("the machine that this run needs has been deleted")
-    return machine, None
+    return needed_row(Machine.objects.select_related("isa"), config.machine), None
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
-from django.views.decorators.http import require_POST
 
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.protocols import Json
@@ -132,8 +131,7 @@ def latencies_measure(request: HttpRequest, pk: int) -> HttpResponse:
     return measuring_page(request, pk, KIND, template, MeasuringForm, _plan, _usual_name)
 
 
-def _usual_name(machine: Machine, form: MeasuringForm) -> str:
-    del form
+def _usual_name(machine: Machine, _form: MeasuringForm) -> str:
     return f"Latencies of {machine.name}"
 
 
@@ -149,7 +147,6 @@ def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
     return MeasuringPlan.of(machine, config, texts, Effort(chains, seconds_for(chains, machine)))
 
 
-@require_POST
 def latency_set_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Read the recorded chains of a set again, into a new one."""
     row = get_object_or_404(LatencySet.objects.defer("readings"), pk=pk)

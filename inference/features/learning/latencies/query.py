@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 from django.db.models import Aggregate, Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
-from django.urls import reverse
 
 from inference.core.protocols import Json
-from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.isa.blocks import block_of_hex
-from inference.models import InstructionScheme, LatencySet, Run, SchemeLatencies
+from inference.models import InstructionScheme, LatencySet, SchemeLatencies
 from inference.models.scheme_search import search_schemes
 from inference.web.paging import having_words
 
@@ -65,17 +62,6 @@ def latencies_of_scheme(scheme: InstructionScheme) -> QuerySet[SchemeLatencies]:
     """What every set says of a scheme, the newest first; its chains only where somebody looks at them."""
     rows = scheme.latencies.select_related("latency_set", "latency_set__machine")
     return rows.defer("chains", "latency_set__readings", "latency_set__memory").order_by("-latency_set_id")
-
-
-def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The sets that runs have made (one query)."""
-    made = {run.pk: run.result["latency_set"] for run in runs if run.result.get("latency_set")}
-    names = dict(LatencySet.objects.filter(pk__in=made.values()).values_list("pk", "name"))
-    return {
-        run: RunOutcome(names[pk], reverse("latency-set", args=[pk]))
-        for run, pk in made.items()
-        if pk in names
-    }
 
 
 CHAINS_PER_SCHEME = 7.9

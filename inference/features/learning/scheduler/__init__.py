@@ -1,6 +1,5 @@
 """How a core's scheduler gives µops to ports, inferred from a few experiments of its own."""
 
-from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
 
 
@@ -8,12 +7,6 @@ def _job() -> Job:
     from inference.features.learning.scheduler.job import SchedulerJob  # noqa: PLC0415  runs load it
 
     return SchedulerJob()
-
-
-def _presentation() -> KindPresentation:
-    from inference.features.learning.scheduler.query import outcomes  # noqa: PLC0415  pages load it
-
-    return KindPresentation(outcomes=outcomes)
 
 
 KINDS = (
@@ -26,5 +19,3 @@ KINDS = (
         lane=Lane.MEASURING,
     ),
 )
-
-PRESENTATIONS = {"scheduler": _presentation}

@@ -6,11 +6,12 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from inference.features.learning.scheduler.job import SECONDS
+from inference.features.learning.scheduler.job import SchedulerConfig
 from inference.features.learning.scheduler.query import scheduler_answer, summary
 from inference.models import ExperimentSet, Machine, StoredCoreModel
 from inference.runs import lifecycle
 from inference.storage.names import by_name
+from inference.web.request_options import add_request_options
 from inference.web.run_command import RunCommand
 
 
@@ -25,9 +26,7 @@ class Command(RunCommand):
         source.add_argument("--machine", metavar="NAME", help="machine that measures the experiments")
         source.add_argument("--set", metavar="NAME", help="an experiment set that has such experiments")
         source.add_argument("--show", action="store_true", help="print what is known")
-        parser.add_argument(
-            "--seconds", type=int, default=SECONDS, help="of the search at most (default: %(default)s)"
-        )
+        add_request_options(parser, SchedulerConfig, seconds="of the search at most (default: %(default)s)")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -39,10 +39,10 @@ from inference.isa.unrolling import CannotMeasureError
 from inference.measuring.blocks import LOOP, BlockOptions
 from inference.measuring.cached import CachedMeasurer
 from inference.measuring.remote import RemoteMeasurer
-from inference.models import ExperimentSet, Machine, Run, StoredCoreModel
-from inference.runs.described_rows import read_row
+from inference.models import ExperimentSet, Machine, StoredCoreModel
+from inference.runs.described_rows import needed_row, read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import opened, suited_options, within_reach
@@ -92,21 +92,16 @@ def read_config(given: Json) -> SchedulerConfig:
     return config.model_copy(update={"isa": row.isa.name})
 
 
-class SchedulerJob:
+class SchedulerJob(Job):
     """See `SchedulerConfig`. What was measured before an interruption is not measured again."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
-    def submitted(self, run: Run) -> None:
-        """Nothing refers to a run over a scheduler before it has ended."""
-
     def work(self, task: Task) -> Store:
         """Measure or read experiments, and look for a policy."""
         config = SchedulerConfig.stored(task.run.config)
-        row = StoredCoreModel.objects.filter(pk=config.core_model).select_related("isa").first()
-        if row is None:
-            raise JobError("the core model that this run is about has been deleted")
+        row = needed_row(StoredCoreModel.objects.select_related("isa"), config.core_model)
         model = core_model_of(row)
         if model.mapping is None:
             raise JobError("the core model has no ports: infer a port mapping first")
@@ -129,15 +124,11 @@ def _results(task: Task, config: SchedulerConfig, kinds: Kinds) -> tuple[str, Re
     """What measured, by name, and what came of it."""
     _tell_phase(task, _MEASURE)
     if config.experiment_set is not None:
-        found = ExperimentSet.objects.filter(pk=config.experiment_set).first()
-        if found is None:
-            raise JobError("the experiment set that this run needs has been deleted")
+        found = needed_row(ExperimentSet, config.experiment_set)
         measured = load_measurements(found)
         usable = usable_experiments([one.experiment for one in measured], kinds)
         return found.name, _settled(usable, measured)
-    machine = Machine.objects.filter(pk=config.machine or 0).select_related("isa").first()
-    if machine is None:
-        raise JobError("the machine that this run needs has been deleted")
+    machine = needed_row(Machine.objects.select_related("isa"), config.machine)
     return machine.name, _measured(task, machine, kinds)
 
 
@@ -253,9 +244,7 @@ def _inferred(
 
 
 def _store(pk: int, record: Json) -> tuple[Json, Sequence[Event]]:
-    row = StoredCoreModel.objects.select_for_update().filter(pk=pk).first()
-    if row is None:
-        raise JobError("the core model that this run is about has been deleted")
+    row = needed_row(StoredCoreModel.objects.select_for_update(), pk)
     row.scheduler = record
     row.save(update_fields=["scheduler"])
     result: Json = {

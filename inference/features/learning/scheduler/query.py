@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-
-from django.urls import reverse
 
 from inference.core.protocols import Json
 from inference.core.simulation.policy import Binding
-from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.scheduler_json import (
     DependentBlockPart,
     ScheduledExperimentPart,
@@ -17,7 +14,7 @@ from inference.formats.scheduler_json import (
     SchedulerRecord,
 )
 from inference.isa.blocks import block_of_hex
-from inference.models import Run, StoredCoreModel
+from inference.models import StoredCoreModel
 
 _BINDINGS = {
     Binding.LEAST_LOADED: "A dispatched µop is bound to a port: to the one at which the fewest wait",
@@ -175,14 +172,3 @@ def scheduler_answer(row: StoredCoreModel) -> Json:
     if record.scheduler is not None:
         words = [*policy_sentences(record.scheduler), *filter(None, [code_sentence(record)]), CAVEAT]
     return {"core_model": row.name, "words": words, **record.model_dump(mode="json")}
-
-
-def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The core models that runs have completed (one query)."""
-    about = {run.pk: run.result["core_model"] for run in runs if run.result.get("core_model")}
-    names = dict(StoredCoreModel.objects.filter(pk__in=about.values()).values_list("pk", "name"))
-    return {
-        run: RunOutcome(names[pk], reverse("core-model", args=[pk]))
-        for run, pk in about.items()
-        if pk in names
-    }

@@ -14,7 +14,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
 from inference.agent.packing import PackingError, packed
 from inference.features.machines.machines.query import (
@@ -25,6 +24,7 @@ from inference.features.machines.machines.query import (
 from inference.models import AgentToken, Machine
 from inference.runs.machines.tokens import AGENT_FILE, add_machine, agent_line, issue, revoke
 from inference.storage.names import NAME_LIMIT, free_name
+from inference.web.file_answers import attachment
 from inference.web.naming import validate_line
 from inference.web.strict_form import StrictForm
 
@@ -127,7 +127,6 @@ LIFETIMES = ("", "30", "90", "365")
 
 
 @never_cache
-@require_POST
 def machine_token(request: HttpRequest, pk: int) -> HttpResponse:
     """Issue another token and show the line to paste. Tokens issued before stay valid."""
     machine = get_object_or_404(Machine, pk=pk)
@@ -139,7 +138,6 @@ def machine_token(request: HttpRequest, pk: int) -> HttpResponse:
     return line_to_paste(request, machine, lifetime=timedelta(days=int(days)) if days else None)
 
 
-@require_POST
 def machine_token_revoke(request: HttpRequest, pk: int, token_pk: int) -> HttpResponse:
     """Take a token back: an agent that comes with it is refused from now on."""
     token = get_object_or_404(AgentToken.objects.select_related("machine"), pk=token_pk, machine_id=pk)
@@ -149,18 +147,13 @@ def machine_token_revoke(request: HttpRequest, pk: int, token_pk: int) -> HttpRe
     return redirect("machine", pk=pk)
 
 
-@require_safe
 def agent(_request: HttpRequest) -> HttpResponse:
     """The packed agent; where it cannot be packed, a sentence that says what this installation lacks."""
     try:
         content = packed()
     except PackingError as error:
         return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
-    return HttpResponse(
-        content,
-        content_type="application/zip",
-        headers={"Content-Disposition": f'attachment; filename="{AGENT_FILE}"'},
-    )
+    return attachment(content, "application/zip", *AGENT_FILE.split("."))
 
 
 urlpatterns = [

@@ -26,6 +26,17 @@ from inference.storage.names import by_name
 from inference.storage.rows import load_mapping
 from inference.web.data_command import DataCommand
 
+_NUMBERS = {
+    "noise": (0.0, "standard deviation of a factor around 1"),
+    "noise_cpi": (0.0, "of an error in cycles per instruction"),
+    "odd_share": (0.0, "share of schemes that no port mapping describes"),
+    "outlier_share": (0.0, "share of answers far off"),
+    "outlier_factor": (2.0, "by which they are longer"),
+    "contended_share": (0.0, "share of answers given up as disturbed"),
+    "pace": (0.0, "experiments per second (default: as many as possible)"),
+}
+"""Options that are numbers: what each is without being given, and its help."""
+
 
 class Command(DataCommand):
     """A simulated agent until it is stopped; see the module."""
@@ -39,25 +50,11 @@ class Command(DataCommand):
         parser.add_argument(
             "--mapping", required=True, metavar="NAME-OR-FILE", help="port mapping of the processor"
         )
-        parser.add_argument(
-            "--noise", type=float, default=0.0, help="standard deviation of a factor around 1"
-        )
-        parser.add_argument(
-            "--noise-cpi", type=float, default=0.0, help="of an error in cycles per instruction"
-        )
-        parser.add_argument(
-            "--odd-share", type=float, default=0.0, help="share of schemes that no port mapping describes"
-        )
+        for name, (usual, what) in _NUMBERS.items():
+            option = f"--{name.replace('_', '-')}"
+            parser.add_argument(option, type=float, default=usual, help=what)
         parser.add_argument(
             "--counters", choices=COUNTERS, default=NOTHING, help="what it counts beside time"
-        )
-        parser.add_argument("--outlier-share", type=float, default=0.0, help="share of answers far off")
-        parser.add_argument("--outlier-factor", type=float, default=2.0, help="by which they are longer")
-        parser.add_argument(
-            "--contended-share", type=float, default=0.0, help="share of answers given up as disturbed"
-        )
-        parser.add_argument(
-            "--pace", type=float, default=0.0, help="experiments per second (default: as many as possible)"
         )
         parser.add_argument("--seed", type=int, default=0, help="other noise")
 
@@ -67,20 +64,7 @@ class Command(DataCommand):
         name, mapping, isa = _mapping(options["mapping"])
         harness = SimulatedHarness(
             mapping,
-            **{
-                key: options[key]
-                for key in (
-                    "noise",
-                    "noise_cpi",
-                    "odd_share",
-                    "counters",
-                    "outlier_share",
-                    "outlier_factor",
-                    "contended_share",
-                    "pace",
-                    "seed",
-                )
-            },
+            **{key: options[key] for key in (*_NUMBERS, "counters", "seed")},
         )
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
         facts = simulated_facts(name, mapping, options["counters"], isa)

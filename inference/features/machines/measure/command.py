@@ -9,15 +9,15 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
-from inference.features.machines.measure.job import PLANS, MeasureConfig
+from inference.features.machines.measure.job import MeasureConfig
 from inference.features.machines.measure.listed import LISTED
 from inference.features.machines.measure.request import effort
-from inference.isa.body_options import DEFAULTS, FEWEST, MOST, VALUES
+from inference.isa.body_options import FEWEST, MOST
 from inference.models import Machine, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
-from inference.runs.request import DEFAULT_SEED
 from inference.storage.names import by_name
+from inference.web.request_options import add_request_options
 from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 
 
@@ -35,55 +35,29 @@ class Command(RunCommand):
             help="which schemes, in words or as in the scheme table's search box (default: starter)",
         )
         parser.add_argument(
-            "--plan",
-            choices=PLANS,
-            default=MeasureConfig.usual("plan"),
-            help="every scheme alone; PMEvo's plan: alone and in pairs; random mixes; those given by "
-            f"--experiment ({MeasureConfig.usual('plan')})",
-        )
-        parser.add_argument(
             "--experiment",
             action="append",
             default=[],
             metavar="TEXT",
             help="an experiment to measure, e.g. '10*SCHEME; SCHEME'; as often as wanted, instead of a plan",
         )
-        parser.add_argument(
-            "--repeats", type=int, default=1, metavar="N", help="with --experiment: measure each N times"
-        )
-        parser.add_argument(
-            "--mixes",
-            type=int,
-            metavar="N",
-            default=MeasureConfig.usual("mixes"),
-            help="with --plan mixes: how many",
-        )
-        parser.add_argument(
-            "--length",
-            type=int,
-            metavar="L",
-            default=MeasureConfig.usual("length"),
-            help="with --plan mixes: instructions in each",
-        )
-        parser.add_argument("--seed", type=int, default=DEFAULT_SEED, metavar="S", help="chooses the mixes")
-        parser.add_argument(
-            "--unroll",
-            type=int,
-            default=DEFAULTS.instructions,
-            metavar="N",
-            help=f"instructions of a loop body, about: {FEWEST} to {MOST} ({DEFAULTS.instructions})",
+        add_request_options(
+            parser,
+            MeasureConfig,
+            plan="every scheme alone; PMEvo's plan: alone and in pairs; random mixes; those given by "
+            "--experiment (%(default)s)",
+            repeats="N: with --experiment: measure each N times",
+            mixes="N: with --plan mixes: how many",
+            length="L: with --plan mixes: instructions in each",
+            seed="S: chooses the mixes",
+            unroll=f"N: instructions of a loop body, about: {FEWEST} to {MOST} (%(default)s)",
+            values="what registers and memory hold at first (%(default)s)",
         )
         parser.add_argument(
             "--break-dependencies",
             action="store_true",
             help="measure schemes with hard-wired operands together with an instruction that breaks their "
             "dependencies",
-        )
-        parser.add_argument(
-            "--values",
-            choices=VALUES,
-            default=DEFAULTS.values,
-            help=f"what registers and memory hold at first ({DEFAULTS.values})",
         )
         parser.add_argument("--name", default="", help="name of the run and of its experiment set")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")

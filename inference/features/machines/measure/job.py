@@ -29,9 +29,10 @@ from inference.features.machines.measure.request import DEFAULT_MIXES, effort
 from inference.isa.body_options import DEFAULTS, FEWEST, MOST, VALUES, Options
 from inference.measuring.cached import CachedMeasurer, RepeatingCache
 from inference.measuring.remote import RemoteMeasurer
-from inference.models import ExperimentSet, Machine, Run
+from inference.models import ExperimentSet, Machine
+from inference.runs.described_rows import needed_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.kinds import Store, Task
+from inference.runs.kinds import Job, Store, Task
 from inference.runs.limits import MOST_MIXES
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
@@ -104,7 +105,7 @@ def read_config(given: Json) -> MeasureConfig:
     return config.model_copy(update={"isa": machine.isa.name, **found})
 
 
-class MeasureJob:
+class MeasureJob(Job):
     """Runs of kind `measure`; `MeasureConfig` is their description.
 
     What has been measured stays when the run is cancelled: its experiment set grows with it. Stopped to keep
@@ -114,14 +115,9 @@ class MeasureJob:
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
-    def submitted(self, run: Run) -> None:
-        """Nothing refers to a measuring run before it has measured something."""
-
     def work(self, task: Task) -> Store:
         config = MeasureConfig.stored(task.run.config)
-        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
-        if machine is None:
-            raise JobError("the machine that this run needs has been deleted")
+        machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         label = f"Measure on {machine.name}"
         task.reporter.emit(PhaseStarted(_STAGE, 1, [label]))
         with _opened(task, config, machine) as (measurer, schemes):

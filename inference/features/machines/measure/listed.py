@@ -8,7 +8,7 @@ from typing import Any
 from inference.core.experiment import Experiment, Measured
 from inference.core.protocols import Json, Measurer
 from inference.formats.experiment_csv import parse_terms
-from inference.formats.problems import Problems
+from inference.formats.problems import FilePlace, Problems
 from inference.models import ISA
 from inference.runs.errors import ConfigError
 from inference.storage.instruction_sets import read_experiment
@@ -64,7 +64,7 @@ def listed_experiments(texts: Sequence[str]) -> list[Experiment]:
     """What `read_listed` wrote, as values."""
     found = []
     for text in texts:
-        terms = parse_terms(text, Problems(), row=1)
+        terms = parse_terms(text, FilePlace(Problems()))
         assert terms is not None, "it was read before"
         found.append(Experiment.of(dict(terms)))
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from django.db import transaction
@@ -12,16 +11,17 @@ from ninja import Query, Router, Schema, Status
 from pydantic import ConfigDict, Field
 
 from inference.core.protocols import Json
+from inference.features.running.runs.archive import archive_of
 from inference.features.running.runs.events_api import router as events_router
+from inference.features.running.runs.kind_presentation import archived_kinds
 from inference.features.running.runs.query import RUN_COLUMNS, runs
+from inference.formats.errors import ExchangeError
 from inference.models import Run
 from inference.runs import lifecycle, webhooks
 from inference.runs.kinds import RUN_KINDS, job
 from inference.runs.queue import ahead_of
-from inference.runs.versions import versions
 from inference.runs.webhook_address import URL_LIMIT
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
-from inference.storage.run_archive_writing import write_archive
 from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
 from inference.web.api.document import FILE
@@ -54,12 +54,6 @@ def described(**more: str) -> list[Json]:
 router = Router()
 router.add_router("", events_router)
 RunSort = Annotated[str, sorts(RUN_COLUMNS)]
-_WISHES: dict[str, Callable[[Run], Run]] = {
-    "pause": lifecycle.pause,
-    "resume": lifecycle.resume,
-    "cancel": lifecycle.cancel,
-    "keep": lifecycle.keep,
-}
 
 
 class WebhookOut(Schema):
@@ -224,14 +218,14 @@ def set_webhook(request: HttpRequest, run_id: Id, data: NewWebhook) -> Any:
 def get_archive(request: HttpRequest, run_id: Id) -> HttpResponse:
     """Everything about a run that has ended in one zip: description, versions, events, data, results.
 
-    It imports elsewhere, by upload or `manage.py import` (docs/formats.md).
+    It imports elsewhere, by upload or `manage.py import` (docs/formats.md, which says of which kinds).
     """
     row = RUNS.row(run_id)
-    if row.state not in Run.FINAL:
-        raise ProblemError(
-            409, f"run {row.name!r} has not ended", where="path run_id", right="a run that has ended"
-        )
-    content = write_archive(row, versions())
+    try:
+        content = archive_of(row)
+    except ExchangeError as error:
+        right = f"a run that has ended, of the kinds {', '.join(archived_kinds())}"
+        raise ProblemError(409, str(error), where="path run_id", right=right) from error
     access.note(request, Deed.EXPORTED, row)
     return attachment(content, "application/zip", f"run {row.pk} {row.name}", "zip")
 
@@ -248,7 +242,7 @@ def _known(name: str, value: str, allowed: list[str]) -> None:
 
 def _asked(run_id: int, wish: str) -> dict[str, Any]:
     """Do it; raises `RunStateError` where the run is in no state for it."""
-    return run_json(_WISHES[wish](RUNS.row(run_id)))
+    return run_json(lifecycle.WISHES[wish](RUNS.row(run_id)))
 
 
 def run_in_full(row: Run) -> dict[str, Any]:

@@ -6,7 +6,7 @@ become rows that stand for published measurements, since nobody here can ask the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -120,19 +120,30 @@ def archived_evaluation(config: Json) -> Json:
 
 def description_of(name: str, config: Json) -> Json:
     """The complete description. Raises `ExchangeError` for one that no page of such a run could show."""
-    archived = presentation_of(name).archived
-    if archived is None:
-        kinds = ", ".join(archived_kinds())
-        raise ExchangeError(f"run.json: runs of the kind {name!r} are not imported; {kinds} are")
     try:
-        return archived(config)
+        return _reader_of(name)(config)
     except (ConfigError, InvalidInputError) as error:
         raise ExchangeError(f"run.json, run.config: {error}") from error
 
 
+def _reader_of(kind: str) -> Callable[[Json], Json]:
+    """What reads descriptions of a kind. Raises `ExchangeError` for a kind that is not imported."""
+    archived = presentation_of(kind).archived
+    if archived is None:
+        kinds = ", ".join(archived_kinds())
+        raise ExchangeError(f"runs of the kind {kind!r} have no archive that imports; {kinds} have")
+    return archived
+
+
+def archive_of(run: Run) -> bytes:
+    """The zip of a run that has ended. Raises `ExchangeError` for one that has not, or does not import."""
+    _reader_of(run.kind)
+    return write_archive(run, versions())
+
+
 def write_run(name: str, file: BinaryIO) -> None:
     """Write the zip of the run of this name, for `manage.py export`. Raises `ExchangeError`."""
-    file.write(write_archive(by_name(Run, name), versions()))
+    file.write(archive_of(by_name(Run, name)))
 
 
 class RunArchives(Importer):
@@ -144,10 +155,14 @@ class RunArchives(Importer):
         return is_archive(file.read())
 
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
-        """What is in the zip; its import reads the rest. Raises `ExchangeError` for one that is damaged."""
+        """What is in the zip; its import reads the rest.
+
+        Raises `ExchangeError` for one that is damaged, and of a kind of runs that is not imported.
+        """
         del file_name, options
         seen = glimpse_of(content)
         told = seen.manifest
+        _reader_of(told.run.kind)
         return {
             "name": seen.name,
             "kind": told.run.kind,

@@ -23,7 +23,7 @@ from inference.web.data_command import DataCommand
 
 LISTED = 20
 LIST, SHOW = "list", "show"
-CHANGES = {"cancel": lifecycle.cancel, "resume": lifecycle.resume}
+CHANGES = ("cancel", "resume")
 
 
 class Command(DataCommand):
@@ -48,7 +48,7 @@ class Command(DataCommand):
             return
         run = _run(options["run"], action)
         if action in CHANGES:
-            run = CHANGES[action](run)
+            run = lifecycle.WISHES[action](run)
         if options["json"]:
             self._print_json(run_in_full(run) if action == SHOW else run_json(run))
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
 from django.db.models import Model
@@ -10,7 +10,15 @@ from django.urls import reverse
 
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import RunOutcome, presentation_of
-from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run
+from inference.models import (
+    ExperimentSet,
+    LatencySet,
+    MeasuredFrontEnd,
+    PortMapping,
+    ResourceMapping,
+    Run,
+    StoredCoreModel,
+)
 
 
 def outcomes_of(runs: Iterable[Run]) -> dict[int, RunOutcome]:
@@ -21,41 +29,30 @@ def outcomes_of(runs: Iterable[Run]) -> dict[int, RunOutcome]:
     return dict(chain.from_iterable(outcomes(group).items() for outcomes, group in groups.items()))
 
 
+_MADE: Mapping[str, tuple[type[Model], str]] = {
+    "imported_run": (Run, "run"),
+    "mapping": (PortMapping, "mapping"),
+    "resource_mapping": (ResourceMapping, "resource-mapping"),
+    "latency_set": (LatencySet, "latency-set"),
+    "experiment_set": (ExperimentSet, "set"),
+    "front_end": (MeasuredFrontEnd, "front-end"),
+    "core_model": (StoredCoreModel, "core-model"),
+}
+"""What results name by ids, what counts most first: the model, and the name of its page's address."""
+
+
 def _own(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """Of this app's kinds (five queries at most)."""
-    shown = [run for run in runs if run.result]
-    mappings = _names(PortMapping, {run.result.get("mapping") for run in shown})
-    sets = _names(ExperimentSet, {run.result.get("experiment_set") for run in shown})
-    resources = _names(ResourceMapping, {run.result.get("resource_mapping") for run in shown})
-    latencies = _names(LatencySet, {run.result.get("latency_set") for run in shown})
-    imported = _names(Run, {run.result.get("imported_run") for run in shown})
-    found = {run.pk: _outcome(run, mappings, resources, sets, latencies, imported) for run in shown}
-    return {pk: outcome for pk, outcome in found.items() if outcome is not None}
-
-
-def _outcome(
-    run: Run,
-    mappings: dict[int, str],
-    resources: dict[int, str],
-    sets: dict[int, str],
-    latencies: dict[int, str],
-    imported: dict[int, str],
-) -> RunOutcome | None:
-    made = run.result
-    if made.get("imported_run") in imported:
-        return RunOutcome(imported[made["imported_run"]], reverse("run", args=[made["imported_run"]]))
-    if made.get("mapping") in mappings:
-        url = reverse("mapping", args=[made["mapping"]])
-        return RunOutcome(mappings[made["mapping"]], url + _place(run), _note(made))
-    if made.get("resource_mapping") in resources:
-        url = reverse("resource-mapping", args=[made["resource_mapping"]])
-        return RunOutcome(resources[made["resource_mapping"]], url + _place(run))
-    if made.get("latency_set") in latencies:
-        return RunOutcome(latencies[made["latency_set"]], reverse("latency-set", args=[made["latency_set"]]))
-    if made.get("experiment_set") in sets:
-        url = reverse("set", args=[made["experiment_set"]])
-        return RunOutcome(sets[made["experiment_set"]], url, _note(made))
-    return None
+    """Of kinds whose results name rows of this app (a query for each kind of row at most)."""
+    names = {key: _names(model, {run.result.get(key) for run in runs}) for key, (model, _) in _MADE.items()}
+    outcomes = {}
+    for run in runs:
+        made = run.result
+        for key, (_, page) in _MADE.items():
+            if (pk := made.get(key)) in names[key]:
+                url = reverse(page, args=[pk]) + _place(run)
+                outcomes[run.pk] = RunOutcome(names[key][pk], url, _note(made))
+                break
+    return outcomes
 
 
 def _note(made: Json) -> str:

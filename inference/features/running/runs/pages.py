@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
 
@@ -13,10 +12,9 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.safestring import SafeString
-from django.utils.text import slugify
-from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
+from inference.features.running.runs.archive import archive_of
 from inference.features.running.runs.asked import asked_of
 from inference.features.running.runs.kind_presentation import presentation_of
 from inference.features.running.runs.outcome import outcomes_of
@@ -40,10 +38,9 @@ from inference.runs.errors import RunsError, RunStateError
 from inference.runs.events import HeatMapDrawn
 from inference.runs.kinds import RUN_KINDS, label_of
 from inference.runs.leases import busy_seconds
-from inference.runs.versions import versions
 from inference.runs.webhooks import replace, told_of
 from inference.storage.listing import lengths_from
-from inference.storage.run_archive_writing import write_archive
+from inference.web.file_answers import attachment
 from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
 from inference.web.paging import Page
@@ -81,6 +78,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     record = record_of(found)
     asked = asked_of(found)
     kind = RUN_KINDS.get(found.kind)
+    presentation = presentation_of(found.kind)
     return render(
         request,
         "inference/runs/run.html",
@@ -98,7 +96,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "kept": kept_of(found) if found.state in Run.UNFINISHED else [],
             "judged_on": judged_on(found, record.heat_map),
             "idle": (*Run.FINAL, Run.State.QUEUED),
-            **presentation_of(found.kind).page(request, found, record),
+            **presentation.page(request, found, record),
+            "has_archive": found.state in Run.FINAL and presentation.archived is not None,
             "stoppable": Run.UNFINISHED,
             "asked": [item for item in asked if not item.usual],
             "usual": [item for item in asked if item.usual],
@@ -179,40 +178,25 @@ def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
     """Everything about a run that has ended, as a file."""
     run = get_object_or_404(Run, pk=pk)
     try:
-        content = write_archive(run, versions())
+        content = archive_of(run)
     except ExchangeError as error:
         messages.error(request, f"{error}.")
         return redirect("run", pk=pk)
-    name = slugify(f"run {run.pk} {run.name}")
-    return HttpResponse(
-        content,
-        content_type="application/zip",
-        headers={"Content-Disposition": f'attachment; filename="{name}.zip"'},
-    )
+    return attachment(content, "application/zip", f"run {run.pk} {run.name}", "zip")
 
 
-ACTIONS: dict[str, Callable[[Run], Run]] = {
-    "pause": lifecycle.pause,
-    "resume": lifecycle.resume,
-    "cancel": lifecycle.cancel,
-    "keep": lifecycle.keep,
-}
-
-
-@require_POST
 def run_action(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     """Do it, or say why the run is in no state for it."""
-    if action not in ACTIONS:
-        raise Http404(f"a run can be asked to {', '.join(ACTIONS)}, not {action!r}")
+    if action not in lifecycle.WISHES:
+        raise Http404(f"a run can be asked to {', '.join(lifecycle.WISHES)}, not {action!r}")
     run = get_object_or_404(Run, pk=pk)
     try:
-        ACTIONS[action](run)
+        lifecycle.WISHES[action](run)
     except RunStateError as error:
         messages.error(request, str(error))
     return redirect("run", pk=run.pk)
 
 
-@require_POST
 def run_webhook(request: HttpRequest, pk: int) -> HttpResponse:
     """Have the posted `url` told when the run ends, or nobody."""
     run = get_object_or_404(Run, pk=pk)

@@ -102,13 +102,14 @@ def test_a_new_matrix_is_a_comparison_whose_cells_are_views(
     )
     assert [column["id"] for column in run.result["columns"]] == columns
     page = visitor.get(reverse("matrix", args=[run.pk]), follow=True)
-    (table, rows), *_ = page.context["view_tables"]
-    assert [value for _, value in rows[1]] == ["two", 50.0, None, pytest.approx(200 / 3)]
+    cells, _ = page.context["view_tables"][0]["rows"][1]
+    assert [value for _, value in cells] == ["two", 50.0, None, pytest.approx(200 / 3)]
+    assert cells[1][1].url == "?tab=telling&metric=relative&threshold=50&column=0"
+    assert cells[3][1].url == "?tab=telling&metric=relative&threshold=50&column=1&against=0"
     cell = visitor.get(reverse("matrix-cell", args=[run.pk, 1, 2]), follow=True)
-    (table, rows), *_ = cell.context["view_tables"]
-    assert table.title == "The smallest items that tell three from two"
+    assert cell.context["view_tables"][0]["table"].title == "The smallest items that tell three from two"
     cell = visitor.get(reverse("matrix-cell", args=[run.pk, 1, 0]), follow=True)
-    assert cell.context["view_tables"][0][0].title == "The smallest items that tell two from one"
+    assert cell.context["view_tables"][0]["table"].title == "The smallest items that tell two from one"
 
 
 def test_a_campaign_can_be_started_where_both_columns_are_of_predictors(

@@ -1,0 +1,40 @@
+"""What people make of a discovery or a family: a mark and a note, by page, API and shell."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from django.contrib import messages
+from django.http import HttpRequest
+from pydantic import Field, ValidationError
+
+from anica_app.models import Discovery, Family
+from inference.runs.request import OneOf
+from inference.storage.names import NOTE_LIMIT
+from inference.web.api.shapes import Input
+from inference.web.validation import what_is_wrong
+
+Mark = Annotated[str, OneOf(Discovery.Mark.values)]
+
+
+class Judgement(Input):
+    """What somebody thinks of a discovery or a family; what is absent stays."""
+
+    mark: Mark | None = Field(None, description="known, reported, fixed, or empty.", examples=["reported"])
+    note: str | None = Field(None, max_length=NOTE_LIMIT, examples=["https://github.com/llvm/…"])
+
+    def store(self, row: Discovery | Family) -> None:
+        row.mark = row.mark if self.mark is None else self.mark
+        row.note = row.note if self.note is None else self.note.strip()
+        row.save(update_fields=["mark", "note"])
+
+
+def store_judgement(request: HttpRequest, row: Discovery | Family) -> None:
+    """Store what the form of a row's page says; a message tells what was wrong with it."""
+    stated = {name: value for name, value in request.POST.items() if name != "csrfmiddlewaretoken"}
+    try:
+        Judgement.model_validate({"mark": "", "note": "", **stated}).store(row)
+        messages.success(request, "Saved.")
+    except ValidationError as error:
+        first = error.errors()[0]
+        messages.error(request, f"Nothing was saved: {first['loc'][0]}: {what_is_wrong(first)}")

@@ -1,1 +1,0 @@
-"""Who competes with whom in a set of experiments, from schemes alone and in pairs, before any inference."""

@@ -1,0 +1,60 @@
+"""What can be asked about doubts of a mapping and conflicts in a set, by page, API and shell alike."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from inference.core.doubting import DoubtKind
+from inference.web.validation import Id
+
+NONE: Literal["none"] = "none"
+
+
+class DoubtsRequest(BaseModel):
+    """Which doubts of a mapping: compared with which other one, judged by which evaluation."""
+
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+
+    other: Id | Literal["none"] | None = Field(
+        None,
+        description=(
+            "Number of another port mapping, for conflicts with it, or “none”. Usually another one of the "
+            "same machine, an imported one first."
+        ),
+        examples=[None],
+    )
+    evaluation: Id | None = Field(
+        None, description="Number of one of its evaluations in cycles; usually the first.", examples=[None]
+    )
+    over: float = Field(
+        20.0,
+        ge=0,
+        le=10_000,
+        description="Mean error in per cent above which a scheme counts as badly predicted.",
+        examples=[20.0],
+    )
+    kind: DoubtKind | None = Field(None, description="Only doubts of this kind.", examples=[None])
+    q: str = Field("", max_length=500, description="Schemes, as the scheme table is searched.", examples=[""])
+
+
+class ConflictsBy(StrEnum):
+    """What has a row of the matrix."""
+
+    SCHEMES = "schemes"
+    CLASSES = "classes"
+
+
+class ConflictsRequest(BaseModel):
+    """Whose conflicts, and by what."""
+
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+
+    q: str = Field("", max_length=500, description="Schemes, as the scheme table is searched.", examples=[""])
+    by: ConflictsBy = Field(
+        ConflictsBy.SCHEMES,
+        description="A row per scheme, or per class of schemes that compete with one another.",
+        examples=["schemes"],
+    )

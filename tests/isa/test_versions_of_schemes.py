@@ -1,0 +1,26 @@
+"""A site loads the schemes of an instruction set anew where their version is not the one that it has."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import astuple
+
+import pytest
+
+from inference.isa.target import IsaTarget
+from inference.isa.targets import targets
+
+DIGESTS = {
+    "iced-x86 1.21.0, rules fe7ff8b7319e": "a7d6865499626e13164e031bf40024343366990640d9a63856f067c82786cb41",
+    "document 65266ed85fec": "adcfb82712090d2501ab5a47d197c05b1275675d9dc074b03567801ef274c9bc",
+}
+
+
+@pytest.mark.parametrize("target", targets(), ids=lambda target: target.name)
+def test_schemes_and_their_version_change_together(target: IsaTarget) -> None:
+    rows = sorted(astuple(scheme) for scheme in target.schemes.schemes())
+    digest = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+    assert DIGESTS.get(target.schemes.version()) == digest, (
+        "other schemes need another version, the same ones none"
+    )

@@ -82,8 +82,6 @@ _SUBJECTS = {
     "discovery": "discovery",
     "family": "family",
     "comparison": "comparison",
-    "matrix": "matrix",
-    "accuracy-check": "accuracy_check",
     "upload-preview": "upload",
     "upload-run": "archive",
     "anica-import": "anica",
@@ -148,12 +146,12 @@ SPECIAL_PAGES: dict[str, list[Visit]] = {
         Visit(_of("deep"), part="2000"),
         Visit(_of("deep"), lambda world: "step=1999", part="step-2000"),
     ],
-    "matrix-cell": [Visit(_of("matrix", first=lambda world: 0, second=lambda world: 1))],
     "predictor-add": [Visit(lambda world: {"kind": "llvm-mca"})],
 }
 """{name of an address: what is opened of it} where that is more than the address by itself."""
 
 _FILE = "a file with all of it: as long as its content takes"
+_COMPARISON = "leads on to comparisons"
 EXEMPT = {
     **dict.fromkeys(("health", "metrics"), "for programs that watch the site"),
     **dict.fromkeys(("login-link",), "works once"),
@@ -164,6 +162,8 @@ EXEMPT = {
     **dict.fromkeys(("publish-zip", "api-client"), _FILE),
     **dict.fromkeys(("mapping-llvm-report", "discovery-tree", "discovery-blocks", "campaign-file"), _FILE),
     **dict.fromkeys(("api-token-make",), "answers a form with a token that is shown once"),
+    **dict.fromkeys(("accuracy-checks", "accuracy-check", "accuracy-check-new"), _COMPARISON),
+    **dict.fromkeys(("matrices", "matrix", "matrix-new", "matrix-cell"), _COMPARISON),
     **dict.fromkeys(("confirm",), "leads on whoever has logged in lately"),
 }
 """{name: why it is no page}. Files that the audit log notes, and addresses without GET, need no entry."""

@@ -85,9 +85,10 @@ def test_checks_are_listed_and_led_to(
     visitor: Client, run: Run, machine: Machine, block_set: BasicBlockSet
 ) -> None:
     other = Run.objects.create(name="another kind", kind="matrix", state="done", config={}, result={})
-    listed = visitor.get(reverse("accuracy-checks"), follow=True).content.decode()
+    listed = visitor.get(reverse("accuracy-checks"), {"q": "a"}, follow=True).content.decode()
     assert run.name in listed
     assert other.name not in listed
+    assert '<input type="hidden" name="kind" value="accuracy-check">' in listed
     form = reverse("accuracy-check-new")
     for page, query in (
         (reverse("machine", args=[machine.pk]), f"machine={machine.pk}"),

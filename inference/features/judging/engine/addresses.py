@@ -27,7 +27,8 @@ def to_list(kind: str) -> View:
     """The comparisons that runs of a kind have made."""
 
     def listed(request: HttpRequest) -> HttpResponse:
-        return redirect(f"{reverse('comparisons')}?{urlencode({'kind': kind})}")
+        query = urlencode({**request.GET.dict(), "kind": kind})
+        return redirect(f"{reverse('comparisons')}?{query}")
 
     return listed
 

@@ -56,7 +56,7 @@ def comparisons(request: HttpRequest) -> HttpResponse:
     kind = one_of(request, "kind", ("", *ALL_KINDS), "")
     context = newest_runs(request, kind or ALL_KINDS, "config", "note")
     rows = [(run, _best(run)) for run in context["page"].rows]
-    return render(request, "inference/engine/list.html", {**context, "rows": rows})
+    return render(request, "inference/engine/list.html", {**context, "kind": kind, "rows": rows})
 
 
 def _best(run: Run) -> tuple[str, float] | None:

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep
 from benchmarks._generated_campaign import generated_campaign
-from benchmarks._generated_measurements import generated_sets
+from benchmarks._generated_sets import generated_sets
 from benchmarks._generated_verdicts import explained_mapping
 from benchmarks._in_process_worker import done, read_uploads
 from benchmarks.block_sets import generated_csv
@@ -61,6 +61,7 @@ from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import scheme_texts, store_mapping
 from inference.storage.run_archive_writing import write_archive
+from pmweb.accounts.people import ensure_administrator
 
 PORTS = 10
 _INFERENCE = {"algorithm": "pmevo", "ports": 4, "settings": {"population": 20, "max_generations": 3}}
@@ -109,6 +110,7 @@ def generated_site(scale: Scale) -> World:
     counts = np.array(evaluation.heat_map["counts"])
     fullest = np.unravel_index(int(counts.argmax()), counts.shape)
     return World(
+        administrator=ensure_administrator(),
         isa=isa,
         scheme=chosen[0],
         experiment=sets[0].measurements.order_by("id")[scale.schemes].experiment_id,

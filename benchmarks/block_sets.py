@@ -17,7 +17,7 @@ from anica_app.core.block_domain import BlockDomain
 from benchmarks import Result
 from benchmarks._in_process_worker import done
 from benchmarks._measured import cost_of, page_result, peak_mebibytes
-from benchmarks._temporary_database import administrators_client, temporary_database
+from benchmarks._sites import administrators_client, temporary_database
 from inference.models import BasicBlockSet, Upload
 
 BLOCKS = 100_000

@@ -24,7 +24,7 @@ import numpy as np
 from django.conf import settings
 
 from benchmarks import Result, _evolution_rate
-from benchmarks._ten_ports import PORTS, ten_port_mapping
+from benchmarks._evolution_rate import PORTS, ten_port_mapping
 from inference.core.errors import InterruptedRunError
 from inference.core.evaluator import Evaluator
 from inference.core.event import Event
@@ -81,9 +81,7 @@ class Case:
 
     def scores(self, mapping: PortMapping) -> Scores:
         """How it predicts what judges."""
-        table = ExperimentTable.from_experiments([m.experiment for m in self.mixes], sorted(mapping.usage))
-        predicted = Evaluator(table, self.ports).cycles_one(mapping)
-        return score(np.array([m.cycles for m in self.mixes]), predicted)
+        return scores_of(mapping, self.mixes)
 
     def infer(self, chosen: PMEvoSettings, seed: int) -> tuple[PMEvoResult, float, float]:
         """The result, the CPU seconds, and those of the clock on the wall."""
@@ -197,6 +195,13 @@ def _read(path: Path) -> list[Measured]:
         Measured(Experiment.of(entry["iseq"]), entry["result"]["cycles"])
         for entry in json.loads(path.read_text())["exps"]
     ]
+
+
+def scores_of(mapping: PortMapping, measured: Sequence[Measured]) -> Scores:
+    """Of what a mapping predicts, by its ports and limits, for experiments whose schemes it has."""
+    table = ExperimentTable.from_experiments([m.experiment for m in measured], sorted(mapping.usage))
+    predicted = Evaluator(table, len(mapping.ports)).cycles_one(mapping)
+    return score(np.array([m.cycles for m in measured]), predicted)
 
 
 def _median(values: Sequence[float | None], digits: int = 2) -> float:

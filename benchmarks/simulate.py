@@ -9,8 +9,7 @@ seconds of one thread. `threads-…` compares all cores with one by wall time, b
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import combinations
 from statistics import median
@@ -18,8 +17,8 @@ from statistics import median
 import numpy as np
 
 from benchmarks import Result
-from benchmarks._alternated import SCHEMES, drawn_population, rates, thread_seconds
-from benchmarks._reference import enumerate_ports
+from benchmarks._alternated import SCHEMES, drawn_population, enumerate_ports, rates, thread_seconds
+from benchmarks._measured import cost_of
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.tables import ExperimentTable, Population
@@ -88,9 +87,8 @@ def _threads(
     size = population.n_mappings * len(table)
     pairs = []
     for _ in range(6):
-        single, many = (
-            _wall(partial(evaluator.mean_relative_error, population, measured, n)) for n in (1, threads)
-        )
+        work = partial(evaluator.mean_relative_error, population, measured)
+        single, many = (cost_of(partial(work, n)).wall for n in (1, threads))
         pairs.append((single / many, single / size, many / size))
     _, single, many = max(pairs[1:])
     more: dict[str, object] = {
@@ -135,9 +133,3 @@ def _enumerate(population: Population, table: ExperimentTable, cycles: np.ndarra
         table.count,
         cycles,
     )
-
-
-def _wall(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began

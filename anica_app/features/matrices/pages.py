@@ -28,7 +28,7 @@ from inference.web.requests import whole_number
 def matrix(request: HttpRequest, pk: int) -> HttpResponse:
     """The matrix of a comparison, by its own threshold."""
     run = get_object_or_404(Run, pk=pk, kind=KIND)
-    return redirect(comparison_address(run.pk, tab="matrix", **limit_query(**_interest(run))))
+    return redirect(comparison_address(run.pk, view="matrix", **limit_query(**_interest(run))))
 
 
 def _interest(run: Run) -> Json:

@@ -8,7 +8,7 @@ from inference.core.arrays import Floats, Integers
 from inference.core.compiling import compiled_in_place, inlined
 from inference.core.kernels.densest import cycles_alone, cycles_of_many, cycles_of_two
 from inference.core.kernels.layout import EvaluationArrays, Mixes, Number, Rows
-from inference.core.kernels.preparing import prepare, prepare_one
+from inference.core.kernels.preparing import prepare
 from inference.core.loss import ERROR_UNIT, Loss
 
 
@@ -134,16 +134,3 @@ def refresh(
         errors[k] = units_of(cycles[k], measured[which[k]], loss, largest)
         total += errors[k]
     return total
-
-
-@compiled_in_place
-def write_row(
-    arrays: EvaluationArrays, rows: Rows, scheme: Number, masks: Integers, counts: Integers
-) -> None:
-    """Give a scheme other µops; there must be room for them."""
-    start = rows.starts[scheme]
-    for k in range(len(masks)):
-        rows.masks[start + k] = masks[k]
-        rows.counts[start + k] = counts[k]
-    rows.ends[scheme] = start + len(masks)
-    prepare_one(arrays, rows, np.int64(0), scheme)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def _tab(request: HttpRequest, subject: ShownMapping) -> Context:
     from inference.features.judging.comparing.pages import compare_tab  # noqa: PLC0415  pages load it, not every start
 
-    return compare_tab(request, subject.row, subject.value)
+    return compare_tab(request, subject.row)
 
 
 PANELS = (

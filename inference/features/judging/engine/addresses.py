@@ -58,7 +58,7 @@ def pair_query(first: int, second: int, metric: str, threshold: float) -> dict[s
     """The items that tell two sources apart; place 0 is the comparison's own reference, columns follow."""
     reference, column = sorted((first, second))
     against = {"against": reference - 1} if reference else {}
-    return {"tab": "telling", **limit_query(metric, threshold), "column": column - 1, **against}
+    return {"view": "telling", **limit_query(metric, threshold), "column": column - 1, **against}
 
 
 def to_form(

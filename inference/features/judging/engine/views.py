@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from django.utils.http import urlencode
 
 from inference.core.judging.agreement import GroupErrors, errors_by_group
 from inference.core.judging.biases import SchemeBias, biases, regrouped
@@ -13,15 +12,15 @@ from inference.core.judging.disagreement import DifferenceMetric, differences, d
 from inference.core.judging.residual_traits import telling_traits, traits_of_table
 from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
 from inference.core.metrics import Unit
-from inference.features.judging.engine.addresses import pair_query
+from inference.features.judging.engine.addresses import comparison_address, pair_query
 from inference.features.judging.engine.block_traits import memory_traits
 from inference.features.judging.engine.excess_view import excess_tables
+from inference.features.judging.engine.listed_items import item_text, items_at
 from inference.features.judging.engine.query import (
     ComparisonPart,
     agreement_of,
     answered_in,
     biases_in,
-    items_at,
     key_of,
     points_of,
     selected,
@@ -30,7 +29,7 @@ from inference.features.judging.engine.query import (
     verdict_of,
 )
 from inference.features.judging.engine.tables import LinkedNumber, number
-from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion, item_text
+from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion
 from inference.models import BasicBlock, InstructionScheme
 from inference.storage.instruction_sets import code_isa
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
@@ -90,11 +89,14 @@ def _group_row(group: GroupErrors) -> tuple[Value, ...]:
     return (group.name, group.n, group.mape, group.median, group.signed)
 
 
+def length_groups(question: ViewQuestion) -> Grouping:
+    """The items by their numbers of instructions."""
+    known, number_of = np.unique(sheet_of(key_of(question.row)).items.lengths, return_inverse=True)
+    return Grouping(tuple(map(str, known.tolist())), number_of.astype(np.int64))
+
+
 def _lengths(question: ViewQuestion) -> list[PublishedTable]:
-    lengths = sheet_of(key_of(question.row)).items.lengths
-    known, number_of = np.unique(lengths, return_inverse=True)
-    groups = Grouping(tuple(map(str, known.tolist())), number_of.astype(np.int64))
-    return [_grouped(question, groups, "lengths", "Instructions")]
+    return [_grouped(question, length_groups(question), "lengths", "Instructions")]
 
 
 def _bounds(question: ViewQuestion) -> list[PublishedTable]:
@@ -191,14 +193,13 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
     among = sheet.among(question.part.selection)
     names = [question.row.reference or "measured", *(column.name for column in question.columns)]
     cycles = [sheet.reference[among], *(column.cycles[among] for column in sheet.columns)]
-    limit = (question.metric, question.threshold)
-    counted = disagreements(cycles, *limit)
+    counted = disagreements(cycles, question.metric, question.threshold)
     rows = []
     for place, name in enumerate(names):
         shares = [
             None
             if place == other or not both
-            else LinkedNumber(100 * far / both, "?" + urlencode(pair_query(place, other, *limit)))
+            else LinkedNumber(100 * far / both, _pair_address(question, place, other))
             for other, (far, both) in enumerate(
                 zip(counted.differing[place].tolist(), counted.both[place].tolist(), strict=True)
             )
@@ -209,6 +210,11 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
         f"Per cent of the items for which both have a number that differ by more than {_threshold(question)}."
     )
     return [PublishedTable("matrix", "How often each two disagree", heads, tuple(rows), note)]
+
+
+def _pair_address(question: ViewQuestion, place: int, other: int) -> str:
+    query = pair_query(place, other, question.metric, question.threshold)
+    return comparison_address(question.row.run_id, **query)
 
 
 def _threshold(question: ViewQuestion) -> str:
@@ -258,14 +264,14 @@ VIEWS = {
             "By which factor predictions are too slow (above 1) or too fast, of items with instructions of "
             "an extension: geometric means.",
             _extensions,
-            lambda row: row.isa_id is not None,
+            lambda columns: columns[0].comparison.isa_id is not None,
         ),
         ComparisonView(
             "bounds",
             "By bound",
             "Errors of the items by the largest bound of the core model among the sources.",
             _bounds,
-            lambda row: sheet_of(key_of(row)).items.bounds is not None,
+            lambda columns: sheet_of(key_of(columns[0].comparison)).items.bounds is not None,
         ),
         ComparisonView(
             "traits",
@@ -279,7 +285,7 @@ VIEWS = {
             "Excess",
             "Experiments that take longer than a port mapping allows, by the µops that limit them.",
             excess_tables,
-            lambda row: row.columns.filter(mapping__isnull=False).exists(),
+            lambda columns: any(column.mapping_id for column in columns),
         ),
         ComparisonView("matrix", "Matrix", "How often each two sources disagree.", _matrix),
         ComparisonView(

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.core.mapping import described
 from inference.core.protocols import Json
-from inference.features.judging.engine.excess_view import excess_table
+from inference.features.judging.engine.excess_view import excess_in, excess_json, excess_table
 from inference.features.judging.engine.tables import code, csv_of, shell_lines
 from inference.features.judging.findings.conflicts import (
     classes_table,
@@ -29,7 +29,6 @@ from inference.features.judging.findings.congruence import (
 )
 from inference.features.judging.findings.doubts import DoubtsOf, ask, doubts_table
 from inference.features.judging.findings.evidence import DoubtDecision
-from inference.features.judging.findings.excess import excess_in, excess_json
 from inference.features.judging.findings.request import NONE, ConflictsBy, ConflictsRequest, DoubtsRequest
 from inference.features.learning.inferring.classes_section import FEW_COMPARED
 from inference.formats.provenance import head_of

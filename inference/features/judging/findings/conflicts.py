@@ -19,13 +19,13 @@ from inference.core.experiment import MeasurementState
 from inference.core.pair_conflicts import CONFLICT, PairConflicts, conflicts_of
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
-from inference.features.judging.engine.tables import LinkedNumber, code, number
+from inference.features.judging.engine.tables import LinkedNumber, code, number, table_of, text
 from inference.features.judging.findings.request import ConflictsBy, ConflictsRequest
 from inference.models import ExperimentSet
 from inference.models.scheme_search import search_schemes
 from inference.storage.rows import ids_of_schemes, scheme_texts
 from inference.storage.streaming import CHUNK, table_of_keys
-from inference.web.published_page import PublishedColumn, PublishedTable, Value
+from inference.web.published_page import PublishedTable
 
 MOST = 400
 """Schemes in a matrix: more are smaller than one can see. A search looks at others."""
@@ -242,35 +242,46 @@ def _plain(
 
 def pairs_table(pairs: Iterable[ConflictPair]) -> PublishedTable:
     """A row for every pair; on a page, its cycles lead to the experiments."""
-    rows: list[tuple[Value, ...]] = []
-    for pair in pairs:
-        cycles = map(_linked, (*pair.alone, pair.together))
-        rows.append((pair.first, pair.second, *cycles, pair.share))
-    numbers = map(number, ("first alone", "second alone", "together", "share"))
-    heads = (code("first"), code("second"), *numbers)
-    return PublishedTable("pairs", "Pairs", heads, tuple(rows))
 
+    def linked(time: TimedExperiment) -> LinkedNumber:
+        return LinkedNumber(time.cycles, reverse("experiment", args=[time.experiment_id]))
 
-def _linked(time: TimedExperiment) -> LinkedNumber:
-    return LinkedNumber(time.cycles, reverse("experiment", args=[time.experiment_id]))
+    return table_of(
+        "pairs",
+        "Pairs",
+        pairs,
+        (code("first"), lambda pair: pair.first),
+        (code("second"), lambda pair: pair.second),
+        (number("first alone"), lambda pair: linked(pair.alone[0])),
+        (number("second alone"), lambda pair: linked(pair.alone[1])),
+        (number("together"), lambda pair: linked(pair.together)),
+        (number("share"), lambda pair: pair.share),
+    )
 
 
 def classes_table(found: SetConflicts) -> PublishedTable:
     """The classes, each by some of its schemes, with the numbers of those that it competes with."""
     classes, shares = found.rows(ConflictsBy.CLASSES)
-    rows: list[tuple[Value, ...]] = []
-    for place, (members, line) in enumerate(zip(classes, shares.tolist(), strict=True)):
-        more = f" and {len(members) - NAMED} more" if len(members) > NAMED else ""
-        others = (
+
+    def some_schemes(place: int) -> str:
+        members = classes[place]
+        return "; ".join(members[:NAMED]) + (f" and {len(members) - NAMED} more" if members[NAMED:] else "")
+
+    def competitors(place: int) -> str:
+        return ", ".join(
             f"{other + 1} ({100 * share:.0f} %)"
-            for other, share in enumerate(line)
+            for other, share in enumerate(shares[place].tolist())
             if other != place and share >= CONFLICT
         )
-        rows.append((place + 1, "; ".join(members[:NAMED]) + more, ", ".join(others)))
-    heads = (number("class", 0), code("schemes"), PublishedColumn("competes with"))
-    conflicts = found.conflicts
-    title = f"{conflicts.competing:,} of {len(conflicts.pairs):,} pairs compete"
-    return PublishedTable("classes", title, heads, tuple(rows))
+
+    return table_of(
+        "classes",
+        f"{found.conflicts.competing:,} of {len(found.conflicts.pairs):,} pairs compete",
+        range(len(classes)),
+        (number("class", 0), lambda place: place + 1),
+        (code("schemes"), some_schemes),
+        (text("competes with"), competitors),
+    )
 
 
 def conflicts_json(row: ExperimentSet, found: SetConflicts, by: ConflictsBy) -> Json:

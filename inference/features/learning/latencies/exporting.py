@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from inference.features.machines.machines.query import microarchitecture_of
-from inference.formats.latencies_xml import ExportedLatencies, write_latencies_xml
+from inference.formats.exported import ExportedLatencies
+from inference.formats.latencies_xml import write_latencies_xml
 from inference.formats.provenance import Provenance
 from inference.formats.uops_info_usages import NAMES
 from inference.models import LatencySet

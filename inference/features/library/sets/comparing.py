@@ -225,6 +225,10 @@ def write_lengths_csv(report: SetReport, head: str = "") -> str:
     return written(header, rows, head)
 
 
+CSV_WRITERS = {"schemes": write_schemes_csv, "lengths": write_lengths_csv}
+"""By what the rows of the table are."""
+
+
 def comparison_head(first: ExperimentSet, second: ExperimentSet) -> str:
     """Lines of comments: which is which, and who made them."""
     both = (("first", first), ("second", second))

@@ -58,7 +58,7 @@ def test_a_matrix_of_an_earlier_version_is_shown_with_the_layout_of_all_comparis
     address = reverse("matrix", args=[run.pk])
     page = visitor.get(address, follow=True)
     comparison = reverse("comparison", args=[run.pk])
-    assert page.redirect_chain == [(f"{comparison}?tab=matrix&metric=relative&threshold=50", 302)]
+    assert page.redirect_chain == [(f"{comparison}?view=matrix&metric=relative&threshold=50", 302)]
     text = page.content.decode()
     assert "50.0" in text
     assert "100.0" in text
@@ -102,10 +102,11 @@ def test_a_new_matrix_is_a_comparison_whose_cells_are_views(
     )
     assert [column["id"] for column in run.result["columns"]] == columns
     page = visitor.get(reverse("matrix", args=[run.pk]), follow=True)
+    address = reverse("comparison", args=[run.pk])
     cells, _ = page.context["view_tables"][0]["rows"][1]
     assert [value for _, value in cells] == ["two", 50.0, None, pytest.approx(200 / 3)]
-    assert cells[1][1].url == "?tab=telling&metric=relative&threshold=50&column=0"
-    assert cells[3][1].url == "?tab=telling&metric=relative&threshold=50&column=1&against=0"
+    assert cells[1][1].url == f"{address}?view=telling&metric=relative&threshold=50&column=0"
+    assert cells[3][1].url == f"{address}?view=telling&metric=relative&threshold=50&column=1&against=0"
     cell = visitor.get(reverse("matrix-cell", args=[run.pk, 1, 2]), follow=True)
     assert cell.context["view_tables"][0]["table"].title == "The smallest items that tell three from two"
     cell = visitor.get(reverse("matrix-cell", args=[run.pk, 1, 0]), follow=True)

@@ -26,15 +26,11 @@ from inference.core.events import Log
 from inference.core.explain import Characterisation, NotCharacterised, SchemeFate, Seen, Witness
 from inference.core.explain.events import funnel_of
 from inference.core.explain.surplus import flooded
-from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.resources.conversion import from_port_mapping
 from inference.features.asking.predictors.query import row_for
-from inference.features.judging.accuracy_checks.result import check_of_sheet
-from inference.features.judging.engine.answered_columns import ComparisonColumn
-from inference.features.judging.engine.sources import AnswerSource, SourceKind
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.block_sets import BlockSetOptions
 from inference.isa.blocks.listing import object_file
@@ -173,7 +169,7 @@ def generated_site(scale: Scale) -> World:
     core_model = store_parts("generated", rows[0], latencies, front_end)
     importing = _runs(scale, rows[0], sets[0])
     campaign = generated_campaign(scale.discoveries)
-    blocks, matrix = _blocks(scale)
+    blocks = _blocks(scale)
     predictor = row_for("mapping", {"mapping": rows[0].name})
     evaluation = Evaluation.objects.filter(mapping=rows[0], experiment_set=sets[0]).get()
     counts = np.array(evaluation.heat_map["counts"])
@@ -212,8 +208,6 @@ def generated_site(scale: Scale) -> World:
         comparison=done(
             "comparison", {"experiment_set": sets[2].pk, "mappings": [each.pk for each in rows[:3]]}
         ),
-        matrix=matrix,
-        accuracy_check=_accuracy_check(machine, blocks),
         bin=(int(fullest[0]), int(fullest[1])),
     )
 
@@ -371,42 +365,11 @@ def _upload(name: str, content: bytes) -> Upload:
     return made
 
 
-def _accuracy_check(machine: Machine, blocks: BasicBlockSet) -> Run:
-    """Of two predictors of 500 blocks."""
-    codes = [bytes(one.code) for one in blocks.blocks.order_by("position")[:500]]
-    dice = np.random.default_rng(2)
-    measured = dice.uniform(1, 9, len(codes))
-    columns = [
-        ComparisonColumn(AnswerSource(SourceKind.TOOL, name), Answers.of(measured * dice.uniform(0.5, 2), ""))
-        for name in ("again", "tool 0", "tool 1")
-    ]
-    items = Items(ItemKind.BLOCKS, np.arange(len(codes)), np.ones(len(codes), dtype=np.int64))
-    sheet = AnswerSheet(items, measured, [column.answers for column in columns])
-    facts = {"machine": machine.name, "source": blocks.name, "mode": "unrolled", "rounds": 3}
-    found = {**facts, **check_of_sheet(sheet, columns, codes, X86)}
-    result = {"name": "accuracy", "block_set": blocks.pk, "source": blocks.pk, "check": found}
-    config = {"machine": machine.pk, "block_set": blocks.pk}
-    return Run.objects.create(
-        name="an accuracy check", kind="accuracy-check", state="done", config=config, result=result
-    )
-
-
-def _blocks(scale: Scale) -> tuple[BasicBlockSet, Run]:
-    """A set of blocks in three columns, and a matrix of those."""
+def _blocks(scale: Scale) -> BasicBlockSet:
+    """A set of blocks in three columns."""
     made = store_blocks(io.BytesIO(generated_csv(scale.blocks)), "blocks.csv", "blocks", BlockSetOptions())[0]
     columns = list(made.columns.order_by("position"))
     for at, column in enumerate(columns):
         column.predictor = Predictor.objects.create(name=f"tool {at}", kind="toy", key=str(at) * 64)
         column.save()
-    size = made.size
-    result = {
-        "block_set": made.pk,
-        "name": "three tools",
-        "blocks": size,
-        "columns": [{"id": one.pk, "name": one.name, "predictor": one.predictor_id} for one in columns],
-        "both": [[size] * 3] * 3,
-        "differing": [[0, size // 9, size // 2], [size // 9, 0, size // 2], [size // 2, size // 2, 0]],
-    }
-    config = {"interest": {"metric": "relative", "threshold": 0.5}}
-    matrix = Run.objects.create(name="a matrix", kind="matrix", state="done", config=config, result=result)
-    return made, matrix
+    return made

@@ -13,6 +13,7 @@ class MenuPlace(StrEnum):
 
     MAPPING = "mapping"  # the number of the mapping
     SET = "set"  # `?set=` of an experiment set, beside a heat map `mapping` or `resource_mapping` as well
+    PREDICTOR_PAIR = "predictor pair"  # `?predictor=` twice; two that answered the same
     MACHINE = "machine"  # `?machine=`; of use to those who may start runs
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.anica.formats.published import write_directory
 from tests.browser.axe import TOLERATED
-from tests.browser.conftest import upload
+from tests.browser.conftest import RUN_MILLISECONDS, upload
 from tests.browser.looks import assert_sound
 from tests.browser.visiting import cancel_run
 from tests.launched import LaunchedSite
@@ -124,13 +124,13 @@ def test_a_campaign_is_started_watched_and_cancelled(page: Page, campaigns: list
 
 def test_a_matrix_leads_to_its_blocks_and_to_a_campaign(page: Page, campaigns: list[str]):
     page.goto("/campaigns/matrices/new/")
-    page.get_by_label("Blocks", exact=True).select_option(label="three blocks")
-    page.get_by_role("button", name="Show the set’s columns").click()
+    page.get_by_label("Experiments or blocks of").select_option(label="three blocks")
     page.get_by_label("measured", exact=True).check()
     page.get_by_label("always 1").check()
     page.get_by_label("always 4").check()
-    page.get_by_role("button", name="Start").click()
-    cell = page.locator(".cells tbody tr").nth(1).locator("td").nth(2)
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_role("link", name="Matrix").click(timeout=RUN_MILLISECONDS)
+    cell = page.locator("tbody tr").nth(1).locator("td").nth(2)
     expect(cell).to_contain_text("100.0")
     cell.get_by_role("link").click()
     expect(page.locator("tbody tr")).to_have_count(3)

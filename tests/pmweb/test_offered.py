@@ -44,7 +44,6 @@ OPERATORS_PAGES = {
     "inference/block_files/loops/listing.html",
     "inference/block_files/loops/program.html",
     "inference/block_files/loops/samples.html",
-    "anica/matrices/new.html",
     "inference/findings/model_new.html",
     "inference/web/delete.html",
     "inference/web/edit.html",

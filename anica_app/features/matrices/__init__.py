@@ -5,6 +5,7 @@ The blocks may be fresh ones of AnICA's domains, and a disagreement is what a ca
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, RunKind
+from inference.web.menus import MenuEntry, MenuPlace
 
 
 def _job() -> Job:
@@ -14,9 +15,10 @@ def _job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from anica_app.features.matrices.asked import matrices_of, matrix_words  # noqa: PLC0415  pages load it
+    from anica_app.features.matrices.asked import matrix_words  # noqa: PLC0415  pages load it
+    from inference.features.judging.engine.addresses import comparisons_of  # noqa: PLC0415  pages load it
 
-    return KindPresentation(words=matrix_words, outcomes=matrices_of)
+    return KindPresentation(words=matrix_words, outcomes=comparisons_of)
 
 
 KINDS = (
@@ -30,3 +32,13 @@ KINDS = (
 )
 
 PRESENTATIONS = {"matrix": _presentation}
+
+MENUS = (
+    MenuEntry(
+        MenuPlace.PREDICTOR_PAIR,
+        "Start a campaign with these two",
+        "campaign-new",
+        "Which kinds of blocks they disagree about",
+        "play",
+    ),
+)

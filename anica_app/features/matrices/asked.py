@@ -1,14 +1,12 @@
-"""What matrices were asked, in words, and where they are shown."""
+"""What matrices were asked, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-from django.urls import reverse
+from collections.abc import Iterator
 
 from anica_app.core.search.judging import distance_words
 from inference.features.asking.block_sets.asked import names_of_columns, predictors_item, set_item
-from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome
+from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.models import Run
 
 
@@ -24,9 +22,3 @@ def matrix_words(run: Run) -> Iterator[DescriptionItem]:
         yield DescriptionItem("Columns of the set", names_of_columns(config["columns"]))
     yield predictors_item(config)
     yield DescriptionItem("Disagreement", distance_words(config["interest"]))
-
-
-def matrices_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The matrices of these runs."""
-    done = [run for run in runs if run.result]
-    return {run.pk: RunOutcome(run.result["name"], reverse("matrix", args=[run.pk])) for run in done}

@@ -58,11 +58,11 @@ class Command(RunCommand):
             self.stdout.write(json.dumps({"run": run.pk, **run.result}, ensure_ascii=False))
             return
         names = [column["name"] for column in run.result["columns"]]
-        for row, name in enumerate(names):
-            for column in range(row):
-                both, differing = run.result["both"][row][column], run.result["differing"][row][column]
+        for second, name in enumerate(names):
+            for first in range(second):
+                both, differing = run.result["both"][second][first], run.result["differing"][second][first]
                 share = f"{100 * differing / both:.1f} %" if both else "no block in common"
-                self.stdout.write(f"{names[column]} | {name}: {share} ({differing:,} of {both:,} blocks)")
+                self.stdout.write(f"{names[first]} | {name}: {share} ({differing:,} of {both:,} blocks)")
 
 
 def _submitted(options: dict[str, Any]) -> Run:

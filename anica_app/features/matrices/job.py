@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -14,30 +13,32 @@ from anica_app.core.explained_blocks import fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
 from anica_app.storage.descriptions import Interest, Space
 from anica_app.storage.domains import chosen_domain
-from inference.core.arrays import Floats
-from inference.core.event import Event
-from inference.core.events import ResultStored
 from inference.core.judging.disagreement import disagreements
+from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.columns import add_columns, answers_of, codes_of, read_set
+from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.predictors.common_isa import common_isa
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
-from inference.features.asking.predictors.panel import opened_panel
+from inference.features.judging.engine.answered_columns import ComparisonColumn, keep_columns
+from inference.features.judging.engine.block_answers import BlockAnswers
+from inference.features.judging.engine.judge_jobs import JudgeJob
+from inference.features.judging.engine.new_blocks import NewBlocks
+from inference.features.judging.engine.request import JudgeConfig
+from inference.features.judging.engine.sources import SourceKind
 from inference.isa.blocks import mnemonics_of
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
-from inference.predictors.answer_arrays import cycles_in
-from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
-from inference.storage.block_rows import BlockToStore, cycles_of, insert_blocks
-from inference.storage.instruction_sets import code_isa, code_isa_row
-from inference.storage.names import free_name
+from inference.storage.block_rows import BlockToStore
+from inference.storage.instruction_sets import code_isa_row
 
 KIND = "matrix"
 MOST_TOOLS = 20
 MOST_BLOCKS = 100_000
+MOST_ASKED = 10_000_000
+"""Of a set, all blocks are asked for."""
 DEFAULT_BLOCKS, DEFAULT_LENGTH = 2000, 4
 
 
@@ -90,32 +91,58 @@ def read_config(given: Json) -> MatrixConfig:
     return config.model_copy(update={"predictors": predictors, "columns": columns})
 
 
-class MatrixJob:
-    """Runs of kind `matrix`. Interrupted, they begin anew with remembered answers."""
+class GrowingSet(BlockAnswers):
+    """A basic-block set that keeps what is asked about it as new columns."""
+
+    def keep(self, run: Run, columns: Sequence[ComparisonColumn]) -> list[BlockColumn]:
+        return keep_columns(self.row, columns)
+
+
+class MatrixJob(JudgeJob):
+    """Runs of kind `matrix`: a comparison of tools with each other, of which the first is the reference."""
 
     def check(self, config: Json) -> Json:
         return read_config(config).as_json()
 
-    def submitted(self, run: Run) -> None:
-        """Nothing is to be prepared."""
-
     def work(self, task: Task) -> Store:
         """Ask the predictors for the blocks that they have no column of, and count."""
         config = MatrixConfig.stored(task.run.config)
-        row = None
-        if config.block_set is not None:
-            row = BasicBlockSet.objects.filter(pk=config.block_set).first()
-            if row is None:
-                raise JobError("the basic-block set has been deleted")
-        isa = common_isa(config.predictors) if row is None else code_isa(row.isa)
-        codes = _fresh(config, isa) if row is None else codes_of(row)
-        answers: list[list[Answer]] = [[] for _ in config.predictors]
-        if config.predictors:
-            with opened_panel(task, config.predictors, isa) as panel:
-                answers = answers_of(task, panel, codes, KIND)
-        columns = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
-        held = [cycles_of(column, len(codes)) for column in columns]
-        return partial(_store, task.run, config, isa, codes, answers, [*held, *map(cycles_in, answers)])
+        held = BlockColumn.objects.filter(pk__in=config.columns).order_by("position")
+        against, *sources = (
+            *(f"{SourceKind.COLUMN}:{pk}" for pk in held.values_list("pk", flat=True)),
+            *(f"{SourceKind.PREDICTOR}:{pk}" for pk in config.predictors),
+        )
+        described = JudgeConfig.model_construct(
+            block_set=config.block_set, sources=sources, against=against, most=MOST_ASKED, mode=config.mode
+        )
+        reader = _reader(task, config, described)
+
+        def facts(sheet: AnswerSheet, columns: Sequence[ComparisonColumn]) -> Json:
+            answered = [column.answers.cycles for column in columns if not column.error]
+            cycles = [sheet.reference, *answered]
+            counted = disagreements(cycles, config.interest.metric, config.interest.threshold)
+            return {
+                "name": f"{len(cycles)} tools on {reader.row.name}",
+                "url": f"/campaigns/matrices/{task.run.pk}/",
+                "blocks": len(sheet.items),
+                "both": counted.both.tolist(),
+                "differing": counted.differing.tolist(),
+            }
+
+        return self.compared(task, described, reader, facts, needs_reference=False)
+
+
+def _reader(task: Task, config: MatrixConfig, described: JudgeConfig) -> BlockAnswers:
+    if config.block_set is not None:
+        row = BasicBlockSet.objects.filter(pk=config.block_set).select_related("isa").first()
+        if row is None:
+            raise JobError("the basic-block set has been deleted")
+        return GrowingSet(task, row, described)
+    isa = common_isa(config.predictors)
+    blocks = [BlockToStore(code, mnemonics_of(code, isa)) for code in _fresh(config, isa)]
+    name = f"{len(blocks):,} random blocks of {config.length} instructions"
+    row = BasicBlockSet(name=name, isa=code_isa_row(isa), source=f"sampled by {task.run.name}"[:300])
+    return NewBlocks(task, row, described, blocks)
 
 
 def _fresh(config: MatrixConfig, isa: str) -> list[bytes]:
@@ -124,44 +151,3 @@ def _fresh(config: MatrixConfig, isa: str) -> list[bytes]:
         return [domain.code(block) for block in fresh_blocks(domain, config.blocks, config.length)]
     except AnicaError as error:
         raise JobError(str(error)) from error
-
-
-def _store(
-    run: Run,
-    config: MatrixConfig,
-    isa: str,
-    codes: Sequence[bytes],
-    answers: list[list[Answer]],
-    cycles: list[Floats],
-) -> tuple[Json, Sequence[Event]]:
-    """The new columns, in a new set where there was none, and the counts."""
-    known = None if config.block_set is None else BasicBlockSet.objects.filter(pk=config.block_set).first()
-    row = known or _new_set(run, config, isa, codes)
-    old = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
-    rows = Predictor.objects.in_bulk(config.predictors)
-    heads = [(rows[pk].name, rows[pk]) for pk in config.predictors]
-    columns = [*old, *add_columns(row, heads, answers)]
-    counted = disagreements(cycles, config.interest.metric, config.interest.threshold)
-    result: Json = {
-        "block_set": row.pk,
-        "name": f"{len(columns)} tools on {row.name}",
-        "url": f"/campaigns/matrices/{run.pk}/",
-        "blocks": len(codes),
-        "columns": [{"id": one.pk, "name": one.name, "predictor": one.predictor_id} for one in columns],
-        "both": counted.both.tolist(),
-        "differing": counted.differing.tolist(),
-    }
-    return result, [ResultStored({"name": result["name"], "url": result["url"]})]
-
-
-def _new_set(run: Run, config: MatrixConfig, isa: str, codes: Sequence[bytes]) -> BasicBlockSet:
-    row = BasicBlockSet.objects.create(
-        name=free_name(BasicBlockSet, f"{len(codes):,} random blocks of {config.length} instructions"),
-        isa=code_isa_row(isa),
-        run=run,
-        origin=BasicBlockSet.Origin.RUN,
-        source=f"sampled by {run.name}"[:300],
-        size=len(codes),
-    )
-    insert_blocks(row, (BlockToStore(code, mnemonics_of(code, isa)) for code in codes))
-    return row

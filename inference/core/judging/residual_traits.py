@@ -65,10 +65,6 @@ class TraitFindings:
     def as_json(self) -> Json:
         return {"tried": self.tried, "found": [asdict(one) for one in self.found]}
 
-    @classmethod
-    def from_json(cls, data: Json) -> TraitFindings:
-        return cls(data["tried"], tuple(TraitExcess(**one) for one in data["found"]))
-
 
 LENGTHS = ((1, 3), (4, 6), (7, 12), (13, None))
 """Instructions of an item: from, to."""

@@ -30,7 +30,6 @@ def test_a_trait_of_the_blocks_that_are_off_is_told_with_its_direction() -> None
     assert told.inside > 10 * told.outside
     assert told.farther > 0.99
     assert found.tried == 41
-    assert TraitFindings.from_json(found.as_json()) == found
 
 
 def test_without_a_reason_hardly_anything_is_told() -> None:

@@ -85,9 +85,10 @@ def test_checks_are_listed_and_led_to(
     visitor: Client, run: Run, machine: Machine, block_set: BasicBlockSet
 ) -> None:
     other = Run.objects.create(name="another kind", kind="matrix", state="done", config={}, result={})
-    listed = visitor.get(reverse("accuracy-checks"), follow=True).content.decode()
+    listed = visitor.get(reverse("accuracy-checks"), {"q": "a"}, follow=True).content.decode()
     assert run.name in listed
     assert other.name not in listed
+    assert '<input type="hidden" name="kind" value="accuracy-check">' in listed
     form = reverse("accuracy-check-new")
     for page, query in (
         (reverse("machine", args=[machine.pk]), f"machine={machine.pk}"),
@@ -105,7 +106,7 @@ def test_the_form_for_a_check_is_that_of_a_comparison_filled_in(
     page = visitor.get(reverse("accuracy-check-new"), query, follow=True)
     form = page.context["form"]
     assert (page.context["subject"], form["against"].value()) == (block_set, f"machine:{machine.pk}")
-    assert form["mappings"].value() == [str(wrong_mapping.pk)]
+    assert (form["mappings"].value(), form["most"].value()) == ([str(wrong_mapping.pk)], 500)
     proposed = {name: form[name].value() for name in ("against", "mappings", "rounds", "mode")}
     address = page.redirect_chain[-1][0]
     answer = visitor.post(address, {**proposed, "most": 60})
@@ -137,9 +138,11 @@ def test_the_shell_prints_or_writes_what_was_found(
         return printed("accuracy", *arguments)
 
     text = shell("blocks", "--machine", "lab", "--blocks", "50", "--seed", "7")
-    assert "good tool: 100 % answered, MAPE 1.00 %" in text
-    assert "    good: off by 1.0 % on average" in text
-    assert "    wrong: off by 100.0 % on average" in text
+    lines = {line[:22].strip(): line for line in text.splitlines()}
+    assert lines["good tool"].split()[2:6] == ["140", "0", "140", "1.00"]
+    assert "off by 1.0 % on average" in lines["good tool"]
+    assert "wrong" in lines["bad tool"]
+    assert "Worst blocks of bad tool" in text
     assert (submitted[0].config["blocks"], submitted[0].config["seed"]) == (50, 7)
     found = json.loads(shell("blocks", "--machine", "lab", "--json"))
     assert found == {"run": run.pk, "block_set": block_set.pk, **run.result["check"]}

@@ -42,12 +42,15 @@ QuestionMode = Annotated[
 AS_MEASURED = "as blocks are measured where a machine takes part, else as each predictor says"
 
 
-def add_mode_option(parser: ArgumentParser, usual: str = AS_MEASURED) -> None:
-    """`--mode` of a command; `usual`: what holds without it."""
+def add_mode_option(parser: ArgumentParser, usual: str = AS_MEASURED, preset: str = AS_NAMED) -> None:
+    """`--mode` of a command; `usual`: what holds without it, in words.
+
+    A command that presets a mode takes an empty one for that of the measurements.
+    """
     parser.add_argument(
         "--mode",
-        choices=MODES,
-        default=AS_NAMED,
+        choices=(*MODES, AS_NAMED) if preset else MODES,
+        default=preset,
         help=f"how blocks without a jump follow each other, for everybody who is asked (default: {usual})",
     )
 

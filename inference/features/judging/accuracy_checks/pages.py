@@ -6,11 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import path
 
-from inference.core.protocols import Json
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND
-from inference.features.judging.accuracy_checks.result import all_checked, judgement_of
 from inference.features.judging.engine.addresses import QueryValue, to_comparison, to_form, to_list
+from inference.features.judging.engine.result_tables import check_table
 from inference.formats.csv_cells import written
 from inference.models import Run
 from inference.web.file_answers import table_answer
@@ -22,17 +21,8 @@ def accuracy_check_csv(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Run, pk=pk, kind=KIND, state=Run.State.DONE)
     found = check_of(run)
     assert found is not None, "it is done"
-    lines = [_line(one) for one in all_checked(found)]
-    return table_answer(written(_HEADS, lines), run.name, machine=found["machine"], blocks=found["source"])
-
-
-def _line(one: Json) -> tuple[object, ...]:
-    judgement, scores = judgement_of(one), one["scores"]
-    return (
-        *(one["name"], one["answered"], one["failed"], scores["n"], scores["mape"], one["median"]),
-        *(scores["pearson"], scores["kendall"], one["near"], one["above"]),
-        *(("", "") if judgement is None else (judgement.grade.value, "; ".join(judgement.reasons))),
-    )
+    text = written(_HEADS, check_table(found).rows)
+    return table_answer(text, run.name, machine=found["machine"], blocks=found["source"])
 
 
 _HEADS = (

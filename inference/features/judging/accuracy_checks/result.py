@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inference.core.judging.accuracy import AccuracyJudgement, floor_of, verdict
+from inference.core.judging.accuracy import floor_of, verdict
 from inference.core.judging.agreement import agreement, errors_by_group
 from inference.core.judging.residual_traits import telling_traits, traits_of_table
 from inference.core.judging.sheet import AnswerSheet
@@ -81,17 +81,6 @@ def _bound(sheet: AnswerSheet, place: int) -> str:
     bounds = sheet.items.bounds
     number = -1 if bounds is None else int(bounds.number[place])
     return "" if bounds is None or number < 0 else bounds.names[number]
-
-
-def all_checked(check: Json) -> list[Json]:
-    """The measurement once more first."""
-    return [check["again"], *check["predictors"]]
-
-
-def judgement_of(checked: Json) -> AccuracyJudgement | None:
-    """None for the measurement itself, and in checks of earlier versions."""
-    stored = checked.get("judgement")
-    return None if stored is None else AccuracyJudgement.from_json(stored)
 
 
 def error_of(block: Json) -> float:

@@ -17,6 +17,8 @@ from inference.features.asking.predictors.query import chosen
 from inference.features.judging.column_accuracy.accuracy import accuracy_of, baseline_of
 from inference.features.judging.engine.gate import DEFAULT_TOLERANCE
 from inference.features.judging.engine.gated import GatedCommand
+from inference.features.judging.engine.result_tables import columns_table
+from inference.features.judging.engine.tables import shell_lines
 from inference.formats.accuracy_baseline import AccuracyBaseline
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle
@@ -103,15 +105,8 @@ class Command(GatedCommand):
             self.stdout.write(json.dumps(found, ensure_ascii=False))
             return
         numbers = f"a number above 0 for {found['numbers']:,} of {found['blocks']:,} blocks"
-        self.stdout.write(f"{reference}: {numbers}")
-        for one in found["columns"]:
-            scores, by_weight = one["scores"], one["weighted"]
-            weighted = "" if by_weight is None else f" ({by_weight:.2f} % by weight)"
-            self.stdout.write(
-                f"  {one['name']}: {one['answered']:,} numbers, {one['failed']:,} failures; "
-                f"{scores['n']:,} compared, MAPE {_told(scores['mape'], 2)} %{weighted}, "
-                f"r {_told(scores['pearson'], 3)}, τ {_told(scores['kendall'], 3)}"
-            )
+        for line in (f"{reference}: {numbers}", *shell_lines([columns_table(found)])):
+            self.stdout.write(line)
 
 
 def _baseline(row: BasicBlockSet, reference: str, only: list[str]) -> AccuracyBaseline:
@@ -162,7 +157,3 @@ def _asking(row: BasicBlockSet, names: list[str], mode: str) -> Run:
     rows = [chosen(name, may_choose=True) for name in names]
     config: Json = {"block_set": row.pk, "predictors": [one.pk for one in rows], "mode": mode}
     return lifecycle.submit(KIND, config, lifecycle.unused_name(f"{', '.join(names)} on {row.name}"[:180]))
-
-
-def _told(value: float | None, places: int) -> str:
-    return "–" if value is None else f"{value:.{places}f}"

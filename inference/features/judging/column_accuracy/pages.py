@@ -11,19 +11,17 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from inference.core.protocols import Json
 from inference.features.asking.block_sets.asked import names_of_columns, set_item
 from inference.features.asking.block_sets.columns import usual_reference
 from inference.features.asking.block_sets.query import columns_of
 from inference.features.asking.predictors.processors import different_processors
 from inference.features.judging.column_accuracy.accuracy import KIND, accuracy_known
-from inference.features.judging.engine.sources import SourceKind
+from inference.features.judging.engine.result_tables import columns_table
 from inference.features.judging.engine.tables import page_cells
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.web.file_answers import table_answer
-from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
 from inference.web.requests import row_number, whole_number
 from inference.web.run_forms import start_or_tell
 
@@ -38,11 +36,7 @@ def accuracy_tab(request: HttpRequest, found: BasicBlockSet, columns: list[Block
     context = {"reference": reference, "known": known, "processors": different_processors(predictors)}
     if known.accuracy is None:
         return context
-    return context | {
-        "accuracy": known.accuracy,
-        **page_cells(_table(known.accuracy, reference)),
-        "source": f"{SourceKind.COLUMN}:{reference.pk}",
-    }
+    return context | {"accuracy": known.accuracy, **page_cells(columns_table(known.accuracy))}
 
 
 def _column(columns: Sequence[BlockColumn], pk: int | None) -> BlockColumn | None:
@@ -80,7 +74,7 @@ def block_set_accuracy_csv(request: HttpRequest, pk: int) -> HttpResponse:
     known = accuracy_known(found, columns, reference).accuracy
     if known is None:
         raise Http404("these columns have not been compared yet")
-    lines = [(row[0], reference.name, *row[1:]) for row in _table(known, reference).rows]
+    lines = [(row[0], reference.name, *row[1:]) for row in columns_table(known).rows]
     return table_answer(written(CSV_HEADS, lines), f"{found.name} accuracy", blocks=found.name)
 
 
@@ -88,23 +82,6 @@ CSV_HEADS = (
     *("column", "reference", "numbers", "failures", "compared"),
     *("mape", "pearson", "kendall", "weighted_mape"),
 )
-_TITLES = (
-    *(("Numbers", 0), ("Failures", 0), ("Compared", 0), ("MAPE (%)", 2)),
-    *(("Pearson’s r", 3), ("Kendall’s τ", 3), ("MAPE by weight (%)", 2)),
-)
-
-
-def _table(known: Json, reference: BlockColumn) -> PublishedTable:
-    rows = tuple(
-        (
-            *(one["name"], one["answered"], one["failed"], scores["n"], scores["mape"]),
-            *(scores["pearson"], scores["kendall"], one["weighted"]),
-        )
-        for one in known["columns"]
-        for scores in [one["scores"]]
-    )
-    heads = (PublishedColumn(title, CellKind.NUMBER, decimals) for title, decimals in _TITLES)
-    return PublishedTable("columns", f"Beside {reference.name}", (PublishedColumn("Column"), *heads), rows)
 
 
 def accuracy_words(run: Run) -> Iterator[DescriptionItem]:

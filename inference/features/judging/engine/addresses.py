@@ -27,7 +27,8 @@ def to_list(kind: str) -> View:
     """The comparisons that runs of a kind have made."""
 
     def listed(request: HttpRequest) -> HttpResponse:
-        return redirect(f"{reverse('comparisons')}?{urlencode({'kind': kind})}")
+        query = urlencode({**request.GET.dict(), "kind": kind})
+        return redirect(f"{reverse('comparisons')}?{query}")
 
     return listed
 
@@ -46,6 +47,18 @@ def comparison_address(run: int, **view: str | int) -> str:
     """The address of a run's comparison; `view`: fields of its query."""
     query = urlencode(view)
     return reverse("comparison", args=[run]) + (f"?{query}" if query else "")
+
+
+def limit_query(metric: str, threshold: float) -> dict[str, str | int]:
+    """When two sources disagree, as an address of a comparison has it."""
+    return {"metric": metric, "threshold": round(100 * threshold)}
+
+
+def pair_query(first: int, second: int, metric: str, threshold: float) -> dict[str, str | int]:
+    """The items that tell two sources apart; place 0 is the comparison's own reference, columns follow."""
+    reference, column = sorted((first, second))
+    against = {"against": reference - 1} if reference else {}
+    return {"view": "telling", **limit_query(metric, threshold), "column": column - 1, **against}
 
 
 def to_form(

@@ -15,6 +15,7 @@ from inference.features.judging.engine.file_pages import answer_lines
 from inference.features.judging.engine.listed_items import Predicted, in_bin
 from inference.features.judging.engine.query import (
     ComparisonPart,
+    answered_in,
     biases_in,
     columns_of,
     heat_map_of,
@@ -202,7 +203,7 @@ def _column_json(column: ComparedColumn, of: int, part: ComparisonPart) -> dict[
     scores = scores_of(column, part)
     return {
         **{name: getattr(column, name) for name in ("position", "name", "kind", "error")},
-        "coverage": scores.n / of if of else None,
+        "coverage": answered_in(column, part) / of if of else None,
         "lacks": [{"reason": reason, "n": n} for reason, n in column.summary["lacks"]],
         **asdict(scores),
     }

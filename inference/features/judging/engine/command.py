@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,13 @@ from inference.features.judging.engine.query import (
     schemes_found,
     selected,
 )
-from inference.features.judging.engine.request import KIND, JudgeConfig
+from inference.features.judging.engine.request import KIND, JudgeConfig, read_config, subject_of
 from inference.features.judging.engine.sources import Subject, source_named
 from inference.features.judging.engine.tables import csv_of, shell_lines
 from inference.features.judging.engine.view_values import ViewQuestion, view_json
 from inference.features.judging.engine.views import VIEWS
 from inference.models import BasicBlockSet, Comparison, ExperimentSet
+from inference.models.scheme_search import texts_found
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import by_name
 
@@ -86,7 +88,8 @@ class Command(GatedCommand):
         )
         for name in ("instructions", "most", "seed"):
             parser.add_argument(f"--{name}", type=int, default=JudgeConfig.usual(name), metavar="N")
-        add_mode_option(parser, "as the items were measured")
+        preset = JudgeConfig.usual("mode")
+        add_mode_option(parser, f"{preset}; empty: as the items were measured", preset)
         parser.add_argument("--name", default="", help="of the run")
         parser.add_argument("--csv", type=Path, metavar="FILE", help="the view as CSV; - for the output")
         gate = parser.add_mutually_exclusive_group()
@@ -103,6 +106,9 @@ class Command(GatedCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Compare, or look at a comparison, and write."""
+        for option in ("apart", "threshold"):
+            if not 0 <= options[option] < math.inf:
+                raise CommandError(f"--{option} must be a number of at least 0, not {options[option]:g}")
         if options["view"] not in VIEWS or options["items"].startswith("mapping:"):
             self._show_findings(options)
             return
@@ -134,6 +140,7 @@ class Command(GatedCommand):
                 raise CommandError(f"{options['items']}: there is no such comparison, or sources beside it")
             return there
         config = _config(options)
+        _check_view(config, options)
         name = unused_name(options["name"] or f"Comparison on {options['items']}"[:180])
         return comparison_rows().get(run=self.do_run(lambda: submit(KIND, config, name)))
 
@@ -173,16 +180,26 @@ def _config(options: dict[str, Any]) -> Json:
     }
 
 
+def _check_view(config: Json, options: dict[str, Any]) -> None:
+    """Refuse a search or a column that the comparison cannot have, before anybody is asked."""
+    described = read_config(config)
+    subject = subject_of(described)
+    if options["search"] and subject.isa_id is not None:
+        texts_found(subject.isa_id, options["search"])
+    if options["column"]:
+        _check_column(options["column"], [source_named(text, subject).name for text in described.sources])
+
+
+def _check_column(name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        raise CommandError(f"there is no source {name!r} in it, only {', '.join(names)}")
+
+
 def _question(row: Comparison, options: dict[str, Any]) -> ViewQuestion:
     columns = columns_of(row)
     name = options["column"] or columns[0].name
-    column = next((column for column in columns if column.name == name), None)
-    if column is None:
-        known = ", ".join(column.name for column in columns)
-        raise CommandError(f"there is no source {name!r} in it, only {known}")
-    for option in ("apart", "threshold"):
-        if not 0 <= options[option] < math.inf:
-            raise CommandError(f"--{option} must be a number of at least 0, not {options[option]:g}")
+    _check_column(name, [column.name for column in columns])
+    column = next(column for column in columns if column.name == name)
     schemes = schemes_found(row, options["search"]) if options["search"] else None
     selection = ItemSelection(
         options["shortest"],

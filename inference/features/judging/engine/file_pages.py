@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
@@ -12,9 +12,9 @@ from django.utils.text import slugify
 
 from inference.core.judging.biases import SchemeBias
 from inference.core.judging.sheet import AnswerSheet
-from inference.core.metrics import Scores, Unit
 from inference.features.judging.engine.query import (
     ComparisonPart,
+    answered_in,
     biases_in,
     columns_of,
     comparison_rows,
@@ -23,7 +23,7 @@ from inference.features.judging.engine.query import (
     selected,
     sheet_of,
 )
-from inference.features.judging.engine.selection import choice_of, column_in, threshold_in
+from inference.features.judging.engine.selection import choice_of, column_in, selectable, threshold_in
 from inference.features.judging.engine.tables import csv_of
 from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
@@ -37,24 +37,15 @@ _LINES = 2000
 """Lines of answers made at once."""
 
 
-def score_table(found: Iterable[tuple[ComparedColumn, Scores]], of: int, unit: Unit) -> str:
-    """A line per predictor; `of`: how many measurements there are, which `coverage` is a share of."""
+def score_table(columns: Sequence[ComparedColumn], part: ComparisonPart) -> str:
+    """A line per predictor; `coverage` is the share of the items of the part that it answers."""
     head = ("predictor", "kind", "unit", "n", "of", "coverage", "mape", "pearson", "kendall", "error")
-    lines = [
-        (
-            column.name,
-            column.kind,
-            unit.value,
-            scores.n,
-            of,
-            scores.n / of if of else None,
-            scores.mape,
-            scores.pearson,
-            scores.kendall,
-            column.error or None,
-        )
-        for column, scores in found
-    ]
+    lines = []
+    for column in columns:
+        scores, of = scores_of(column, part), selected(column.comparison, part.selection)
+        coverage = answered_in(column, part) / of if of else None
+        numbers = (scores.n, of, coverage, scores.mape, scores.pearson, scores.kendall)
+        lines.append((column.name, column.kind, part.unit.value, *numbers, column.error or None))
     return written(head, lines)
 
 
@@ -88,8 +79,7 @@ def comparison_scores_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The table of scores, of the experiments that the address asks for."""
 
     def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
-        scores = [(column, scores_of(column, part)) for column in columns_of(row)]
-        text = score_table(scores, selected(row, part.selection), part.unit)
+        text = score_table(selectable(request, columns_of(row)), part)
         return table_answer(text, f"{row.run.name} scores", comparison=row.run.name)
 
     return _of_part(request, pk, table)

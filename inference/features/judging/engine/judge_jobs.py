@@ -93,6 +93,8 @@ class JudgeJob:
         bounds = _bounds(config, reference, columns, blocks, len(items_of.items))
         _stage(task, 2)
         cycles = items_of.measured if reference is None else reference.answers.cycles
+        if reference is not None and reference.error:
+            raise JobError(f"{reference.source.name} cannot be asked: {reference.error}")
         if needs_reference and not (cycles > 0).any():
             named = config.against or items_of.row.name
             raise JobError(f"{named}: there is no number to hold others against")
@@ -261,8 +263,8 @@ def _store(
     subject, points = reader.row, summary.points
     kept: list[BlockColumn] = []
     if isinstance(reader, BlockAnswers):
-        answered = [column for column in columns if not column.error]
-        kept = reader.keep(run, [*([] if reference is None else [reference]), *answered])
+        answered = [*([] if reference is None else [reference]), *columns]
+        kept = reader.keep(run, [column for column in answered if not column.error])
     if isinstance(reader, NewBlocks):
         points = sheet_fields(replace(summary.sheet, items=replace(summary.sheet.items, ids=reader.ids())))
     is_there = type(subject)._default_manager.filter(pk=subject.pk).exists()

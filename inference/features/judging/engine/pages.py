@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
-from inference.features.judging.engine.earlier_results import earlier_tables
 from inference.features.judging.engine.query import columns_of, comparison_rows
 from inference.features.judging.engine.request import ALL_KINDS
+from inference.features.judging.engine.result_tables import result_tables
 from inference.features.judging.engine.tables import page_cells
 from inference.features.judging.engine.view_addresses import VIEW_NAMES
 from inference.features.judging.engine.view_tabs import views_context
@@ -24,7 +24,7 @@ def comparisons(request: HttpRequest) -> HttpResponse:
     kind = one_of(request, "kind", ("", *ALL_KINDS), "")
     context = newest_runs(request, kind or ALL_KINDS, "config", "note")
     rows = [(run, _best(run)) for run in context["page"].rows]
-    return render(request, "inference/engine/list.html", {**context, "rows": rows})
+    return render(request, "inference/engine/list.html", {**context, "kind": kind, "rows": rows})
 
 
 def _best(run: Run) -> tuple[str, float] | None:
@@ -41,7 +41,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     row = comparison_rows().filter(run=run).first()
     context: dict[str, Any] = {"run": run, "working": run.state not in Run.FINAL}
     if row is None:
-        context["earlier"] = list(map(page_cells, earlier_tables(run.result or {})))
+        context["earlier"] = list(map(page_cells, result_tables(run.result)))
         return render(request, "inference/engine/comparison.html", context)
     columns = columns_of(row)
     context |= {

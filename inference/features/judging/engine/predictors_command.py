@@ -71,7 +71,7 @@ class Command(RunCommand):
         columns, unit = columns_of(row), Unit(options["unit"])
         found = [(column, scores_of(column, ComparisonPart(unit))) for column in columns]
         if options["csv"] is not None:
-            self.deliver(score_table(found, row.n, unit), _file(options["csv"]))
+            self.deliver(score_table(columns, ComparisonPart(unit)), _file(options["csv"]))
         if options["csv"] != Path("-"):
             width = max(len(column.name) for column in columns)
             self.stdout.write(f"{'':{width}}  coverage      MAPE       r       τ")

@@ -130,6 +130,11 @@ def selected(row: Comparison, selection: ItemSelection) -> int:
     return len(items_in(key_of(row), replace(selection, apart=0.0)))
 
 
+def answered_in(column: ComparedColumn, part: ComparisonPart) -> int:
+    """How many of the selected items a column has a number for, however far apart the numbers are."""
+    return scores_of(column, replace(part, selection=replace(part.selection, apart=0.0))).n
+
+
 def scores_of(column: ComparedColumn, part: ComparisonPart) -> Scores:
     """How well a column agrees with the reference on a part."""
     for selection, stored in ((ALL_ITEMS, "scores"), (ItemSelection(common=True), "common")):

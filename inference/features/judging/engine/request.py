@@ -62,6 +62,8 @@ class JudgeConfig(QuestionLimits):
 
     `sources` and `against`: see `engine.sources`. `against` is what the sources are held against: of a set,
     its measurements unless another source is named; of a block set, a source, by default a measured column.
+    Whoever is asked is asked about copies in a loop, as on the page, unless `mode` says otherwise; where that
+    is empty, as the items were measured.
     """
 
     noun = "a comparison"
@@ -81,6 +83,7 @@ class JudgeConfig(QuestionLimits):
             "their own. 0: once, as any source is asked.",
         ),
     ] = 0
+    mode: QuestionMode = LOOP
 
     @property
     def texts(self) -> list[str]:
@@ -91,7 +94,7 @@ class JudgeConfig(QuestionLimits):
 def read_config(given: Json) -> JudgeConfig:
     """Check and complete a description of kind `judge`. Raises `ConfigError` naming the field."""
     config = JudgeConfig.read(given)
-    subject = _subject(config)
+    subject = subject_of(config)
     against = config.against
     if not against and isinstance(subject, BasicBlockSet):
         against = _usual_column(subject)
@@ -114,7 +117,8 @@ def _is_machine(text: str, subject: Subject) -> bool:
     return source_named(text, subject).predictor_kind == machine.KIND
 
 
-def _subject(config: JudgeConfig) -> Subject:
+def subject_of(config: JudgeConfig) -> Subject:
+    """The set whose items are compared. Raises `ConfigError`."""
     if (config.experiment_set is None) == (config.block_set is None):
         raise ConfigError("name an experiment_set or a block_set, one of the two")
     if config.experiment_set is not None:

@@ -85,24 +85,40 @@ def threshold_in(request: HttpRequest) -> dict[str, Any]:
     return {"metric": metric, "threshold": (whole_number(request, "threshold", 50) or 0) / 100}
 
 
+def selectable(request: HttpRequest, columns: Sequence[ComparedColumn]) -> list[ComparedColumn]:
+    """The columns that can be looked at: not the one that the address holds the others against."""
+    against = whole_number(request, "against")
+    return [column for column in columns if column.position != against]
+
+
 def column_in(request: HttpRequest, columns: Sequence[ComparedColumn]) -> ComparedColumn:
-    """The column that the address names by its place from 0, the first one where it names none."""
-    position = whole_number(request, "column", 0)
-    found = next((column for column in columns if column.position == position), None)
-    if found is None:
-        raise BadRequest(f"column must be a number below {len(columns)}, not {position}")
-    return found
+    """The column that the address names by its place from 0, the first one where it names none.
+
+    Nor is the reference one: in the form, it may have been looked at before.
+    """
+    offered = selectable(request, columns)
+    position = whole_number(request, "column")
+    if position is not None and position == whole_number(request, "against"):
+        position = None
+    column = next((column for column in offered if position in (None, column.position)), None)
+    if column is None:
+        places = ", ".join(str(column.position) for column in offered)
+        raise BadRequest(
+            f"column must be the place of a source beside the reference ({places}), not {position}"
+        )
+    return column
 
 
 def filter_context(request: HttpRequest, row: Comparison) -> dict[str, Any]:
     """What the form above every view needs."""
     extensions, categories = _facets(row.isa_id, tuple(row.schemes))
+    threshold = str(whole_number(request, "threshold", 50))
     return {
         "units": [(unit.value, unit.label) for unit in Unit],
         "lengths": row.lengths,
         "bounds": bounds_of(row),
-        "steps": STEPS,
-        "asked_threshold": request.GET.get("threshold", "50"),
+        "steps": STEPS if threshold in STEPS else (threshold, *STEPS),
+        "asked_threshold": threshold,
         "against": whole_number(request, "against"),
         "reference_name": row.reference or "the measurements",
         "extensions": extensions,
@@ -110,7 +126,7 @@ def filter_context(request: HttpRequest, row: Comparison) -> dict[str, Any]:
         "among_choices": AMONG,
         "asked": {
             name: request.GET.get(name, "")
-            for name in ("q", "ext", "category", "among", "common", "bound", "apart")
+            for name in ("q", "ext", "category", "among", "common", "bound", "apart", "metric")
         },
         "shortest": whole_number(request, "shortest"),
         "longest": whole_number(request, "longest"),

@@ -38,7 +38,8 @@ _LISTED = 100
 """Newest sets of a kind that can be chosen."""
 _LOOKED_AT = 300
 """Measurements at either end of a set in which the names of tools are looked for."""
-PRESET_ROUNDS = 3
+PRESET_ROUNDS, PRESET_MEASURED = 3, 500
+"""Of what is held against a machine's measurements: rounds, and blocks, which take a machine some minutes."""
 _TICKED = 8
 """Mappings that are ticked when nothing else was asked for: the newest."""
 _STORED = {
@@ -294,7 +295,8 @@ def _ticked(subject: Subject, sources: Sequence[str], against: str) -> Json:
     at = subject.machine if isinstance(subject, ExperimentSet) else None
     if _measures(against):
         at = Machine.objects.filter(pk=against.partition(":")[2]).first()
-        ticked |= {"columns": [], "predictors": [offer.text for offer in offers().tools]}
+        tools = [offer.text for offer in offers().tools]
+        ticked |= {"columns": [], "predictors": tools, "most": PRESET_MEASURED}
         if at is not None:
             ticked["predictors"] += _core_models(at)
             newest = at.mappings.order_by("-pk").values_list("pk", flat=True)[:_TICKED]

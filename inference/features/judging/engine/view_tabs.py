@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -16,6 +17,7 @@ from inference.core.texts import count_of
 from inference.features.judging.engine.bias_tab import Strong, bias_tab, strong_biases
 from inference.features.judging.engine.listed_items import common_in, in_bin
 from inference.features.judging.engine.query import (
+    answered_in,
     axis_limit,
     heat_map_of,
     heat_maps_of,
@@ -28,8 +30,10 @@ from inference.features.judging.engine.selection import (
     choice_of,
     column_in,
     filter_context,
+    selectable,
     threshold_in,
 )
+from inference.features.judging.engine.sources import SourceKind
 from inference.features.judging.engine.tables import page_cells
 from inference.features.judging.engine.view_addresses import (
     HEAT_MAP,
@@ -42,7 +46,8 @@ from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
-from inference.models import ComparedColumn, Comparison
+from inference.models import BlockColumn, ComparedColumn, Comparison
+from inference.web.menus import MenuPlace, entries_of
 from inference.web.requests import chosen_bin
 
 MOST_JUDGED_AT_ONCE = 200_000
@@ -58,6 +63,7 @@ class ScoreRow:
 
     column: ComparedColumn
     scores: Scores
+    answered: int
     of: int
     url: str
     map_url: str
@@ -67,7 +73,7 @@ class ScoreRow:
     @property
     def coverage(self) -> float | None:
         """The share of the experiments that it has a number for, in per cent."""
-        return 100 * self.scores.n / self.of if self.of else None
+        return 100 * self.answered / self.of if self.of else None
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,7 @@ def views_context(
         "view_name": name,
         "view_links": [(key, label, view_url(request, key, at)) for key, label in labels.items()],
         "columns": columns,
+        "selectable": selectable(request, columns),
         "host_fields": host_fields(request),
         **filter_context(request, row),
     }
@@ -124,12 +131,13 @@ def _scores(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
     part, of = question.part, selected(question.row, question.part.selection)
     is_quick = part.is_all or question.row.n * len(question.columns) <= MOST_JUDGED_AT_ONCE
     lines = []
-    for column in question.columns:  # all of one column at once: the points of all of them are not kept
+    for column in selectable(request, question.columns):  # all of one at once: their points are not kept
         axis_limit(column, part)
         lines.append(
             ScoreRow(
                 column,
                 scores_of(column, part),
+                answered_in(column, part),
                 of,
                 source_url(column),
                 view_url(request, HEAT_MAP, {"column": column.position}),
@@ -150,7 +158,28 @@ def _scores(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
 def _tables(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
     """A view that is tables."""
     view = VIEWS[view_name(request, tuple(VIEWS), "")]
-    return {"view": view, "view_tables": list(map(page_cells, view.tables(question)))}
+    return {
+        "view": view,
+        "pair_menu": entries_of(MenuPlace.PREDICTOR_PAIR),
+        "pair": _predictors_of_pair(question) if view.name == "telling" else (),
+        "view_tables": list(map(page_cells, view.tables(question))),
+    }
+
+
+def _predictors_of_pair(question: ViewQuestion) -> tuple[int, ...]:
+    """The ids of the predictors that answered for both columns; () where one of them came otherwise."""
+    against = question.part.against
+    kind, _, number = question.row.against.partition(":")
+    columns = ComparedColumn.objects.filter(comparison=question.row)
+    predictor = Coalesce("predictor", "block_column__predictor")
+    predictors = dict(columns.values_list("position", predictor))
+    reference = None if against is None else predictors.get(against)
+    if against is None and kind == SourceKind.PREDICTOR:
+        reference = int(number)
+    elif against is None and kind == SourceKind.COLUMN:
+        reference = BlockColumn.objects.filter(pk=number).values_list("predictor", flat=True).first()
+    own = predictors.get(question.column.position)
+    return (reference, own) if reference is not None and own is not None else ()
 
 
 def _map(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:

@@ -12,12 +12,14 @@ from inference.core.judging.disagreement import DifferenceMetric, differences, d
 from inference.core.judging.residual_traits import telling_traits, traits_of_table
 from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
 from inference.core.metrics import Unit
+from inference.features.judging.engine.addresses import comparison_address, pair_query
 from inference.features.judging.engine.block_traits import memory_traits
 from inference.features.judging.engine.excess_view import excess_tables
 from inference.features.judging.engine.listed_items import item_text, items_at
 from inference.features.judging.engine.query import (
     ComparisonPart,
     agreement_of,
+    answered_in,
     biases_in,
     key_of,
     points_of,
@@ -26,7 +28,7 @@ from inference.features.judging.engine.query import (
     sheet_of,
     verdict_of,
 )
-from inference.features.judging.engine.tables import number
+from inference.features.judging.engine.tables import LinkedNumber, number
 from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion
 from inference.models import BasicBlock, InstructionScheme
 from inference.storage.instruction_sets import code_isa
@@ -48,13 +50,15 @@ def _scores(question: ViewQuestion) -> list[PublishedTable]:
     of = selected(question.row, question.part.selection)
     rows = []
     for column in question.columns:
+        if column.position == question.part.against:
+            continue
         agreed = agreement_of(column, question.part)
         scores = agreed.scores
         judged = verdict_of(question.columns, column, question.part)
         words = (None, None) if judged is None else (judged.grade.value, "; ".join(judged.reasons))
         shares = (
             None if share is None else 100 * share
-            for share in (scores.n / of if of else None, agreed.near, agreed.above)
+            for share in (answered_in(column, question.part) / of if of else None, agreed.near, agreed.above)
         )
         coverage, near, above = shares
         rows.append(
@@ -193,7 +197,9 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
     rows = []
     for place, name in enumerate(names):
         shares = [
-            None if place == other or not both else 100 * far / both
+            None
+            if place == other or not both
+            else LinkedNumber(100 * far / both, _pair_address(question, place, other))
             for other, (far, both) in enumerate(
                 zip(counted.differing[place].tolist(), counted.both[place].tolist(), strict=True)
             )
@@ -204,6 +210,11 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
         f"Per cent of the items for which both have a number that differ by more than {_threshold(question)}."
     )
     return [PublishedTable("matrix", "How often each two disagree", heads, tuple(rows), note)]
+
+
+def _pair_address(question: ViewQuestion, place: int, other: int) -> str:
+    query = pair_query(place, other, question.metric, question.threshold)
+    return comparison_address(question.row.run_id, **query)
 
 
 def _threshold(question: ViewQuestion) -> str:

@@ -34,7 +34,13 @@ from inference.web.validation import Id
 router = Router()
 
 ViewName = parameter("scores", max_length=20, description=f"One of {', '.join(VIEWS)}.", examples=["worst"])
-Column = parameter(0, ge=0, le=100, description="Place of the source that is looked at.", examples=[0])
+Column = parameter(
+    None,
+    ge=0,
+    le=100,
+    description="Place of the source that is looked at; the first beside the reference.",
+    examples=[0],
+)
 
 
 class NewJudgement(JudgeConfig):
@@ -105,19 +111,21 @@ def get_view(
     part: Query[PartOfComparison],
     limit: Query[DisagreementLimit],
     view: str = ViewName,
-    column: int = Column,
+    column: int | None = Column,
 ) -> Any:
     """A comparison in one of its views."""
     row = comparison_of_run(comparison_id)
     columns = columns_of(row)
     if view not in VIEWS:
         raise ProblemError(422, "There is no such view", where="query view", right=", ".join(VIEWS))
-    if column >= len(columns):
-        right = f"a number below {len(columns)}"
+    looked = part_of(row, part)
+    offered = [one for one in columns if one.position != looked.against]
+    of_view = next((one for one in offered if column in (None, one.position)), None)
+    if of_view is None:
+        places = ", ".join(str(one.position) for one in offered)
+        right = f"the place of a source that is not the reference: {places}"
         raise ProblemError(422, "There is no such source", where="query column", right=right)
-    question = ViewQuestion(
-        row, columns, columns[column], part_of(row, part), limit.threshold, limit.metric.value
-    )
+    question = ViewQuestion(row, columns, of_view, looked, limit.threshold, limit.metric.value)
     return view_json(VIEWS[view], question, selected(row, question.part.selection))
 
 

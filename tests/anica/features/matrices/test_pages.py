@@ -9,14 +9,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.features.matrices import pages
 from inference.features.asking.block_sets.query import differing_blocks
-from inference.features.asking.predictors.query import Listed
 from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, Predictor, Run
-from inference.predictors.kinds import KINDS
+from inference.runs import lifecycle
 from inference.storage.block_sets import store
 from inference.web.paging import Order
+from tests.work import work_off
 
 pytestmark = pytest.mark.django_db
 
@@ -53,12 +52,17 @@ def run(block_set: BasicBlockSet) -> Run:
     return Run.objects.create(name="a matrix", kind="matrix", state="done", config=config, result=result)
 
 
-def test_each_cell_has_its_share_and_leads_to_its_blocks(visitor: Client, run: Run) -> None:
-    text = visitor.get(reverse("matrix", args=[run.pk])).content.decode()
+def test_a_matrix_of_an_earlier_version_is_shown_with_the_layout_of_all_comparisons(
+    visitor: Client, run: Run, block_set: BasicBlockSet
+) -> None:
+    address = reverse("matrix", args=[run.pk])
+    page = visitor.get(address, follow=True)
+    comparison = reverse("comparison", args=[run.pk])
+    assert page.redirect_chain == [(f"{comparison}?view=matrix&metric=relative&threshold=50", 302)]
+    text = page.content.decode()
     assert "50.0" in text
     assert "100.0" in text
-    assert reverse("matrix-cell", args=[run.pk, 0, 1]) in text
-    assert "a matrix" in visitor.get(reverse("matrices")).content.decode()
+    assert "a matrix" in visitor.get(reverse("matrices"), follow=True).content.decode()
     lines = visitor.get(reverse("matrix-csv", args=[run.pk])).content.decode().splitlines()
     assert lines[0].startswith("# made by: pmweb")
     assert [line for line in lines if not line.startswith("#")] == [
@@ -67,31 +71,60 @@ def test_each_cell_has_its_share_and_leads_to_its_blocks(visitor: Client, run: R
         "one,three,3,3,1.0",
         "two,three,3,2,0.6666666666666666",
     ]
+    block_set.delete()
+    assert "How often each two disagree" in visitor.get(address, follow=True).content.decode()
 
 
-def test_the_blocks_of_a_cell_are_those_that_the_two_disagree_about(visitor: Client, run: Run) -> None:
-    url = reverse("matrix-cell", args=[run.pk, 0, 1])
-    text = visitor.get(url).content.decode()
-    assert text.index("sub rax, rbx") < text.index("imul rax, rbx")  # the furthest apart first
-    assert "add rax, rbx" not in text
-    assert "bsf" not in text
-    again = visitor.get(url, {"sort": "position"}).content.decode()
-    assert again.index("imul rax, rbx") < again.index("sub rax, rbx")
+def test_a_cell_of_an_earlier_version_leads_to_the_form_for_its_two_columns(
+    visitor: Client, run: Run, block_set: BasicBlockSet
+) -> None:
+    page = visitor.get(reverse("matrix-cell", args=[run.pk, 0, 1]), follow=True)
+    one, two = block_set.columns.order_by("position")[:2]
+    form = page.context["form"]
+    assert page.context["subject"] == block_set
+    assert str(two.pk) in form["columns"].value()
+    assert form["against"].value() == f"column:{one.pk}"
     assert visitor.get(reverse("matrix-cell", args=[run.pk, 0, 3])).status_code == 404
     assert visitor.get(reverse("matrix-cell", args=[run.pk, 1, 1])).status_code == 404
 
 
-def test_a_campaign_can_be_started_where_both_columns_are_of_predictors(visitor: Client, run: Run) -> None:
-    start = reverse("campaign-new")
-    assert start in visitor.get(reverse("matrix-cell", args=[run.pk, 0, 1])).content.decode()
-    assert start not in visitor.get(reverse("matrix-cell", args=[run.pk, 0, 2])).content.decode()
+def test_a_new_matrix_is_a_comparison_whose_cells_are_views(
+    visitor: Client, block_set: BasicBlockSet
+) -> None:
+    columns = list(block_set.columns.order_by("position").values_list("pk", flat=True))
+    interest = {"metric": "relative", "threshold": 0.5}
+    config = {"block_set": block_set.pk, "columns": columns, "interest": interest}
+    run = work_off(lifecycle.submit("matrix", config, "a new one"))
+    assert run.state == "done", run.error
+    assert (run.result["both"], run.result["differing"]) == (
+        [[4, 4, 3], [4, 4, 3], [3, 3, 3]],
+        [[0, 2, 3], [2, 0, 2], [3, 2, 0]],
+    )
+    assert [column["id"] for column in run.result["columns"]] == columns
+    page = visitor.get(reverse("matrix", args=[run.pk]), follow=True)
+    address = reverse("comparison", args=[run.pk])
+    cells, _ = page.context["view_tables"][0]["rows"][1]
+    assert [value for _, value in cells] == ["two", 50.0, None, pytest.approx(200 / 3)]
+    assert cells[1][1].url == f"{address}?view=telling&metric=relative&threshold=50&column=0"
+    assert cells[3][1].url == f"{address}?view=telling&metric=relative&threshold=50&column=1&against=0"
+    cell = visitor.get(reverse("matrix-cell", args=[run.pk, 1, 2]), follow=True)
+    assert cell.context["view_tables"][0]["table"].title == "The smallest items that tell three from two"
+    cell = visitor.get(reverse("matrix-cell", args=[run.pk, 1, 0]), follow=True)
+    assert cell.context["view_tables"][0]["table"].title == "The smallest items that tell two from one"
 
 
-def test_a_matrix_outlives_its_set(visitor: Client, run: Run, block_set: BasicBlockSet) -> None:
-    block_set.delete()
-    assert "a deleted set" in visitor.get(reverse("matrix", args=[run.pk])).content.decode()
-    answer = visitor.get(reverse("matrix-cell", args=[run.pk, 0, 1]))
-    assert "The answers are gone" in answer.content.decode()
+def test_a_campaign_can_be_started_where_both_columns_are_of_predictors(
+    visitor: Client, run: Run, block_set: BasicBlockSet
+) -> None:
+    columns = list(block_set.columns.order_by("position").values_list("pk", flat=True))
+    config = {**run.config, "block_set": block_set.pk, "columns": columns}
+    new = work_off(lifecycle.submit("matrix", config, "new"))
+    one, two = Predictor.objects.filter(kind="toy").order_by("pk")
+    start = f"{reverse('campaign-new')}?predictor={one.pk}&amp;predictor={two.pk}"
+    text = visitor.get(reverse("matrix-cell", args=[new.pk, 0, 1]), follow=True).content.decode()
+    assert start in text
+    other = visitor.get(reverse("matrix-cell", args=[new.pk, 0, 2]), follow=True).content.decode()
+    assert reverse("campaign-new") not in other
 
 
 @pytest.mark.parametrize(
@@ -111,26 +144,7 @@ def test_differing_blocks_are_paged_in_the_database(
     assert seen == found
 
 
-def test_pages_take_few_queries(visitor: Client, run: Run, django_assert_max_num_queries: object) -> None:
-    addresses = [("matrices", ()), ("matrix", (run.pk,)), ("matrix-cell", (run.pk, 0, 1))]
-    for name, arguments in addresses:
-        with django_assert_max_num_queries(8):  # type: ignore[operator]
-            visitor.get(reverse(name, args=arguments))
-
-
-def test_the_form_starts_a_matrix_over_columns_and_tools(
-    visitor: Client, block_set: BasicBlockSet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tool = Predictor.objects.create(name="tool", kind="command", key="t" * 64)
-    monkeypatch.setattr(pages, "listed", lambda: [Listed(KINDS["command"], "tool", "1", {}, row=tool)])
-    shown = visitor.get(reverse("matrix-new"), {"set": block_set.pk}).content.decode()
-    assert "three" in shown
-    column = block_set.columns.get(name="one")
-    data = {"block_set": block_set.pk, "columns": [column.pk], "predictors": ["tool"], "press": "start"}
-    answer = visitor.post(reverse("matrix-new"), data)
-    run = Run.objects.get(kind="matrix")
-    assert answer.url == reverse("matrix", args=[run.pk])
-    assert (run.config["predictors"], run.config["columns"]) == ([tool.pk], [column.pk])
-    refused = visitor.post(reverse("matrix-new"), {**data, "columns": []})
-    assert refused.status_code == 400
-    assert "predictors" in refused.context["form"].errors
+def test_the_form_is_that_of_a_comparison(visitor: Client, block_set: BasicBlockSet) -> None:
+    page = visitor.get(reverse("matrix-new"), {"set": block_set.pk}, follow=True)
+    assert page.redirect_chain == [(f"{reverse('comparison-new')}?items=blocks%3A{block_set.pk}", 302)]
+    assert page.context["subject"] == block_set

@@ -6,13 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.domain.settings import (
-    FEATURES,
-    MOST_EDITS,
-    MOST_LOG,
-    DomainSettings,
-    SpaceSettings,
-)
+from anica_app.core.domain.settings import FEATURES, MOST_EDITS, MOST_LOG, DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
 from inference.core.protocols import Json
 from inference.isa.targets import DEFAULT, target_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from random import Random
 
 from anica_app.core.block_domain import BlockDomain
@@ -47,16 +47,9 @@ class ExplainedBlocks:
         return self.top_covered / self.interesting if self.interesting else None
 
     def as_json(self) -> Json:
-        return {
-            "blocks": self.blocks,
-            "interesting": self.interesting,
-            "covered": self.covered,
-            "share": self.share,
-            "top": list(self.top),
-            "top_covered": self.top_covered,
-            "top_share": self.top_share,
-            "by_discovery": {str(number): count for number, count in self.by_discovery.items()},
-        }
+        by_discovery = {str(number): count for number, count in self.by_discovery.items()}
+        shares = {"share": self.share, "top_share": self.top_share}
+        return {**asdict(self), "top": list(self.top), "by_discovery": by_discovery, **shares}
 
 
 def fresh_blocks(domain: BlockDomain, number: int, length: int = LENGTH) -> list[SampledBlock]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice, zip_longest
 
 from inference.core.protocols import Json
@@ -52,7 +52,7 @@ class MeasuredFinding:
 class ValueReading:
     """Cycles with some values. `holds`: None where nothing could be measured, as `note` says."""
 
-    label: str
+    values: str
     operands: Mapping[str, str]
     cycles: float | None
     holds: bool | None
@@ -75,19 +75,7 @@ class ValueDependence:
     condition: str
 
     def as_json(self) -> Json:
-        return {
-            "condition": self.condition,
-            "readings": [
-                {
-                    "values": reading.label,
-                    "operands": dict(reading.operands),
-                    "cycles": reading.cycles,
-                    "holds": reading.holds,
-                    "note": reading.note,
-                }
-                for reading in (self.usual, *self.others)
-            ],
-        }
+        return {"condition": self.condition, "readings": list(map(asdict, (self.usual, *self.others)))}
 
 
 USUAL_LABEL = "as found"

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from anica_app.features import (
-    campaigns,
-    coverage,
-    discoveries,
-    explanations,
-    families,
-    importing,
-    matrices,
-)
+from anica_app.features import campaigns, coverage, discoveries, explanations, families, importing, matrices
 from inference.features import register
 
 FEATURES = {

@@ -10,7 +10,7 @@ WIDTH, HEIGHT = 120.0, 30.0
 
 @dataclass(frozen=True, slots=True)
 class TreemapCell:
-    """The rectangle of a part, by its place among the sizes: area by size."""
+    """The rectangle of a part, by its place among the sizes, in per cent of the picture's sides."""
 
     place: int
     x: float
@@ -19,13 +19,13 @@ class TreemapCell:
     height: float
 
 
-def treemap(sizes: Sequence[float], width: float = WIDTH, height: float = HEIGHT) -> list[TreemapCell]:
+def treemap(sizes: Sequence[float]) -> list[TreemapCell]:
     """Rectangles that fill the whole picture, as square as the greedy algorithm of Bruls et al. makes them.
 
     Parts of size 0 have none. In the order of their sizes.
     """
     order = sorted((at for at, size in enumerate(sizes) if size > 0), key=lambda at: (-sizes[at], at))
-    total = sum(sizes[at] for at in order)
+    width, height, total = WIDTH, HEIGHT, sum(sizes[at] for at in order)
     areas = [(at, sizes[at] * width * height / total) for at in order]
     found: list[TreemapCell] = []
     x = y = 0.0
@@ -41,7 +41,8 @@ def treemap(sizes: Sequence[float], width: float = WIDTH, height: float = HEIGHT
             long = area / thick if thick else 0.0
             upright = width >= height
             cell = (x, y + along, thick, long) if upright else (x + along, y, long, thick)
-            found.append(TreemapCell(at, *cell))
+            left, top, across, down = (100 * side for side in cell)
+            found.append(TreemapCell(at, left / WIDTH, top / HEIGHT, across / WIDTH, down / HEIGHT))
             along += long
         if width >= height:
             x, width = x + thick, width - thick

@@ -13,12 +13,7 @@ from anica_app.core.domain.documents import expanded
 from anica_app.core.every_scheme import generality_of
 from anica_app.core.search.judging import InterestJudge
 from anica_app.formats.anica_abstract import Unsayable, abstract_document, expansion_document
-from anica_app.formats.anica_documents import (
-    Published,
-    PublishedStep,
-    PublishedTrace,
-    ReportedGeneralisation,
-)
+from anica_app.formats.anica_documents import Published, PublishedStep, PublishedTrace, ReportedGeneralisation
 from anica_app.formats.anica_measurements import Measurements, Series
 from anica_app.formats.campaign_values import (
     BatchValue,

@@ -55,6 +55,13 @@ class Campaign(Named):
     class Meta:
         ordering = ["-id"]
 
+    @property
+    def tools(self) -> list[Predictor]:
+        """Its predictors in the order of their answers; no query where seats are at hand with theirs."""
+        fetched = "seats" in getattr(self, "_prefetched_objects_cache", {})
+        seats = self.seats.all() if fetched else self.seats.select_related("predictor")
+        return [seat.predictor for seat in seats]
+
 
 class CampaignPredictor(models.Model):
     """The predictors of a campaign, in order: answers in samples come in this order."""

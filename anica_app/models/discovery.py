@@ -64,6 +64,12 @@ class Discovery(models.Model):
     def __str__(self) -> str:
         return self.label or f"discovery {self.number}"
 
+    @classmethod
+    def listed(cls) -> models.QuerySet[Discovery]:
+        """All with their campaigns, without what only pages of a discovery and of a campaign show."""
+        beside = ("foreign", "remarks", "note", "campaign__config", "campaign__facts", "campaign__note")
+        return cls.objects.select_related("campaign__isa").defer(*beside)
+
 
 class Generalisation(models.Model):
     """One generalisation of one block, in one random order of expansions (Algorithm 8.2).

@@ -166,9 +166,7 @@ def write_campaign(campaign: Campaign, file: BinaryIO, told: Told | None = None)
     if value.format == OURS:
         # They are row ids there, which say nothing elsewhere; the list of predictors has the same order.
         value.config = {key: part for key, part in value.config.items() if key != "predictors"}
-    predictors = [
-        _value(seat.predictor, PredictorValue) for seat in campaign.seats.select_related("predictor")
-    ]
+    predictors = [_value(tool, PredictorValue) for tool in campaign.tools]
     isa = campaign.isa.name if campaign.isa else ""
     content = CampaignContent(
         CampaignDocument(campaign=value, isa=isa, predictors=predictors),

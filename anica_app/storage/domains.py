@@ -18,6 +18,7 @@ from inference.core.protocols import Checkpoint, Json
 from inference.models import PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.predictors.panel import Panel
+from inference.runs.described_rows import needed_row
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 from inference.storage.instruction_sets import code_isa_row
@@ -113,10 +114,7 @@ def _uops(mapping: int | None) -> dict[str, int] | None:
     """{scheme: number of its µops} in a port mapping."""
     if mapping is None:
         return None
-    row = PortMapping.objects.filter(pk=mapping).first()
-    if row is None:
-        raise JobError("the port mapping that gives the numbers of µops has been deleted")
-    usage = load_mapping(row).usage
+    usage = load_mapping(needed_row(PortMapping, mapping)).usage
     return {scheme: sum(count for _, count in uops) for scheme, uops in usage.items()}
 
 

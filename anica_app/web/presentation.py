@@ -15,8 +15,7 @@ from anica_app.storage.operand_values import (
     condition_of_family,
     repeated_findings,
 )
-from inference.isa.blocks import BlockError
-from inference.isa.blocks.listing import intel_of_bytes
+from inference.isa.blocks.listing import intel_or_digits
 from inference.models import ISA
 from inference.web.presentation import UNKNOWN, isa_of
 
@@ -57,10 +56,7 @@ def asm(code: bytes | str, isa: ISA | str | None = None) -> str:
     `isa`: the instruction set, or its row.
     """
     found = bytes.fromhex(code) if isinstance(code, str) else bytes(code)
-    try:
-        return "; ".join(intel_of_bytes(found, isa_of(isa)))
-    except BlockError:
-        return found.hex()
+    return "; ".join(intel_or_digits(found, isa_of(isa)))
 
 
 @register.filter

@@ -7,9 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from anica_app.core.domain import documents, features
-from anica_app.core.domain.features import (
-    everything,
-)
+from anica_app.core.domain.features import everything
 from anica_app.core.domain.space import operands_of
 from inference.core.protocols import Json
 from inference.isa.targets import DEFAULT

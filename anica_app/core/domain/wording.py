@@ -25,6 +25,7 @@ from anica_app.core.domain.features import (
     everything,
 )
 from inference.core.protocols import Json
+from inference.core.texts import count_of
 from inference.isa.operand_slots import OperandPlace
 
 ANYTHING = "any instruction"
@@ -196,7 +197,7 @@ def _operand(element: str, noun: str) -> str:
 
 def _mnemonic(value: Any) -> str:
     base, edits = value
-    return f"mnemonic within {_count(edits, 'edit')} of `{base}`" if edits else f"mnemonic `{base}`"
+    return f"mnemonic within {count_of(edits, 'edit')} of `{base}`" if edits else f"mnemonic `{base}`"
 
 
 def _uops(value: Any) -> str:
@@ -210,10 +211,6 @@ def _scheme(value: Any) -> str:
 def _any_of(words: Iterable[str], last: str = "or") -> str:
     *most, end = [*words] or [""]
     return f"{', '.join(most)} {last} {end}" if most else end
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 _PHRASES: dict[str, Callable[[Any], str]] = {

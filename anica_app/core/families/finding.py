@@ -23,7 +23,6 @@ from anica_app.core.families.evidence import (
 from anica_app.core.families.grouping import MOST_FAMILIES, FamilyMember, MemberGroup, grouped
 from anica_app.core.families.naming import names_of
 from anica_app.core.search.judging import DIFFERENCE
-from inference.core.protocols import Json
 from inference.predictors.protocol import Answer
 
 _Z = 1.959964  # standard deviations that 95 % of a normal distribution are within
@@ -64,16 +63,6 @@ class FoundFamily:
     def bound(self) -> DifferingBound:
         """What the tools see differently."""
         return self.group.way.bound
-
-    def as_json(self) -> Json:
-        return {
-            "name": self.name,
-            "share": self.share,
-            "members": list(self.members),
-            "witness": self.witness.code.hex(),
-            "predictions": [list(one) for one in self.predictions],
-            "bound": self.bound.value,
-        }
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from inference.core.protocols import Json
 
@@ -22,23 +22,12 @@ class FamilyIdentity:
     others: frozenset[str] = frozenset()
 
     def as_json(self) -> Json:
-        return {
-            "kind": self.kind,
-            "slower": self.slower,
-            "bound": self.bound,
-            "classes": sorted(self.classes),
-            "others": sorted(self.others),
-        }
+        return {**asdict(self), "classes": sorted(self.classes), "others": sorted(self.others)}
 
     @classmethod
     def read(cls, document: Json) -> FamilyIdentity:
-        return cls(
-            document["kind"],
-            document["slower"],
-            document["bound"],
-            frozenset(document["classes"]),
-            frozenset(document["others"]),
-        )
+        sets = {name: frozenset(document[name]) for name in ("classes", "others")}
+        return cls(**{**document, **sets})
 
     @property
     def way(self) -> tuple[str, int, str]:

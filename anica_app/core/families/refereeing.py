@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from inference.core.protocols import Json
 from inference.predictors.protocol import Answer
@@ -58,14 +58,8 @@ class LeagueRow:
     errors: tuple[float | None, ...]
 
     def as_json(self) -> Json:
-        return {
-            "class": self.name,
-            "blocks": self.blocks,
-            "disputed": self.disputed,
-            "right": list(self.right),
-            "neither": self.neither,
-            "errors": list(self.errors),
-        }
+        facts = asdict(self)
+        return {"class": facts.pop("name"), **facts, "right": list(self.right), "errors": list(self.errors)}
 
 
 def league(blocks: Iterable[RefereedBlock], tools: int) -> list[LeagueRow]:

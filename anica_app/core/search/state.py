@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
@@ -72,15 +72,11 @@ def discovery_json(discovery: FoundDiscovery, domain: BlockDomain) -> Json:
     """A discovery as JSON; the interestingness of failures, which is infinite, is null."""
     finite = math.isfinite(discovery.interestingness)
     return {
-        "number": discovery.number,
+        **{field.name: getattr(discovery, field.name) for field in fields(discovery)},
         "abstract": domain.document(discovery.abstract),
-        "kind": discovery.kind,
         "code": discovery.code.hex(),
         "start_code": discovery.start_code.hex(),
-        "length": discovery.length,
         "interestingness": discovery.interestingness if finite else None,
-        "generality": discovery.generality,
-        "concrete": discovery.concrete,
     }
 
 

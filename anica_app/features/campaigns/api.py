@@ -113,10 +113,10 @@ class CampaignInFull(CampaignOut):
     files: list[CampaignFileOut]
 
 
-class LackingOut(Schema):
+class LackingOut(RowOut):
     """Schemes that were left out because a tool does not support them."""
 
-    predictor: str = Field(examples=["osaca 0.7.1"])
+    predictor: str = Field(validation_alias="tool", examples=["osaca 0.7.1"])
     reason: str = Field(examples=["unsupported"])
     count: int = Field(examples=[54])
     schemes: list[str] = Field(description="The first 200.", examples=[["lar GPR[16]:W, GPR[16]:R"]])
@@ -159,7 +159,7 @@ def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
     row = CAMPAIGNS.row(campaign_id)
     run: Run | None = row.run if row.origin == Campaign.Origin.RUN else None
     standing = standing_of(row, run)
-    names = [seat.predictor.name for seat in row.seats.all()]
+    names = [tool.name for tool in row.tools]
     failures = [
         {"failure": what, "predictor": whose, "count": count}
         for what, whose, count in failures_in_words(standing.failures, names)
@@ -178,10 +178,7 @@ def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
 def list_unsupported(request: HttpRequest, campaign_id: Id) -> Any:
     """The schemes that a campaign had to leave out, by the tool that lacks them."""
     row = CAMPAIGNS.row(campaign_id)
-    return [
-        {"predictor": each.tool, "reason": each.reason, "count": each.count, "schemes": list(each.schemes)}
-        for each in lacking_of(row, [seat.predictor.name for seat in row.seats.all()])
-    ]
+    return lacking_of(row, [tool.name for tool in row.tools])
 
 
 @router.get("/campaigns/{campaign_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
@@ -218,5 +215,5 @@ def _campaign(row: Any) -> dict[str, Any]:
         row,
         CampaignOut,
         state=None if row.run is None else row.run.state,
-        predictors=[seat.predictor for seat in row.seats.all()],
+        predictors=row.tools,
     )

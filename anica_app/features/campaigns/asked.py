@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.comparing import flattened
-from anica_app.features.campaigns.form import LABELS
+from anica_app.features.campaigns.form import LABELS, value_text
 from anica_app.features.campaigns.presets import PRESETS
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
@@ -83,9 +83,5 @@ def _excluded(ids: list[Any]) -> DescriptionItem:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return f"{value:,}" if isinstance(value, int) else f"{value:g}"
-    text = "none" if value is None else str(value)
+    text = "none" if value is None else value_text(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"

@@ -69,7 +69,7 @@ def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
     compared = _compared(chosen)
     told = [
         {
-            "predictors": json.dumps([seat.predictor.name for seat in row.seats.select_related("predictor")]),
+            "predictors": json.dumps([tool.name for tool in row.tools]),
             "kind": json.dumps(row.kind),
             **{
                 name: json.dumps(value, sort_keys=True)
@@ -98,10 +98,9 @@ def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
 def list_found_alone(request: HttpRequest, chosen: Query[Campaigns], paging: Query[Paging]) -> Any:
     """The discoveries that only one of some campaigns has, campaign by campaign; none until a run looked."""
     compared = _compared(chosen)
-    shown = Discovery.objects.select_related("campaign__isa").defer("foreign", "remarks", "note")
 
     def told(pks: Any) -> list[dict[str, Any]]:
-        rows = shown.defer("campaign__config", "campaign__facts").in_bulk(pks)
+        rows = Discovery.listed().in_bulk(pks)
         return [
             {**discovery_json(rows[pk], compared.covered), "campaign": rows[pk].campaign}
             for pk in pks

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from anica_app.features.campaigns.asked import asked_of
 from anica_app.features.campaigns.comparing import ComparedCampaigns, compared_campaigns, differing
 from anica_app.features.campaigns.coverage_pages import start_coverage
-from anica_app.features.campaigns.discovery_rows import DiscoveryRow, found_of
+from anica_app.features.campaigns.discovery_rows import found_of
 from anica_app.features.coverage.query import MOST_CAMPAIGNS
 from anica_app.models import Campaign, Discovery
 from inference.web.paging import page_in_memory
@@ -55,18 +55,14 @@ def _compared(request: HttpRequest, compared: ComparedCampaigns) -> dict[str, An
     if compared.found:
         alone = compared.alone
         page = page_in_memory(alone, whole_number(request, "page", 0) or 0)
-        shown = Discovery.objects.select_related("campaign__isa").defer("foreign", "remarks", "note")
-        by_pk = shown.defer("campaign__config", "campaign__facts").in_bulk(page.rows)
-        context |= {"page": page, "alone": _found(page.rows, by_pk, compared.covered)}
+        by_pk = Discovery.listed().in_bulk(page.rows)
+        rows = [found_of(by_pk[pk], compared.covered) for pk in page.rows if pk in by_pk]
+        context |= {"page": page, "alone": rows}
     return context
 
 
-def _found(pks: Sequence[int], by_pk: dict[int, Discovery], covered: dict[int, int]) -> list[DiscoveryRow]:
-    return [found_of(by_pk[pk], covered) for pk in pks if pk in by_pk]
-
-
 def _facts(row: Campaign) -> dict[str, str]:
-    tools = " and ".join(seat.predictor.name for seat in row.seats.select_related("predictor"))
+    tools = " and ".join(tool.name for tool in row.tools)
     items = asked_of(row)
     told = {item.label: item.text or ", ".join(link.text for link in item.links) for item in items}
     return {"Predictors": tools, "Kind": row.get_kind_display(), **told}

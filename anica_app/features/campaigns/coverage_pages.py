@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -10,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from anica_app.features.campaigns.discovery_rows import DiscoveryRow, found_of
+from anica_app.features.campaigns.discovery_rows import found_of
 from anica_app.features.coverage.query import (
     KIND,
     coverage_config,
@@ -28,27 +27,8 @@ from inference.web.run_forms import start_or_tell
 OWN = "own"
 
 
-@dataclass(frozen=True)
-class Size:
-    """A selection of k discoveries: the share that they cover, and where its bar stands in the chart."""
-
-    k: int
-    share: float
-    proven: bool
-    chosen: bool
-
-
-@dataclass(frozen=True)
-class SelectedDiscovery:
-    """A discovery of a selection, and how much of the blocks it covers by itself."""
-
-    found: DiscoveryRow
-    share: float
-
-
-def selection(request: HttpRequest, campaign: Campaign, tools: list[str]) -> dict[str, Any]:
+def selection(request: HttpRequest, campaign: Campaign, _tools: list[str]) -> dict[str, Any]:
     """What the tab shows: a run's best selections of every size, the one of `k` in full."""
-    del tools
     runs = coverage_runs([campaign.pk], whole_number(request, "cover"))
     found = runs.result
     context: dict[str, Any] = {"runs": runs, "sets": sets_for(campaign), "measure": measure_of(campaign)}
@@ -65,12 +45,9 @@ def selection(request: HttpRequest, campaign: Campaign, tools: list[str]) -> dic
         "k": k,
         "best": best,
         "best_share": best["covered"] / found["blocks"],
-        "sizes": [
-            Size(at, one["covered"] / found["blocks"], one["proven"], at == k)
-            for at, one in enumerate(sizes, start=1)
-        ],
+        "sizes": [(at, one["covered"] / found["blocks"]) for at, one in enumerate(sizes, start=1)],
         "chosen": [
-            SelectedDiscovery(found_of(rows[pk], by_pk), by_pk.get(pk, 0) / found["blocks"])
+            (found_of(rows[pk], by_pk), by_pk.get(pk, 0) / found["blocks"])
             for pk in best["chosen"]
             if pk in rows
         ],

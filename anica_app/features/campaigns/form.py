@@ -115,18 +115,18 @@ def _field(cls: type[Any], entry: dataclasses.Field[Any], group: str) -> Any:
         )
     else:
         field = RequestField(_CHOICES.get(entry.name), **presentation).field(cls, entry.name)
-    field.paper, field.group = _paper(entry.metadata["paper"]), group
+    paper = entry.metadata["paper"]
+    field.paper, field.group = "" if paper is None else value_text(paper), group
     return field
 
 
-def _paper(value: Any) -> str:
-    if value is None:
-        return ""
+def value_text(value: Any) -> str:
+    """A setting as people write it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return (
-        f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
-    )
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    return str(value)
 
 
 def settings_of(cleaned: Mapping[str, Any]) -> Json:
@@ -259,22 +259,13 @@ class CampaignForm(RunForm):
                     return
         self.add_error(None, complaint)
 
-    def of_group(self, group: str) -> list[forms.BoundField]:
-        """The fields of a group of settings."""
-        return [field for field in self if getattr(field.field, "group", "") == group]
-
     @property
-    def interest(self) -> list[forms.BoundField]:
-        """When a block is interesting."""
-        return self.of_group("interest")
-
-    @property
-    def space(self) -> list[forms.BoundField]:
-        return self.of_group("space")
-
-    @property
-    def end(self) -> list[forms.BoundField]:
-        return self.of_group("end")
+    def groups(self) -> Mapping[str, list[forms.BoundField]]:
+        """The fields of each group of settings."""
+        names = {getattr(field, "group", "") for field in self.fields.values()}
+        return {
+            name: [field for field in self if getattr(field.field, "group", "") == name] for name in names
+        }
 
     @property
     def sections(self) -> list[tuple[str, str, list[forms.BoundField], bool]]:
@@ -282,7 +273,7 @@ class CampaignForm(RunForm):
         return [
             (heading, about, fields, any(field.errors or _unusual(field) for field in fields))
             for heading, group, about in SECTIONS
-            if (fields := self.of_group(group))
+            if (fields := self.groups[group])
         ]
 
 

@@ -22,10 +22,7 @@ from anica_app.features.campaigns.query import (
     rounds,
 )
 from anica_app.features.campaigns.standing import failures_in_words, lacking_of, standing_of
-from anica_app.features.coverage.query import (
-    measure_of,
-    sorted_by_coverage,
-)
+from anica_app.features.coverage.query import measure_of, sorted_by_coverage
 from anica_app.features.discoveries.generalisations import BY_BLOCK, BY_LENGTH, sample_page, samples_of_batch
 from anica_app.features.discoveries.query import discoveries_csv
 from anica_app.features.families.query import answer_of, grouping_runs, growing_families, treemap_of
@@ -81,7 +78,7 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
 def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """A page of the blocks, sorted by a tool or as they were sampled."""
     batch = get_object_or_404(SampleBatch.objects.select_related("campaign"), campaign=pk, number=number)
-    tools = [seat.predictor for seat in batch.campaign.seats.select_related("predictor")]
+    tools = batch.campaign.tools
     columns = {name: name for name in (BY_BLOCK, BY_LENGTH, *(str(at) for at in range(1, len(tools) + 1)))}
     order = Order.read(request.GET.get("sort", ""), columns, BY_BLOCK)
     at = whole_number(request, "page", 0) or 0
@@ -115,7 +112,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
     rows = Campaign.objects.select_related("run", "isa").defer("run__config", "run__result")
     found = get_object_or_404(rows, pk=pk)
     tab = one_of(request, "tab", tuple(TABS), "discoveries")
-    seats = list(found.seats.select_related("predictor"))
+    tools = found.tools
     run = found.run if found.origin == Campaign.Origin.RUN else None
     live = run is not None and run.state not in Run.FINAL
     context: dict[str, Any] = {
@@ -124,8 +121,8 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         "live": live,
         "record": {"socket": f"/ws/runs/{run.pk}/" if run else "", "live": live, "final": list(Run.FINAL)},
         "stoppable": Run.UNFINISHED,
-        "predictors": [seat.predictor for seat in seats],
-        "processors": different_processors(seat.predictor for seat in seats),
+        "predictors": tools,
+        "processors": different_processors(tools),
         "standing": standing_of(found, run),
         "chart": chart_of(found),
         **_families(found, run, live=live),
@@ -140,7 +137,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         "left-out": _left_out,
         "asked": _asked,
     }
-    context |= parts[tab](request, found, [seat.predictor.name for seat in seats])
+    context |= parts[tab](request, found, [tool.name for tool in tools])
     return render(request, "anica/campaigns/campaign.html", context)
 
 
@@ -157,9 +154,8 @@ def _families(found: Campaign, run: Run | None, *, live: bool) -> dict[str, Any]
     }
 
 
-def _discoveries(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
+def _discoveries(request: HttpRequest, found: Campaign, _tools: list[str]) -> dict[str, Any]:
     """The table, sorted as the address says: the most interesting first where it says nothing."""
-    del tools
     subsumed = one_of(request, "subsumed", ("", "yes")) == "yes"
     order = Order.read(request.GET.get("sort", ""), _ORDERS, "-interestingness")
     measure = measure_of(found, whole_number(request, "cover"))
@@ -180,20 +176,17 @@ def _discoveries(request: HttpRequest, found: Campaign, tools: list[str]) -> dic
     }
 
 
-def _rounds(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
-    del tools
+def _rounds(request: HttpRequest, found: Campaign, _tools: list[str]) -> dict[str, Any]:
     return {"page": rounds(found, request.GET.get("page", ""))}
 
 
-def _left_out(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
-    del request
+def _left_out(_request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
     failures: Mapping[str, int] = found.facts.get("failures", {})
     listed = tuple(sorted(failures.items(), key=lambda item: -item[1]))
     return {"failed": failures_in_words(listed, tools), "lacking": lacking_of(found, tools)}
 
 
-def _asked(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
-    del request, tools
+def _asked(_request: HttpRequest, found: Campaign, _tools: list[str]) -> dict[str, Any]:
     items = asked_of(found)
     return {
         "asked": [item for item in items if not item.usual],

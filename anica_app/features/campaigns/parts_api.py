@@ -133,10 +133,7 @@ def get_best_selection(
     measure, sizes = measure_of_run(runs), runs.result["best"]
     k = min(k, len(sizes))
     best: Json = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
-    found = Discovery.objects.select_related("campaign__isa").defer(
-        "foreign", "remarks", "campaign__config", "campaign__facts"
-    )
-    rows = found.in_bulk(best["chosen"])
+    rows = Discovery.listed().in_bulk(best["chosen"])
     chosen = [discovery_json(rows[pk], measure.by_discovery) for pk in best["chosen"] if pk in rows]
     return {
         **best,
@@ -181,7 +178,7 @@ def list_batch_blocks(
     """The blocks of such a batch, with every tool's answer and whether they are interesting."""
     rows = SampleBatch.objects.select_related("campaign__isa")
     batch = get_object_or_404(rows, campaign=campaign_id, number=number)
-    names = [seat.predictor.name for seat in batch.campaign.seats.select_related("predictor")]
+    names = [tool.name for tool in batch.campaign.tools]
     page = sample_page(
         samples_of_batch(batch),
         sort.removeprefix("-"),

@@ -37,7 +37,7 @@ def published_page(pk: int) -> PublishedPage:
     row = Campaign.objects.select_related("isa", "run").get(pk=pk)
     run: Run | None = row.run if row.origin == Campaign.Origin.RUN else None
     standing = standing_of(row, run)
-    tools = [seat.predictor.name for seat in row.seats.select_related("predictor").order_by("position")]
+    tools = [tool.name for tool in row.tools]
     isa = "" if row.isa is None else row.isa.name
     kind = row.get_kind_display()
     families = PublishedFamilies(row, tools)

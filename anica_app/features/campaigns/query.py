@@ -143,17 +143,11 @@ def newest() -> Newest:
     """Two queries. Discoveries that others include are left out."""
     going_on = [state for state in Run.State.values if state not in Run.FINAL]
     later = Case(When(run__state__in=going_on, then=Value(0)), default=Value(1))
-    found = Discovery.objects.filter(subsumed_by=None).select_related("campaign__isa")
-    found = found.defer(
-        "foreign", "facts", "remarks", "note", "campaign__config", "campaign__facts", "campaign__note"
-    )
+    standing = Discovery.listed().filter(subsumed_by=None)
     return Newest(
         list(campaigns().order_by(later, "-id")[:SHOWN]),
-        list(found.order_by("-created", "-id")[:SHOWN]),
+        list(standing.order_by("-created", "-id")[:SHOWN]),
     )
-
-
-_LOOKED_AT = 20
 
 
 @dataclass(frozen=True)
@@ -166,21 +160,15 @@ class CampaignPace:
 
 
 def pace_of(predictors: Sequence[int]) -> CampaignPace | None:
-    """The newest campaign made here with just these predictors (two queries); None where there is none."""
-    wanted = sorted(predictors)
+    """The newest campaign made here with just these predictors (one query); None where there is none."""
     rows = Campaign.objects.filter(origin=Campaign.Origin.RUN, seconds__gt=0, facts__judged__gt=0)
-    for pk in wanted:
+    rows = rows.annotate(tools_count=Count("seats")).filter(tools_count=len(predictors))
+    for pk in predictors:
         rows = rows.filter(seats__predictor=pk)
-    found = list(rows.order_by("-id").only("name", "config", "facts", "seconds")[:_LOOKED_AT])
-    seats: dict[int, list[int]] = {}
-    for campaign, predictor in CampaignPredictor.objects.filter(campaign__in=found).values_list(
-        "campaign_id", "predictor_id"
-    ):
-        seats.setdefault(campaign, []).append(predictor)
-    for row in found:
-        if sorted(seats.get(row.pk, ())) == wanted:
-            return CampaignPace(row, row.facts["judged"] / row.seconds, row.facts.get("schemes"))
-    return None
+    row = rows.order_by("-id").only("name", "config", "facts", "seconds").first()
+    if row is None:
+        return None
+    return CampaignPace(row, row.facts["judged"] / row.seconds, row.facts.get("schemes"))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from anica_app.core.search.checking import AbstractCheck
 from anica_app.core.search.findings import FoundDiscovery as Found
 from anica_app.core.search.findings import Generalised, News, Round
 from anica_app.core.search.judging import JudgedAnswers
@@ -22,7 +21,7 @@ from anica_app.models import (
 from inference.core.protocols import Checkpoint
 from inference.models import Run
 from inference.predictors.samples import Sample, pack
-from inference.runs.errors import JobError
+from inference.runs.described_rows import needed_row
 from inference.runs.reporter import JournalReporter
 from inference.storage.instruction_sets import code_isa_row
 from inference.storage.names import free_name
@@ -135,14 +134,15 @@ class RowKeeper:
             yield GeneralisationStep(
                 generalisation=row,
                 number=number,
-                kind=GeneralisationStep.Kind.START
-                if expansion is None
-                else GeneralisationStep.Kind.EXPANSION,
+                kind="start" if expansion is None else "expansion",
                 expansion=None if expansion is None else self._domain.expansion_document(expansion),
                 taken=check.interesting,
                 reason=check.reason.value,
                 samples=blobs[id(check)],
-                **_summary(check),
+                n=len(check.samples),
+                interesting=sum(one.verdict.interesting for one in check.samples),
+                failed=check.failed,
+                mean=check.mean if check.samples else None,
             )
 
 
@@ -165,19 +165,7 @@ def make_campaign(run: Run, kind: Campaign.Kind, isa: str) -> Campaign:
 
 def campaign_of(run: Run) -> Campaign:
     """The row of a campaign's run. Raises `JobError` where it has been deleted."""
-    campaign = Campaign.objects.filter(run=run).first()
-    if campaign is None:
-        raise JobError("the campaign of this run has been deleted")
-    return campaign
-
-
-def _summary(check: AbstractCheck) -> dict[str, Any]:
-    return {
-        "n": len(check.samples),
-        "interesting": sum(one.verdict.interesting for one in check.samples),
-        "failed": check.failed,
-        "mean": check.mean if check.samples else None,
-    }
+    return needed_row(Campaign, Campaign.objects.filter(run=run).values_list("pk", flat=True).first())
 
 
 def packed(judged: Iterable[JudgedAnswers]) -> bytes:

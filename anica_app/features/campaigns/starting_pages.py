@@ -96,7 +96,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
         if row.format == Campaign.Format.OURS:
             initial = initial_settings(row.config)
             initial |= {name: row.config[name] for name in _TAKEN_OVER if name in row.config}
-        names = [seat.predictor.name for seat in row.seats.select_related("predictor")]
+        names = [tool.name for tool in row.tools]
         initial |= dict(zip(("first", "second"), names, strict=False))
     ids = row_numbers(request.GET.getlist("predictor"))[:2]
     names_by_id = dict(Predictor.objects.filter(pk__in=ids).values_list("pk", "name"))
@@ -127,7 +127,7 @@ def _with_preset(data: QueryDict, name: str) -> QueryDict:
     preset = PRESETS[name]
     filled["preset"], filled["scheme_filter"], filled["mode"] = name, preset.filter, preset.mode
     blank = CampaignForm([])
-    for field in [*blank.interest, *blank.space, *blank.of_group("search"), *blank.of_group("domain")]:
+    for field in (field for group in GROUPS for field in blank.groups[group]):
         value = preset.settings.get(field.name.removeprefix(SETTING), field.field.initial)
         if isinstance(field.field, WordsField):
             filled.setlist(field.name, field.field.prepare_value(value))

@@ -12,9 +12,9 @@ from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import everything_domain, without_uops
 from anica_app.core.search.judging import InterestJudge
 from anica_app.models import Campaign, Discovery
+from inference.features.asking.block_sets.query import answers_of, columns_of
 from inference.formats.errors import ExchangeError
-from inference.models import BasicBlockSet, BlockColumn, Prediction
-from inference.predictors.protocol import Answer, Failure
+from inference.models import BasicBlockSet
 
 _CHUNK = 2000
 
@@ -98,37 +98,19 @@ def interesting_blocks(
 
     A block that a tool was not asked about is not. Raises `ExchangeError` for a column that there is not.
     """
-    known = dict(block_set.columns.values_list("name", "pk"))
+    known = {column.name: column for column in columns_of(block_set)}
     if missing := [name for name in columns if name not in known]:
         raise ExchangeError(f"{block_set.name!r} has no column {missing[0]!r}, only {', '.join(known)}")
-    found = []
+    blocks = []
     for start in range(0, block_set.size, _CHUNK):
-        places = (start, start + _CHUNK - 1)
-        answers = _answers(block_set, [known[name] for name in columns], places)
-        rows = block_set.blocks.filter(position__range=places).order_by("position")
-        for pk, position, code in rows.values_list("pk", "position", "code"):
-            given = [answers.get((pk, known[name])) for name in columns]
-            whole = [one for one in given if one is not None]
-            if len(whole) < len(given):
-                continue
-            verdict = judge.verdict(whole)
-            if verdict.interesting:
-                found.append(SetBlock(pk, position, bytes(code), verdict.value))
-    return found
-
-
-def _answers(
-    block_set: BasicBlockSet, columns: Sequence[int], places: tuple[int, int]
-) -> dict[tuple[int, int], Answer]:
-    rows = Prediction.objects.filter(
-        column__in=BlockColumn.objects.filter(pk__in=columns),
-        block__block_set=block_set,
-        block__position__range=places,
-    )
-    return {
-        (block, column): Answer(cycles, Failure(failure) if failure else None)
-        for block, column, cycles, failure in rows.values_list("block_id", "column_id", "cycles", "failure")
-    }
+        rows = block_set.blocks.filter(position__range=(start, start + _CHUNK - 1)).order_by("position")
+        for row in answers_of(list(rows), [known[name] for name in columns]):
+            answers = [answer for answer in row.answers if answer is not None]
+            verdict = judge.verdict(answers) if len(answers) == len(columns) else None
+            if verdict is not None and verdict.interesting:
+                block = row.block
+                blocks.append(SetBlock(block.pk, block.position, bytes(block.code), verdict.value))
+    return blocks
 
 
 def overlap_of(

@@ -35,7 +35,7 @@ from inference.features.asking.block_sets.columns import read_set
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run
 from inference.predictors.samples import unpack
-from inference.runs.described_rows import read_rows
+from inference.runs.described_rows import needed_row, read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
@@ -87,10 +87,10 @@ def read_config(given: Json) -> CoverageConfig:
 def _check_columns(block_set: object, columns: list[str]) -> None:
     row = read_set(block_set)
     known = set(row.columns.values_list("name", flat=True))
-    if not 1 <= len(columns) <= 2 or not set(columns) <= known:
+    if not 1 <= len(columns) <= 2 or not set(columns) <= known or len(set(columns)) < len(columns):
+        names = ", ".join(sorted(known)) or "it has none"
         raise ConfigError(
-            f"columns must be one or two of those of the set ({', '.join(sorted(known)) or 'it has none'}), "
-            f"not {as_written(columns)}"
+            f"columns must be one or two different ones of the set ({names}), not {as_written(columns)}"
         )
 
 
@@ -109,7 +109,9 @@ class CoverageJob:
         campaigns = list(Campaign.objects.filter(pk__in=config.campaigns).order_by("pk"))
         if len(campaigns) < len(config.campaigns):
             raise JobError("a campaign that this is about has been deleted")
-        row = _block_set(config)
+        row = None
+        if config.block_set is not None:
+            row = needed_row(BasicBlockSet, config.block_set, "basic-block set")
         blocks = list(own_blocks(campaigns, config.blocks)) if row is None else _blocks_of(row, config)
         pace = PacedReporter(task.reporter)
         found = coverage_of(blocks, standing_discoveries(campaigns), _telling(task, pace, len(blocks)))
@@ -122,16 +124,6 @@ class CoverageJob:
         if config.block_set is not None:
             result |= {"interesting": len(blocks), "uncovered_at": _uncovered_at(found)}
         return partial(_store, result)
-
-
-def _block_set(config: CoverageConfig) -> BasicBlockSet | None:
-    """The set whose blocks are looked at, None for the campaigns' own. Raises `JobError`."""
-    if config.block_set is None:
-        return None
-    row = BasicBlockSet.objects.filter(pk=config.block_set).first()
-    if row is None:
-        raise JobError("the basic-block set has been deleted")
-    return row
 
 
 def _blocks_of(row: BasicBlockSet, config: CoverageConfig) -> list[SetBlock]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -15,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE, InterestSettings
 from anica_app.features.coverage.job import CoverageConfig
-from anica_app.features.coverage.query import KIND, MOST_CAMPAIGNS, CoverageRuns, coverage_of_set
+from anica_app.features.coverage.query import KIND, CoverageRuns, coverage_of_set
 from anica_app.models import Campaign
 from anica_app.web.presentation import asm
 from inference.core.protocols import Json
@@ -36,8 +35,6 @@ GENERALISE = "generalise"
 OFFERED = 40
 """Campaigns that can be chosen: the newest ones."""
 LISTED = 50
-LARGEST = 100_000
-"""Blocks that a run looks at, at most, when it is started here."""
 
 
 class CoverageForm(RequestForm):
@@ -47,39 +44,23 @@ class CoverageForm(RequestForm):
     campaigns = forms.ModelMultipleChoiceField(
         Campaign.objects.none(), widget=forms.CheckboxSelectMultiple, label="Discoveries of"
     )
-    first = forms.ModelChoiceField(BlockColumn.objects.none(), empty_label=None, label="Interesting where")
-    second = forms.ModelChoiceField(BlockColumn.objects.none(), empty_label=None, label="disagrees with")
+    first = forms.ChoiceField(label="Interesting where")
+    second = forms.ChoiceField(label="disagrees with")
     metric = RequestField({RELATIVE: "the mean of both", ABSOLUTE: "cycles"}, of=InterestSettings, label="by")
     threshold = RequestField(
         of=InterestSettings, label="more than", widget=forms.NumberInput(attrs={"step": "any"}), required=True
     )
     blocks = RequestField(label="Blocks evaluated", help_text="The first interesting ones.", required=True)
 
-    def __init__(self, columns: Sequence[BlockColumn], data: Any = None) -> None:
-        super().__init__(data, auto_id="cover_%s")
-        own = BlockColumn.objects.filter(pk__in=[column.pk for column in columns]).order_by("position")
-        self.set_choices(first=own, second=own, campaigns=campaigns_offered())
-        if len(columns) > 1:
-            self.initial = {**self.initial, "first": columns[0].pk, "second": columns[1].pk}
-
-    def begin_with(self, config: Json, columns: Sequence[BlockColumn]) -> None:
-        """Propose what was asked before."""
-        ids = {column.name: column.pk for column in columns}
-        pair = [ids.get(name) for name in config["columns"]]
-        if None not in pair and len(pair) == 2:
-            self.initial = {**self.initial, **dict(zip(("first", "second"), pair, strict=True))}
-        proposed = {name: config["interest"][name] for name in ("metric", "threshold")}
-        proposed |= {name: config[name] for name in ("campaigns", "blocks")}
-        self.initial = {**self.initial, **proposed}
-
-    def clean(self) -> dict[str, Any]:
-        """Refuse a column beside itself, and more campaigns than a run takes."""
-        data: dict[str, Any] = super().clean() or self.cleaned_data
-        if data.get("first") is not None and data.get("first") == data.get("second"):
-            self.add_error("second", "Choose two different columns.")
-        if len(data.get("campaigns", ())) > MOST_CAMPAIGNS:
-            self.add_error("campaigns", f"Choose {MOST_CAMPAIGNS} campaigns at most.")
-        return data
+    def __init__(self, columns: Sequence[BlockColumn], data: Any = None, last: Json | None = None) -> None:
+        """`last`: the description of the run whose choices are proposed again."""
+        names = [column.name for column in columns]
+        choices = [(name, name) for name in names]
+        pair = names if last is None else last["columns"]
+        proposed = {} if last is None else {**last, **last["interest"]}
+        proposed |= dict(zip(("first", "second"), pair, strict=False))
+        super().__init__(data, auto_id="cover_%s", initial=proposed)
+        self.set_choices(first=choices, second=choices, campaigns=campaigns_offered())
 
     def config(self, block_set: BasicBlockSet) -> Json:
         """The description of the run."""
@@ -87,7 +68,7 @@ class CoverageForm(RequestForm):
         return {
             "campaigns": [row.pk for row in data["campaigns"]],
             "block_set": block_set.pk,
-            "columns": [data["first"].name, data["second"].name],
+            "columns": [data["first"], data["second"]],
             **self.stated(),
             "interest": self.stated(InterestSettings),
         }
@@ -106,22 +87,12 @@ def campaigns_offered() -> Any:
     )
 
 
-@dataclass(frozen=True)
-class ByCampaign:
-    """What the discoveries of one campaign cover by themselves."""
-
-    campaign: Campaign | None
-    covered: int
-    share: float
-
-
 def coverage_tab(request: HttpRequest, subject: ShownSet) -> dict[str, Any]:
     """What the newest run has found out, or the one that the address names, and the form for another."""
     found, columns = subject.row, subject.columns
     runs = coverage_of_set(found.pk, whole_number(request, "run"))
-    form = CoverageForm(columns) if len(columns) > 1 else None
-    if form is not None and runs.shown is not None:
-        form.begin_with(runs.shown.config, columns)
+    last = None if runs.shown is None else runs.shown.config
+    form = CoverageForm(columns, last=last) if len(columns) > 1 else None
     context: dict[str, Any] = {"runs": runs, "form": form}
     return context | (_result(request, found, columns, runs) if runs.shown is not None else {})
 
@@ -143,7 +114,7 @@ def _result(
         "share": told["covered"] / blocks if blocks else None,
         "left": blocks - told["covered"],
         "by_campaign": [
-            ByCampaign(names.get(pk), covered, covered / blocks if blocks else 0.0)
+            (names.get(pk), covered, covered / blocks if blocks else 0.0)
             for pk in config["campaigns"]
             for covered in [told["by_campaign"].get(str(pk), 0)]
         ],
@@ -163,8 +134,7 @@ def _askable(column: BlockColumn) -> bool:
 def block_set_cover(request: HttpRequest, pk: int) -> HttpResponse:
     """Start to look which interesting blocks are covered."""
     found = get_object_or_404(BasicBlockSet, pk=pk)
-    columns = columns_of(found)
-    form = CoverageForm(columns, request.POST)
+    form = CoverageForm(columns_of(found), request.POST)
     if form.is_valid():
         try:
             submit(

@@ -107,7 +107,6 @@ _LISTED = 20
 class CoverageRuns:
     """The runs over some campaigns: `shown` is the one to look at, where one is done."""
 
-    done: tuple[Run, ...]
     working: tuple[Run, ...]
     failed: Run | None
     shown: Run | None
@@ -131,10 +130,8 @@ def coverage_of_set(block_set: int, wanted: int | None = None) -> CoverageRuns:
 def _looked_up(rows: QuerySet[Run], wanted: int | None) -> CoverageRuns:
     rows = rows.order_by("-pk")
     runs = list(rows.defer("result", "note")[:_LISTED])
-    done = [run for run in runs if run.state == Run.State.DONE]
-    shown = next((run for run in done if wanted in (None, run.pk)), None)
+    shown = next((run for run in runs if run.state == Run.State.DONE and wanted in (None, run.pk)), None)
     return CoverageRuns(
-        tuple(done),
         tuple(run for run in runs if run.state not in Run.FINAL),
         runs[0] if runs and runs[0].state == Run.State.FAILED else None,
         None if shown is None else Run.objects.get(pk=shown.pk),

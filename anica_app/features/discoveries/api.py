@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -168,7 +167,7 @@ def list_all_discoveries(
     mark: Annotated[Mark | None, parameter(description="Only with this mark; empty: without.")] = None,
 ) -> Any:
     """The discoveries of all campaigns not covered by another one, newest first."""
-    rows = _listed_discoveries().filter(subsumed_by=None)
+    rows = Discovery.listed().filter(subsumed_by=None)
     if mark is not None:
         rows = rows.filter(mark=mark)
     return listed(rows, {"newest": "id"}, "-newest", paging, lambda found: [_found(row) for row in found])
@@ -231,11 +230,6 @@ def export_bug_report(request: HttpRequest, discovery_id: Id, block: str = Block
     text = report_of(found, _chosen(found, block), _address(request, found))
     access.note(request, Deed.EXPORTED, found.discovery)
     return attachment(text, "text/markdown; charset=utf-8", f"{found.campaign.name} {found.discovery}", "md")
-
-
-def _listed_discoveries() -> QuerySet[Discovery]:
-    rows = Discovery.objects.select_related("campaign__isa").defer("foreign", "remarks", "note")
-    return rows.defer("campaign__config", "campaign__facts", "campaign__note")
 
 
 def _found(row: Discovery) -> dict[str, Any]:

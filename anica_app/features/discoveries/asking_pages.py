@@ -16,11 +16,7 @@ from anica_app.core.every_scheme import represented_schemes
 from anica_app.features.discoveries.generalisations import Node, Tree
 from anica_app.features.discoveries.pages import decision_of, page_or_part
 from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
-from anica_app.features.discoveries.steps import (
-    name_of_question,
-    question_about_step,
-    tools_here,
-)
+from anica_app.features.discoveries.steps import name_of_question, question_about_step, tools_here
 from inference.features.asking.predictors.modes import common_mode, mode_field
 from inference.features.asking.questions.form import ChoosingForm
 from inference.features.asking.questions.query import KIND

@@ -10,9 +10,7 @@ import base64
 import json
 from urllib.parse import quote
 
-from anica_app.features.discoveries.tool_commands import (
-    osaca_name,
-)
+from anica_app.features.discoveries.tool_commands import osaca_name
 from inference.core.protocols import Json
 from inference.formats.quoting import assembly_comment
 from inference.isa.blocks.listing import att_of_bytes

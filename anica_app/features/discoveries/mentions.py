@@ -59,10 +59,7 @@ def mentions_of(scheme: InstructionScheme) -> Mentions | None:
             told[how].append(pk)
     shown = [*told[Mention.NAMED], *told[Mention.AMONG]][:SHOWN]
     named = set(told[Mention.NAMED])
-    found = Discovery.objects.select_related("campaign__isa").defer(
-        "foreign", "facts", "remarks", "note", "campaign__config", "campaign__facts", "campaign__note"
-    )
-    by_id = found.in_bulk(shown)
+    by_id = Discovery.listed().in_bulk(shown)
     return Mentions(
         [(by_id[pk], Mention.NAMED if pk in named else Mention.AMONG) for pk in shown if pk in by_id],
         len(told[Mention.NAMED]),

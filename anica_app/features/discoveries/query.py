@@ -50,8 +50,7 @@ class DiscoveryParts:
     @cached_property
     def predictors(self) -> list[Predictor]:
         """The campaign's tools, in the order of their answers (one query)."""
-        seats = self.campaign.seats.select_related("predictor").order_by("position")
-        return [seat.predictor for seat in seats]
+        return self.campaign.tools
 
     @cached_property
     def generalisations(self) -> list[Generalisation]:

@@ -12,9 +12,9 @@ from inference.core.texts import one_line
 from inference.features.asking.predictors.modes import titled
 from inference.features.asking.predictors.query import kind_of
 from inference.formats.exegesis import write_block_exegesis
-from inference.isa.blocks import BlockError, block_of_bytes, schemes_of_bytes
+from inference.isa.blocks import block_of_bytes, schemes_of_bytes
 from inference.isa.blocks.accesses import reads_of
-from inference.isa.blocks.listing import att_of_bytes, intel_of_bytes
+from inference.isa.blocks.listing import att_of_bytes, intel_or_digits
 from inference.isa.start_values import StartValues
 from inference.measuring.blocks import BlockOptions
 from inference.models import Predictor
@@ -69,16 +69,9 @@ def measures(row: Predictor) -> bool:
 
 def short_form(code: bytes) -> str:
     """The instructions with the kinds of their operands, such as `bsf r, m`."""
-    lines = _lines(code)
+    lines = intel_or_digits(code)
     shown = [_short(line) for line in lines[:_MOST_INSTRUCTIONS]]
     return "; ".join([*shown, "…"] if len(lines) > _MOST_INSTRUCTIONS else shown)
-
-
-def _lines(code: bytes) -> list[str]:
-    try:
-        return list(intel_of_bytes(code))
-    except BlockError:
-        return [code.hex()]
 
 
 def _short(line: str) -> str:
@@ -103,7 +96,7 @@ def _kind(operand: str) -> str:
 
 def mnemonics(code: bytes) -> list[str]:
     """Of the instructions, in order, each once."""
-    return list(dict.fromkeys(_split(line)[-2] for line in _lines(code)))
+    return list(dict.fromkeys(_split(line)[-2] for line in intel_or_digits(code)))
 
 
 def title_of(code: bytes, own: Sequence[Said], others: Sequence[Said] = ()) -> str:

@@ -28,8 +28,7 @@ from inference.features.asking.predictors.query import row_for
 from inference.features.asking.questions.query import PredictorSaid, QuestionAnswers, asked_about
 from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
-from inference.isa.blocks import BlockError
-from inference.isa.blocks.listing import intel_of_bytes, intel_or_digits
+from inference.isa.blocks.listing import intel_or_digits
 from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.samples import Sample, unpack
@@ -52,10 +51,7 @@ class StepCounterExample:
     @property
     def block(self) -> str:
         """Its instructions in one line; the digits where the bytes are no instructions."""
-        try:
-            return "; ".join(intel_of_bytes(self.code))
-        except BlockError:
-            return self.code.hex()
+        return "; ".join(intel_or_digits(self.code))
 
     @property
     def said(self) -> str:
@@ -86,14 +82,17 @@ def counter_example_among(
     return None if best is None else StepCounterExample(best.code, best.answers[:tools])
 
 
+def counter_example(found: DiscoveryParts, samples: Sequence[Sample]) -> StepCounterExample | None:
+    """That among the samples of a rejected step of a discovery's generalisation."""
+    return counter_example_among(samples, found.judge, len(found.predictors), found.discovery.kind)
+
+
 def counter_examples_of(found: DiscoveryParts, row: Generalisation) -> Mapping[int, StepCounterExample]:
     """Those of the rejected steps of a generalisation by their numbers (one query)."""
     steps = GeneralisationStep.objects.filter(generalisation=row, taken=False, n__gt=0).order_by("number")
     told = {}
     for number, packed in steps.values_list("number", "samples")[:MOST]:
-        example = counter_example_among(
-            unpack(bytes(packed)), found.judge, len(found.predictors), found.discovery.kind
-        )
+        example = counter_example(found, unpack(bytes(packed)))
         if example is not None:
             told[number] = example
     return told
@@ -300,14 +299,10 @@ def step_context(request: HttpRequest, found: DiscoveryParts, tree: Tree, node: 
     sort = one_of(request, "sort", orders_of(len(columns)), BY_BLOCK)
     page = page_of_blocks(found, seen, sort, whole_number(request, "page", 0) or 0, PAGE_SIZE)
     before, now = tree.around(node.number)
-    against = None
-    if not node.taken:
-        kind = found.discovery.kind
-        against = counter_example_among(seen.samples, found.judge, len(found.predictors), kind)
     return {
         "node": node,
         "implied": [decision(one) for one in tree.implied[node.number]],
-        "against": against,
+        "against": None if node.taken else counter_example(found, seen.samples),
         "changed": seen.changed(found),
         "again": may_ask_again(found),
         "pruned": bool(node.n) and not seen.samples,

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from itertools import repeat
 
-from anica_app.features.discoveries.generalisations import (
-    Tree,
-    all_samples,
-)
+from anica_app.features.discoveries.generalisations import Tree, all_samples
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.discoveries.saying import decision, reason
 from anica_app.models import Generalisation

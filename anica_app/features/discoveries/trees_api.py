@@ -14,16 +14,11 @@ from pydantic import Field
 from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
 from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
 from anica_app.features.discoveries.saying import decision, reason, words_of
-from anica_app.features.discoveries.shapes import (
-    Interestingness,
-    JudgedBlockOut,
-    WordsOut,
-    judged_json,
-)
+from anica_app.features.discoveries.shapes import Interestingness, JudgedBlockOut, WordsOut, judged_json
 from anica_app.features.discoveries.steps import (
     blocks_csv,
     blocks_of_step,
-    counter_example_among,
+    counter_example,
     name_of_question,
     orders_of,
     page_of_blocks,
@@ -253,8 +248,7 @@ def _node(discovery_id: int, generalisation: int | None, step: int) -> tuple[Dis
 
 
 def _against(found: DiscoveryParts, node: Node, samples: Sequence[Sample]) -> dict[str, str] | None:
-    kind, tools = found.discovery.kind, len(found.predictors)
-    example = None if node.taken else counter_example_among(samples, found.judge, tools, kind)
+    example = None if node.taken else counter_example(found, samples)
     if example is None:
         return None
     return {**BlockName(found.isa, example.code).as_json(), "block": example.block, "said": example.said}

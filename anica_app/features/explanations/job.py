@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -103,7 +103,7 @@ class GeneraliseJob:
                     Driver(domain, panel, judge),
                     start,
                     shorten=config.minimise,
-                    look_up=_Telling(task, meter),
+                    look_up=_telling(task, meter),
                 )
                 counted = meter.taken()
         except (AnicaError, PredictorError) as error:
@@ -111,17 +111,15 @@ class GeneraliseJob:
         return partial(_store, task, campaign, domain, counted, explanation)
 
 
-class _Telling:
+def _telling(task: Task, meter: Meter) -> Callable[[], None]:
     """Tells now and then how many blocks have been judged."""
+    pace = PacedReporter(task.reporter)
 
-    def __init__(self, task: Task, meter: Meter) -> None:
-        self._pace = PacedReporter(task.reporter)
-        self._task = task
-        self._meter = meter
+    def tell() -> None:
+        if pace.due(Progress.kind):
+            task.reporter.emit(Progress(_STAGE, meter.untaken(), None, 0.0, "blocks", None))
 
-    def __call__(self) -> None:
-        if self._pace.due(Progress.kind):
-            self._task.reporter.emit(Progress(_STAGE, self._meter.untaken(), None, 0.0, "blocks", None))
+    return tell
 
 
 def _start(

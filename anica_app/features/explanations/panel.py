@@ -49,6 +49,6 @@ def _context(subject: ShownBlock, form: ExplainForm) -> Context:
 
 def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any, Any]]]:
     """A generalisation of the block: its predictors, and its discoveries not covered by another one."""
-    names = [seat.predictor.name for seat in campaign.seats.all()]
+    names = [tool.name for tool in campaign.tools]
     found = [row for row in campaign.discoveries.all() if row.subsumed_by_id is None]
     return campaign, names, [(row, words_of(row.abstract)) for row in found]

@@ -29,7 +29,7 @@ from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, listed_in_memory
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Note, Ref, fields_of
+from inference.web.api.shapes import Note, Ref, RowOut, fields_of
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
@@ -99,10 +99,10 @@ class AgainstOut(Schema):
     unseen: list[EarlierFamilyOut]
 
 
-class LeagueRowOut(Schema):
+class LeagueRowOut(RowOut):
     """How the tools do on blocks with instructions of a class, by what the judge says; "" is all of them."""
 
-    instruction_class: str = Field(examples=["bit scan"])
+    instruction_class: str = Field(validation_alias="class", examples=["bit scan"])
     blocks: int = Field(examples=[40])
     disputed: int = Field(description="Blocks on which the tools disagree.", examples=[12])
     right: list[int] = Field(description="Of these, how often each tool is right.", examples=[[1, 10]])
@@ -186,7 +186,7 @@ def list_families(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) 
         "sentence": "" if answer is None else answer.sentence,
         **{name: summary.get(name, 0) for name in ("judged", "disagreements", "explained")},
         "against": _against(summary.get("against"), code_isa(row.isa)),
-        "judge": _judge(summary.get("judge")),
+        "judge": summary.get("judge"),
     }
 
 
@@ -195,13 +195,6 @@ def _against(told: Json | None, isa: str) -> Json | None:
         return None
     families = {name: [{"isa": isa, **one} for one in told[name]] for name in ("gone", "unseen")}
     return {**told, **families}
-
-
-def _judge(told: Json | None) -> Json | None:
-    if told is None:
-        return None
-    league = [{**row, "instruction_class": row["class"]} for row in told["league"]]
-    return {**told, "league": league}
 
 
 @router.post("/campaigns/{campaign_id}/families", response={201: RunOut})

@@ -13,7 +13,7 @@ from anica_app.core.families.finding import FoundFamily
 from anica_app.core.families.matching import FamilyIdentity, matched, nearest
 from anica_app.core.search.judging import InterestJudge
 from anica_app.features.families.earlier import NOT_KEPT, answers_then
-from anica_app.models import Campaign, CampaignPredictor, Family
+from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
 from inference.runs.kinds import Task
 
@@ -42,12 +42,8 @@ class ComparedFamilies:
 
     def as_json(self) -> Json:
         """For the page and for scripts."""
-        return {
-            "campaign": self.against.pk,
-            "name": self.against.name,
-            "gone": [_told(one) for one in self.gone],
-            "unseen": [_told(one) for one in self.unseen],
-        }
+        lost = {"gone": list(map(_told, self.gone)), "unseen": list(map(_told, self.unseen))}
+        return {"campaign": self.against.pk, "name": self.against.name, **lost}
 
 
 def _told(row: Family) -> Json:
@@ -73,15 +69,9 @@ def campaign_before(campaign: Campaign) -> Campaign | None:
 
 
 def _seats(campaign: Campaign) -> list[tuple[str, Json]]:
-    seats = (
-        CampaignPredictor.objects.filter(campaign=campaign).select_related("predictor").order_by("position")
-    )
     return [
-        (
-            seat.predictor.kind,
-            {name: value for name, value in seat.predictor.options.items() if name not in _OF_RELEASE},
-        )
-        for seat in seats
+        (tool.kind, {name: value for name, value in tool.options.items() if name not in _OF_RELEASE})
+        for tool in campaign.tools
     ]
 
 

@@ -7,7 +7,6 @@ from contextlib import closing
 from typing import Any
 
 from anica_app.core.families.evidence import Answers
-from anica_app.features.families.query import tools_of
 from anica_app.models import Campaign, GeneralisationStep
 from inference.features.asking.predictors.answers import DatabaseAnswers
 from inference.features.asking.predictors.query import opened
@@ -31,7 +30,7 @@ class KeptAnswers:
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
         self._isa = code_isa(campaign.isa)
-        self._tools = tools_of(campaign)
+        self._tools = campaign.tools
 
     def ask(self, codes: Sequence[bytes]) -> list[Answers]:
         """The answers for each block, `NOT_KEPT` where nobody has kept one."""
@@ -74,7 +73,7 @@ def answers_then(against: Campaign, codes: Sequence[bytes], task: Task | None) -
     now is what it said then. Else, and of whatever measures, what is remembered counts.
     """
     isa = code_isa(against.isa)
-    columns = [_asked(row, codes, isa, task) for row in tools_of(against)]
+    columns = [_asked(row, codes, isa, task) for row in against.tools]
     if all(column is not None for column in columns):
         return list(zip(*(column for column in columns if column is not None), strict=True))
     kept = KeptAnswers(against).ask(codes)
@@ -88,12 +87,9 @@ def _asked(row: Predictor, codes: Sequence[bytes], isa: str, task: Task | None) 
     """The answers of a tool as it was; None where it is not here any more, or nobody wants to wait for it."""
     if row.kind in _MEASURING:
         return None
+    pulse = (lambda: None) if task is None else task.reporter.pulse
     try:
-        with closing(opened(row, task, isa=isa)) as tool:
-            panel = Panel([tool], (lambda: None) if task is None else task.reporter.pulse)
-            try:
-                return [one for (one,) in panel.ask(codes)()]
-            finally:
-                panel.close()
+        with closing(opened(row, task, isa=isa)) as tool, closing(Panel([tool], pulse)) as panel:
+            return [one for (one,) in panel.ask(codes)()]
     except PredictorError:
         return None

@@ -75,7 +75,7 @@ def asking(panel: Panel, pulse: Callable[[], None] = lambda: None) -> Ask:
 
 def world_of_causes(campaign: Campaign, ask: Ask) -> CauseWorld:
     """What finding causes needs to know of a campaign's tools (one query)."""
-    kinds = [seat.predictor.kind for seat in campaign.seats.select_related("predictor")]
+    kinds = [tool.kind for tool in campaign.tools]
     executes = any(kind in (machine.KIND, nanobench.KIND) for kind in kinds)
 
     def said(answers: Answers) -> str:
@@ -169,7 +169,7 @@ def grouped_discoveries(
         known_discoveries(campaign, domain),
         disagreements.blocks,
         world_of_causes(campaign, ask),
-        [seat.predictor.name for seat in campaign.seats.select_related("predictor")],
+        [tool.name for tool in campaign.tools],
         questions,
         pulse=pulse,
     )

@@ -39,7 +39,7 @@ from inference.features.asking.predictors.query import opened
 from inference.models import Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
-from inference.runs.described_rows import read_row
+from inference.runs.described_rows import needed_row, read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.storage.instruction_sets import code_isa
@@ -60,8 +60,7 @@ def read_config(given: Json) -> FamiliesConfig:
         read_against(config.against, row.seats.count())
     if config.judge is None:
         return config
-    seats = [seat.predictor for seat in row.seats.select_related("predictor")]
-    (judge,) = rows_in_mode([read_row(Predictor, "judge", config.judge)], common_mode(seats))
+    (judge,) = rows_in_mode([read_row(Predictor, "judge", config.judge)], common_mode(row.tools))
     return config.model_copy(update={"judge": judge.pk})
 
 
@@ -77,9 +76,7 @@ class FamiliesJob:
     def work(self, task: Task) -> Store:
         """Group by the tools' answers, or by what is stored."""
         config = FamiliesConfig.stored(task.run.config)
-        campaign = Campaign.objects.filter(pk=config.campaign).first()
-        if campaign is None:
-            raise JobError("the campaign has been deleted")
+        campaign = needed_row(Campaign, config.campaign)
         judge: InterestJudge = judge_of(campaign) or Disagreement(InterestSettings())
         domain = domain_of(campaign)
         with ExitStack() as stack:
@@ -115,9 +112,9 @@ def domain_of(campaign: Campaign) -> BlockDomain:
 
 def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
     """The campaign's tools; None where one cannot be asked here."""
-    rows = [seat.predictor for seat in campaign.seats.select_related("predictor").order_by("position")]
+    isa = code_isa(campaign.isa)
     try:
-        tools = [stack.enter_context(closing(opened(row, task, isa=code_isa(campaign.isa)))) for row in rows]
+        tools = [stack.enter_context(closing(opened(row, task, isa=isa))) for row in campaign.tools]
     except PredictorError as error:
         task.reporter.emit(Log("info", f"stored answers alone are used: {error}"))
         return None

@@ -19,8 +19,7 @@ from inference.features.asking.predictors.offers import offers
 from inference.features.asking.predictors.query import chosen
 from inference.features.asking.questions.query import KIND as QUESTION
 from inference.features.asking.questions.query import asked_about
-from inference.isa.blocks import BlockError
-from inference.isa.blocks.listing import intel_of_bytes
+from inference.isa.blocks.listing import intel_or_digits
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import code_isa
@@ -43,7 +42,7 @@ def family(request: HttpRequest, pk: int) -> HttpResponse:
         "campaign": found.campaign,
         "found": found,
         "tools": found.tools,
-        "lines": _lines(found.code),
+        "lines": intel_or_digits(found.code),
         "hex": found.code.hex(),
         "answers": found.answers,
         "members": [(one, words_of(one.discovery.abstract)) for one in found.members],
@@ -59,13 +58,6 @@ def family(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _about(row: Family) -> dict[str, int]:
     return {"family": row.pk}
-
-
-def _lines(code: bytes) -> list[str]:
-    try:
-        return list(intel_of_bytes(code))
-    except BlockError:
-        return [code.hex()]
 
 
 def family_report(request: HttpRequest, pk: int) -> HttpResponse:
@@ -107,14 +99,12 @@ def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
     except PredictorError as error:
         messages.error(request, str(error))
         return redirect("family", pk=pk)
-    seats = row.campaign.seats.select_related("predictor")
-    mode = common_mode(seat.predictor for seat in seats) or LOOP
     config = {
         "predictors": [predictor.pk],
         "isa": code_isa(row.campaign.isa),
         "blocks": [bytes(row.code).hex()],
         "about": _about(row),
-        "mode": mode,
+        "mode": common_mode(row.campaign.tools) or LOOP,
     }
     start_or_tell(request, QUESTION, config, f"{row.name[:120]}, measured")
     return redirect("family", pk=pk)

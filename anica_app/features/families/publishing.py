@@ -6,15 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from anica_app.features.families.query import FamilyAnswer, answer_of, cycles_of
 from anica_app.models import Campaign, Family
-from inference.isa.blocks import BlockError
-from inference.isa.blocks.listing import intel_of_bytes
-from inference.web.published_page import (
-    CellKind,
-    PublishedColumn,
-    PublishedFact,
-    PublishedTable,
-    Value,
-)
+from inference.isa.blocks.listing import intel_or_digits
+from inference.web.published_page import CellKind, PublishedColumn, PublishedFact, PublishedTable, Value
 
 
 class PublishedFamilies:
@@ -58,15 +51,10 @@ class PublishedFamilies:
         return {one.number: row.name for row in families for one in row.discoveries.all()}
 
     def _row(self, row: Family) -> tuple[Value, ...]:
-        code = bytes(row.code)
-        try:
-            shown = "; ".join(intel_of_bytes(code))
-        except BlockError:
-            shown = code.hex()
         return (
             row.number,
             row.name,
-            shown,
+            "; ".join(intel_or_digits(bytes(row.code))),
             cycles_of(row),
             row.bound,
             self._tools[row.slower - 1] if 0 < row.slower <= len(self._tools) else "",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
 
 from anica_app.features.families.events import FamiliesGrown, GrowingFamily
-from anica_app.figures.treemap import HEIGHT, WIDTH, treemap
+from anica_app.figures.treemap import TreemapCell, treemap
 from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
-from inference.models import Predictor, Run
+from inference.core.texts import count_of
+from inference.models import Run
 
 KIND = "families"
 """The event by which a campaign tells its families so far."""
@@ -38,19 +40,9 @@ class FamilyAnswer:
         return found
 
     @property
-    def unsure(self) -> int:
-        """Families of which nobody knows whether they are new."""
-        return sum(row.status == Family.Status.UNSURE for row in self.families)
-
-    @property
-    def new(self) -> int:
-        """Families that the earlier campaign's tools did not know."""
-        return sum(row.status == Family.Status.NEW for row in self.families)
-
-    @property
-    def there(self) -> int:
-        """Families that were there before."""
-        return sum(row.status == Family.Status.THERE for row in self.families)
+    def statuses(self) -> Mapping[str, int]:
+        """How many are new, may be new (`unsure`), or were there before."""
+        return Counter(row.status for row in self.families)
 
     @property
     def rate(self) -> float | None:
@@ -66,22 +58,19 @@ class FamilyAnswer:
 
 @dataclass(frozen=True)
 class FamilyCell:
-    """A part of the picture in per cent of its sides: a family, or what none explains (`row` is None).
+    """A part of the picture: a family, or what none explains (`row` is None).
 
     `share`: of the disagreements, what it explains and no larger family does.
     """
 
     row: Family | None
     share: float
-    x: float
-    y: float
-    width: float
-    height: float
+    box: TreemapCell
 
     @property
     def labelled(self) -> bool:
         """Whether it has room for words."""
-        return self.width > _LEAST_WIDTH and self.height > _LEAST_HEIGHT
+        return self.box.width > _LEAST_WIDTH and self.box.height > _LEAST_HEIGHT
 
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 7.0, 11.0
@@ -95,17 +84,7 @@ def treemap_of(answer: FamilyAnswer) -> list[FamilyCell]:
     rows: list[Family | None] = [*answer.families, None]
     sizes = [float(row.own) for row in answer.families]
     sizes.append(float(total - answer.summary["explained"]))
-    return [
-        FamilyCell(
-            rows[cell.place],
-            sizes[cell.place] / total,
-            100 * cell.x / WIDTH,
-            100 * cell.y / HEIGHT,
-            100 * cell.width / WIDTH,
-            100 * cell.height / HEIGHT,
-        )
-        for cell in treemap(sizes)
-    ]
+    return [FamilyCell(rows[box.place], sizes[box.place] / total, box) for box in treemap(sizes)]
 
 
 def share_of(summary: Json, name: str) -> float | None:
@@ -135,19 +114,19 @@ def in_one_sentence(campaign: Campaign) -> str:
 
 
 def _sentence(campaign: Campaign, summary: Json, rows: Sequence[Family]) -> str:
-    tools = [seat.predictor.name for seat in campaign.seats.select_related("predictor")]
-    who = " and ".join(tools)
+    tools = [tool.name for tool in campaign.tools]
+    who, families = " and ".join(tools), count_of(len(rows), "family", "families")
     verb = "differ on" if len(tools) > 1 else "fails on"
     blocks = "random blocks" if summary["fresh"] else "the random blocks it began with"
     if not summary["judged"]:
-        return f"{who}: {_count(len(rows))}, not weighed by random blocks."
+        return f"{who}: {families}, not weighed by random blocks."
     rate = summary["disagreements"] / summary["judged"]
     if not rows or not summary["disagreements"]:
         return f"{who} {verb} {_percent(rate)} of {blocks}."
     share = share_of(summary, "explained") or 0.0
     explain = "explains" if len(rows) == 1 else "explain"
     return (
-        f"{who} {verb} {_percent(rate)} of {blocks}; {_count(len(rows))} {explain} {_percent(share, 0)} of "
+        f"{who} {verb} {_percent(rate)} of {blocks}; {families} {explain} {_percent(share, 0)} of "
         f"that; the largest: {rows[0].name}{_who_is_slower(rows[0], tools)}."
     )
 
@@ -156,10 +135,6 @@ def _who_is_slower(row: Family, tools: Sequence[str]) -> str:
     if not 0 < row.slower <= len(tools):
         return ""
     return f", slower in {tools[row.slower - 1]}"
-
-
-def _count(number: int) -> str:
-    return "1 family" if number == 1 else f"{number} families"
 
 
 def _percent(share: float, places: int = 1) -> str:
@@ -181,11 +156,6 @@ def grouping_runs(campaign: Campaign) -> tuple[Run | None, Run | None]:
     if newest.state not in Run.FINAL:
         return newest, None
     return None, newest if newest.state == Run.State.FAILED else None
-
-
-def tools_of(campaign: Campaign) -> list[Predictor]:
-    """Its tools in the order of their answers."""
-    return [seat.predictor for seat in campaign.seats.select_related("predictor").order_by("position")]
 
 
 def cycles_of(row: Family) -> str:

@@ -48,14 +48,13 @@ def repeated_with_values(
     """
     members = list(_in_order(families))
     repeated: dict[int, list[Json]] = defaultdict(list)
-    seats = campaign.seats.select_related("predictor").order_by("position")
-    for place, seat in enumerate(seats):
-        if seat.predictor.kind == machine.KIND:
+    for place, tool in enumerate(campaign.tools):
+        if tool.kind == machine.KIND:
             findings = [
                 *_findings_of_tool(members, place, judge),
                 *_findings_of_examples(campaign, members, place, judge),
             ]
-            _repeat(task, seat.predictor, findings, repeated)
+            _repeat(task, tool, findings, repeated)
     if ruled is not None and ruled.predictor.kind == machine.KIND:
         _repeat(task, ruled.predictor, _findings_of_referee(members, ruled), repeated)
     return repeated

@@ -14,13 +14,11 @@ from anica_app.features.discoveries.report_parts import (
     exegesis_snippet,
     issue_searches,
     mca_test,
-    measurement_among,
 )
 from anica_app.features.discoveries.reproducing import mca_core
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.tool_commands import Command, commands_for
 from anica_app.features.families.earlier import NOT_KEPT
-from anica_app.features.families.query import tools_of
 from anica_app.models import Discovery, Family
 from anica_app.storage.operand_values import findings_of_block
 from inference.core.protocols import Json
@@ -55,8 +53,7 @@ class FamilyParts:
 
     @cached_property
     def tools(self) -> list[Predictor]:
-        """The campaign's tools, in the order of their answers (one query)."""
-        return tools_of(self.campaign)
+        return self.campaign.tools
 
     @cached_property
     def members(self) -> list[FamilyMemberRow]:
@@ -79,11 +76,6 @@ class FamilyParts:
         given = [NOT_KEPT] * len(self.tools) if member is None else member.answers
         own = [(row, answer) for row, answer in zip(self.tools, given, strict=False) if answer != NOT_KEPT]
         return [*own, *known_answers(self.name, [row for row, _ in own])]
-
-    @property
-    def measured(self) -> Said | None:
-        """What a machine has measured of the witness; None where nobody has."""
-        return measurement_among(self.answers)
 
     @property
     def commands(self) -> list[Command]:

@@ -100,7 +100,7 @@ def _league_lines(campaign: Campaign) -> Iterator[str]:
     judge = campaign.facts.get("families", {}).get("judge")
     if not judge or not judge["league"]:
         return
-    names = [seat.predictor.name for seat in campaign.seats.select_related("predictor")]
+    names = [tool.name for tool in campaign.tools]
     yield f"  {judge['name']} as the judge, of {judge['answered']:,} blocks:"
     for row in judge["league"]:
         right = ", ".join(f"{name} {count}" for name, count in zip(names, row["right"], strict=True))

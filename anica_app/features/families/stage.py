@@ -26,7 +26,7 @@ from inference.core.events import Progress
 from inference.features.asking.predictors.query import opened
 from inference.models import Predictor
 from inference.predictors.panel import Panel
-from inference.runs.errors import JobError
+from inference.runs.described_rows import needed_row
 from inference.runs.kinds import Task
 from inference.storage.instruction_sets import code_isa
 
@@ -35,10 +35,7 @@ def earlier_campaign(campaign: Campaign, chosen: int | None) -> Campaign | None:
     """The one with this id, else the newest that fits, if any. Raises `JobError` if it was deleted."""
     if chosen is None:
         return campaign_before(campaign)
-    row = Campaign.objects.filter(pk=chosen).first()
-    if row is None:
-        raise JobError("the campaign that families are held against has been deleted")
-    return row
+    return needed_row(Campaign, chosen, "earlier campaign")
 
 
 @dataclass(frozen=True)
@@ -93,24 +90,15 @@ class CampaignGrouping:
     def _referee(self) -> Predictor | None:
         if self.referee is None:
             return None
-        row = Predictor.objects.filter(pk=self.referee).first()
-        if row is None:
-            raise JobError("the predictor that judges has been deleted")
-        return row
+        return needed_row(Predictor, self.referee)
 
     def _refereed(
         self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers]
     ) -> RefereedFamilies:
-        with closing(opened(referee, self.task, isa=code_isa(self.campaign.isa))) as tool:
-            panel = Panel([tool], self.task.reporter.pulse)
-            try:
-                return refereed(
-                    referee,
-                    asking(panel, self.task.reporter.pulse),
-                    families,
-                    judged,
-                    self.domain,
-                    len(self.panel.predictors),
-                )
-            finally:
-                panel.close()
+        isa, pulse = code_isa(self.campaign.isa), self.task.reporter.pulse
+        with (
+            closing(opened(referee, self.task, isa=isa)) as tool,
+            closing(Panel([tool], pulse)) as panel,
+        ):
+            tools = len(self.panel.predictors)
+            return refereed(referee, asking(panel, pulse), families, judged, self.domain, tools)

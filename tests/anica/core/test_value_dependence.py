@@ -83,7 +83,7 @@ def slow_no_mask(start: StartValues) -> float:
 def test_a_finding_says_where_it_holds(text, cycles, found, condition):
     checked = dependence(text, cycles, found)
     assert checked.condition == condition
-    assert checked.usual.label == "as found"
+    assert checked.usual.values == "as found"
 
 
 def test_both_inputs_that_matter_are_named():

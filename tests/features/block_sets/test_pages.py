@@ -214,15 +214,15 @@ def test_a_coverage_is_started_over_chosen_campaigns_and_columns(
     address = reverse("block-set-cover", args=[block_set.pk])
     data = {
         "campaigns": [campaign.pk],
-        "first": columns[0].pk,
-        "second": columns[1].pk,
+        "first": columns[0].name,
+        "second": columns[1].name,
         "metric": "absolute",
         "threshold": "2",
         "blocks": "50",
     }
-    same = visitor.post(address, {**data, "second": columns[0].pk})
+    same = visitor.post(address, {**data, "second": columns[0].name})
     assert same.status_code == 400
-    assert "two different columns" in same.content.decode()
+    assert "one or two different ones" in same.content.decode()
     assert visitor.post(address, data).status_code == 302
     config = Run.objects.get(kind="coverage").config
     assert (config["columns"], config["interest"]["metric"], config["blocks"]) == (

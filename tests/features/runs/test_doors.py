@@ -92,7 +92,8 @@ CASES = {
         "/block-sets/{block_set_id}/cover/",
         lambda ids: {
             "campaigns": [ids["campaign_id"]],
-            **dict(zip(("first", "second"), columns_of(ids), strict=True)),
+            "first": "one",
+            "second": "two",
             "metric": "relative",
             "threshold": 0.5,
             "blocks": 50,

@@ -101,8 +101,6 @@ def test_a_family_has_its_smallest_witness_the_range_of_predictions_and_what_it_
     assert families.disagreements == len(disagreements())
     assert max(len(one.blocks) for one in families.families) <= families.explained <= families.disagreements
     assert sum(one.own for one in families.families) == families.explained
-    promised = scans.as_json()
-    assert list(promised) == ["name", "share", "members", "witness", "predictions", "bound"]
 
 
 @examples(4)

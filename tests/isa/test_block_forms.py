@@ -92,6 +92,11 @@ def test_bytes_that_are_no_instruction_are_named():
             read(bytes.fromhex("4801d806"))
 
 
+def test_atts_names_of_x87_are_exchanged_where_the_target_is_below_the_top():
+    assert block_of_text("fsub %st(1), %st").hex == "d8e1"
+    assert block_of_text("fsub %st, %st(1)").hex == "dce1"
+
+
 def test_the_schemes_are_those_of_the_described_block():
     block = block_of_text(SEVERAL)
     assert list(schemes_of_bytes(block.code)) == [one.scheme for one in block.instructions]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.judging.sheet import ItemSelection
+from inference.features.judging.engine.block_answers import UNKNOWN, block_table
 from inference.features.judging.engine.query import (
     ComparisonPart,
     columns_of,
@@ -350,3 +352,10 @@ def test_a_column_that_was_measured_again_repeats_the_measurement_of_blocks() ->
     turned = judge({"block_set": row.pk, "sources": ["column:measured"], "against": "column:said"})
     (column,) = columns_of(comparison_rows().get(run=turned))
     assert not column.summary["repeats"]
+
+
+def test_broken_code_counts_as_an_instruction_without_a_scheme() -> None:
+    task: Any = SimpleNamespace(reporter=SimpleNamespace(pulse=lambda: None))
+    table = block_table([bytes.fromhex("06"), bytes.fromhex("4801d8")], "x86-64", task)
+    assert table.schemes == tuple(sorted((UNKNOWN, "add GPR[64]:RW, GPR[64]:R")))
+    assert table.lengths.tolist() == [1, 1]

@@ -10,6 +10,7 @@ import pytest
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.features.library.sets.comparing import (
     TOLERANCES,
+    LengthAgreement,
     SetReport,
     compare_sets,
     keep_comparison,
@@ -96,6 +97,11 @@ def test_a_comparison_is_what_one_by_one_gives(isa: ISA, seed: int) -> None:
         sorted(apart.values(), reverse=True)[:50]
     )
     assert {each.experiment: (each.first, each.second) for each in worst}.items() <= expected.items()
+
+
+def test_shares_within_tolerances_are_per_cent_of_the_experiments_of_a_length() -> None:
+    agreement = LengthAgreement(length=3, n=8, mean=2.0, within=(0, 1, 2, 4, 6, 8, 8))
+    assert [agreement.share(tolerance) for tolerance in TOLERANCES] == [0, 12.5, 25, 50, 75, 100, 100]
 
 
 def test_a_kept_comparison_is_the_same_until_a_set_changes(isa: ISA) -> None:

@@ -114,8 +114,7 @@ def _uops(mapping: int | None) -> dict[str, int] | None:
     """{scheme: number of its µops} in a port mapping."""
     if mapping is None:
         return None
-    what = "the port mapping that gives the numbers of µops"
-    row = needed_row(PortMapping.objects.filter(pk=mapping), what)
+    row = needed_row(PortMapping, mapping)
     usage = load_mapping(row).usage
     return {scheme: sum(count for _, count in uops) for scheme, uops in usage.items()}
 

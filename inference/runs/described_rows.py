@@ -61,13 +61,5 @@ def read_rows(
     return [found[pk] for pk in ids]
 
 
-def needed_row(rows: QuerySet[Row], what: str) -> Row:
-    """The first of these rows, which a run cannot work without. Raises `JobError` where it was deleted."""
-    row = rows.first()
-    if row is None:
-        raise JobError(f"{what} has been deleted")
-    return row
-
-
 def _title(model: type[Model], what: str) -> str:
     return what or str(model._meta.verbose_name)

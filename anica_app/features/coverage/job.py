@@ -111,7 +111,7 @@ class CoverageJob:
             raise JobError("a campaign that this is about has been deleted")
         row = None
         if config.block_set is not None:
-            row = needed_row(BasicBlockSet.objects.filter(pk=config.block_set), "the basic-block set")
+            row = needed_row(BasicBlockSet, config.block_set, "basic-block set")
         blocks = list(own_blocks(campaigns, config.blocks)) if row is None else _blocks_of(row, config)
         pace = PacedReporter(task.reporter)
         found = coverage_of(blocks, standing_discoveries(campaigns), _telling(task, pace, len(blocks)))

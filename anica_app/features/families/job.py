@@ -76,7 +76,7 @@ class FamiliesJob:
     def work(self, task: Task) -> Store:
         """Group by the tools' answers, or by what is stored."""
         config = FamiliesConfig.stored(task.run.config)
-        campaign = needed_row(Campaign.objects.filter(pk=config.campaign), "the campaign")
+        campaign = needed_row(Campaign, config.campaign)
         judge: InterestJudge = judge_of(campaign) or Disagreement(InterestSettings())
         domain = domain_of(campaign)
         with ExitStack() as stack:

@@ -35,7 +35,7 @@ def earlier_campaign(campaign: Campaign, chosen: int | None) -> Campaign | None:
     """The one with this id, else the newest that fits, if any. Raises `JobError` if it was deleted."""
     if chosen is None:
         return campaign_before(campaign)
-    return needed_row(Campaign.objects.filter(pk=chosen), "the campaign that families are held against")
+    return needed_row(Campaign, chosen, "earlier campaign")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class CampaignGrouping:
     def _referee(self) -> Predictor | None:
         if self.referee is None:
             return None
-        return needed_row(Predictor.objects.filter(pk=self.referee), "the predictor that judges")
+        return needed_row(Predictor, self.referee, "judging predictor")
 
     def _refereed(
         self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers]

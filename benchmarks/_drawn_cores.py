@@ -1,18 +1,22 @@
-"""Simulated x86-64 cores drawn at random, on which the starter set is measured."""
+"""Simulated cores: drawn at random, and one that behaves as a recorded Zen 5."""
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from benchmarks._published_data import zen5_core, zen5_results
 from inference.core.core_model.model import CoreModel, FrontEndLimits, OperandLatencies
 from inference.core.core_model.scheduled_times import ScheduledTimes
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
 from inference.isa.dependences import InstructionAccesses
+from inference.isa.tables import table_beside
 from inference.isa.x86.bodies import body_accesses, loop_body
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.starter_set import STARTER_SET
@@ -22,18 +26,9 @@ from inference.measuring.simulated import SimulatedProcessor
 NOISE = 0.01
 _FEWEST_PORTS, _MOST_PORTS = 6, 16
 
-_UNITS: Mapping[str, str] = {
-    # {unit: mnemonics}; whatever has no entry runs on any ALU or, with vectors, on any vector port
-    "shift": "shl sar ror shlx bextr bt rol shr",
-    "multiply": "imul pdep lzcnt popcnt bsf",
-    "vector shift": "vpslld vpsrld pslld",
-    "vector multiply": "vpmulld vmulps vfmadd231pd vmulpd mulsd mulss",
-    "vector add": "vaddpd vmaxpd vcvtdq2ps addsd subsd cvtsi2sd",
-    "shuffle": "vpshufb vshufps vpermd vpunpcklwd vblendps unpcklps shufps",
-    "divide": "vdivps divsd sqrtsd",
-}
+_TABLE = table_beside(__file__)
+_UNITS, _LATENCY = _TABLE["units"], _TABLE["latencies"]
 _UNIT_OF = {name: unit for unit, names in _UNITS.items() for name in names.split()}
-_LATENCY = {"multiply": 3, "vector multiply": 4, "vector add": 3, "divide": 11}
 _LOAD = 4
 _MOVES = ("mov", "movzx", "movsx", "vmovaps", "movss", "movsd", "movaps", "movups")
 
@@ -161,3 +156,90 @@ def body_of(experiment: Experiment) -> tuple[Sequence[InstructionAccesses], int]
 
 def mask_of(ports: Sequence[int]) -> int:
     return sum(1 << port for port in ports)
+
+
+WIDTH = 8
+_MOST_UOPS = 8
+"""Of an instruction: what is slower, such as divisions, occupies its unit for as long."""
+
+_ZEN5_UNITS = {unit: mask_of(ports) for unit, ports in _TABLE["zen5"].items()}
+_PORTS = 17
+_PATTERNS: Sequence[tuple[str, str]] = _TABLE["zen5_patterns"]["rows"]
+_ANY_VECTOR_RATE = 0.3
+"""Cycles alone below which a vector operation runs on any vector port."""
+_ZEN5_MOVES = re.compile(r"mov(?!msk)|movzx|movsxd?|movbe|vmov(?!msk)|vbroadcast|vlddqu|prefetch")
+_NO_PORT = re.compile(r"nop|endbr|clc|stc")
+
+
+def zen5_like_core(seed: int, schemes: Collection[str] | None = None) -> DrawnCore:
+    """The core on some schemes; all of the default set without. Raises `MissingDataError`."""
+    rates, recorded = _recorded()
+    usage = {scheme: _zen5_uops(scheme, rates, recorded) for scheme in schemes or rates}
+    slots = {
+        scheme: max(1, sum(n for mask, n in uops if not mask & _MEMORY)) for scheme, uops in usage.items()
+    }
+    truth = PortMapping(
+        tuple(map(str, range(_PORTS))),
+        usage,
+        issue_width=WIDTH,
+        slots={scheme: count for scheme, count in slots.items() if count > 1},
+    )
+    policy = SchedulerPolicy(
+        load_age=1,
+        load_step=2,
+        queue=8,
+        queued=88,
+        writeback_conflicts=True,
+        speculative_select=True,
+        shared_buses=(SharedResultBus(_ZEN5_UNITS["multiply"], _ZEN5_UNITS["shift"]),),
+    )
+    model = replace(recorded, mapping=truth, alone={})
+    optimal = (1 << _PORTS) - 1 & ~_ZEN5_UNITS["alu"]  # recorded mixes of vector operations waste nothing
+    return DrawnCore(seed, truth, ScheduledCore(model, policy, WIDTH, body_of, _MEMORY, optimal))
+
+
+_MEMORY = _ZEN5_UNITS["load"] | _ZEN5_UNITS["store"]
+
+
+@lru_cache(maxsize=1)
+def _recorded() -> tuple[dict[str, float], CoreModel]:
+    """Cycles of each scheme of the default set alone, and what else was found out about the core."""
+    rates = {
+        result.experiment.schemes[0]: result.cycles
+        for result in zen5_results("alone_pairs_floods.csv")
+        if result.cycles and result.experiment.is_singleton
+    }
+    return dict(sorted(rates.items())), zen5_core()
+
+
+def _zen5_uops(scheme: str, rates: Mapping[str, float], recorded: CoreModel) -> Uops:
+    mnemonic, _, operands = scheme.partition(" ")
+    if scheme in recorded.moves or _NO_PORT.match(mnemonic):
+        return ()
+    is_vector = mnemonic.startswith("v")
+    uops: list[tuple[int, int]] = []
+    if "MEM" not in operands or not _ZEN5_MOVES.match(mnemonic):
+        uops.append(_computing(mnemonic, operands, rates))
+    if is_vector and operands.startswith("GPR"):
+        uops.append((_ZEN5_UNITS["alu"], 1))
+    if re.search(r"MEM\[[0-9]+\](:R|$)", operands):
+        uops.append((_ZEN5_UNITS["vector load" if is_vector else "load"], 1))
+    if re.search(r"MEM\[[0-9]+\]:R?W", operands):
+        uops.append((_ZEN5_UNITS["store"], 1))
+    return uops_of(uops)
+
+
+def _computing(mnemonic: str, operands: str, rates: Mapping[str, float]) -> tuple[int, int]:
+    """The ports and the number of the µops that compute."""
+    own = re.compile(rf"{mnemonic}(?= |$)(?!.*MEM)")
+    rate = min((cycles for text, cycles in rates.items() if own.match(text)), default=0.0)
+    if mnemonic.startswith("v") and "GPR" in operands:
+        unit = "vector to integer" if operands.startswith("GPR") else "integer to vector"
+    elif mnemonic.startswith("v") and rate < _ANY_VECTOR_RATE:
+        unit = "vector"
+    else:
+        matches = (unit for pattern, unit in _PATTERNS if re.match(pattern, mnemonic))
+        unit = next(matches, "alu")
+    ports = _ZEN5_UNITS[unit]
+    count = math.floor(rate * ports.bit_count() + 0.25)
+    return ports, min(max(1, count), _MOST_UOPS)

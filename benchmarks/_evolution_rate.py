@@ -1,16 +1,4 @@
-"""How fast PMEvo's evolution goes from random mappings to a single value, and in how much memory.
-
-The problem is fixed: 100 representatives on 10 ports, each alone and every pair of them twice, 1:1 and 1:n
-(10,000 experiments), as in the paper's plan. Each mapping that a generation brings forth is worth as many
-*simulations* as there are experiments, whether they were computed or known already: what counts is what a
-search gets to know. Settings are those of the preset "paper" with smaller populations, on one thread. CPU
-time is that of the whole run, breeding and selection included, without checkpoints; `enumeration` is the rate
-of going through all port sets (`_reference.py`) on mappings of every tenth generation, in turns with the run.
-The rate of the slower population comes last.
-
-`memory-…` is the peak of a process that does nothing but the first generations of 60 representatives, with a
-checkpoint at the end; `checkpoint-…` what that one takes.
-"""
+"""How quick PMEvo's evolution is, and in how much memory, on a made-up processor with ten ports."""
 
 from __future__ import annotations
 
@@ -27,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Result
-from benchmarks._reference import enumerate_ports
+from benchmarks._alternated import enumerate_one
 from benchmarks._silent import Silent
-from benchmarks._ten_ports import PORTS, scheme_names, ten_port_mapping
 from inference.core.checkpoint import encode
 from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.breeding import Evolved
@@ -110,9 +98,10 @@ class _Enumeration:
         self._simulated = 0
         picks = np.random.default_rng(SEED).permutation(len(table))[:REFERENCE_EXPERIMENTS]
         lengths = np.diff(table.offsets)[picks]
-        self._offsets = np.concatenate(([0], np.cumsum(lengths)))
         terms = np.concatenate([np.arange(*table.offsets[e : e + 2].tolist()) for e in picks])
-        self._scheme, self._count = table.scheme[terms], table.count[terms]
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        of_terms = {"scheme": table.scheme[terms], "count": table.count[terms]}
+        self._table = replace(table, offsets=offsets, lengths=table.lengths[picks], **of_terms)
         self._run(Population.from_rows([((1, 1),)] * table.n_schemes, 1, PORTS))  # compiles
 
     @property
@@ -122,25 +111,13 @@ class _Enumeration:
 
     def simulate(self, population: Population) -> None:
         """The best mapping of a population."""
-        rows = [population.row(0, s) for s in range(population.n_schemes)]
-        one = Population.from_rows(rows, 1, PORTS)
         began = time.process_time()
-        self._run(one)
+        self._run(population)
         self.seconds += time.process_time() - began
-        self._simulated += len(self._offsets) - 1
+        self._simulated += len(self._table)
 
-    def _run(self, one: Population) -> None:
-        cycles = np.empty(len(self._offsets) - 1)
-        enumerate_ports(
-            one.offsets,
-            one.masks,
-            one.counts,
-            PORTS,
-            self._offsets,
-            self._scheme,
-            self._count,
-            cycles,
-        )
+    def _run(self, population: Population) -> None:
+        enumerate_one(population, self._table, np.empty(len(self._table)))
 
 
 def _memory(population: int) -> Iterator[Result]:
@@ -211,3 +188,26 @@ def _problem(representatives: int) -> tuple[list[Experiment], np.ndarray]:
 
 if __name__ == "__main__":
     print(json.dumps(_first_generations(int(sys.argv[1]))))
+
+
+PORTS = 10
+
+KINDS = (
+    *(0x001, 0x002, 0x020, 0x003, 0x021, 0x022, 0x063, 0x041, 0x023, 0x00C, 0x18C, 0x010, 0x210),
+    *(0x180, 0x040, 0x263),
+)
+"""Port sets as real processors have them: arithmetic, vectors, branches, loads and stores."""
+
+
+def scheme_names(n: int) -> list[str]:
+    return [f"scheme {k:03}" for k in range(n)]
+
+
+def ten_port_mapping(n_schemes: int, random: np.random.Generator) -> PortMapping:
+    """One to three kinds of µops per scheme, one to three of each."""
+    usage = {}
+    for scheme in scheme_names(n_schemes):
+        n_kinds = int(random.choice([1, 2, 3], p=[0.5, 0.35, 0.15]))
+        masks = sorted(random.choice(KINDS, size=n_kinds, replace=False).tolist())
+        usage[scheme] = tuple((mask, int(random.choice([1, 2, 3], p=[0.7, 0.2, 0.1]))) for mask in masks)
+    return PortMapping(tuple(str(port) for port in range(PORTS)), usage)

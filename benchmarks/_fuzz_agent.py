@@ -1,4 +1,4 @@
-"""A server that talks nonsense to real agents, and then has them measure something after all."""
+"""Messages that make no sense: what both sides are told, and a server that tells them to a real agent."""
 
 from __future__ import annotations
 
@@ -10,13 +10,29 @@ from typing import Any
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from benchmarks._fuzz_messages import FLOOD, SOON, batch_content, text_of
 from benchmarks._json_mutations import draw
 from benchmarks._survey import Survey
 from inference.agent.passes import Progress
-from inference.agent.protocol import PROTOCOL, Batch, Beat, Frame, Result, decode
+from inference.agent.protocol import PROTOCOL, Batch, BatchItem, Beat, Frame, Result, Settings, decode
 from inference.agent.reading import ProtocolError
 from inference.agent.session import Agent, AgentRefusedError
+
+NAMES = ("a", "b", "c")
+SOON = 60.0  # seconds; what takes longer hangs
+FLOOD = "flood"
+"""Of many messages that are sound, but not wanted."""
+
+
+def batch_content(frame: Frame) -> dict[str, Any]:
+    """Of a sound batch with an item for each of `NAMES`."""
+    items = tuple(BatchItem(name, b"\x90" * 100, 100, 50, 50, 1, ((name, 1),)) for name in NAMES)
+    return Batch(frame, Settings(), items).as_json()
+
+
+def text_of(text: str | bytes) -> str | bytes:
+    """What can be sent: lone surrogates cannot, as text."""
+    return text if isinstance(text, bytes) else text.encode("utf-8", "replace").decode()
+
 
 _CONVERSATIONS = 12
 _CONTENT = batch_content(Frame(registers={"rax": 5}))

@@ -1,17 +1,58 @@
-"""Hostile machine code in real measuring processes, each time beside a block whose cycles are known."""
+"""Hostile machine code for real measuring processes, each beside a known block."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 
-from benchmarks import _hostile_code
 from benchmarks._survey import Survey
 from inference.agent.passes import LocalHarness
 from inference.agent.process import UnfitError
 from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.agent.reading import ProtocolError
 from inference.agent.targets.x86_64 import ADDITIONS
+from inference.isa.tables import table_beside
+
+_ADD = b"\x48\x01\xd8"  # add rax, rbx
+_PARTS = {kind: [bytes.fromhex(code) for code in codes] for kind, codes in table_beside(__file__).items()}
+
+
+def draw(drawn: random.Random) -> tuple[str, bytes]:
+    """(kind, a loop body of 1 to about 200 bytes)."""
+    kind = drawn.choice(("random bytes", "random bytes", "system calls", "jumps", "stray"))
+    if kind == "random bytes":
+        return kind, drawn.randbytes(drawn.randint(1, 60)) * drawn.choice((1, 1, 3))
+    if kind == "system calls":
+        return kind, b"".join(_system_call(drawn) for _ in range(drawn.randint(1, 3)))
+    if kind == "jumps":
+        return kind, b"".join(_jump(drawn) + _ADD for _ in range(drawn.randint(1, 8)))
+    parts = [
+        drawn.choice((_ADD, drawn.choice(_PARTS["stray"]), _set(drawn))) for _ in range(drawn.randint(1, 12))
+    ]
+    return kind, b"".join(parts)
+
+
+def _system_call(drawn: random.Random) -> bytes:
+    number = drawn.choice((drawn.randrange(470), drawn.randrange(60), drawn.getrandbits(32)))
+    return _some_arguments(drawn) + b"\xb8" + number.to_bytes(4, "little") + b"\x0f\x05"
+
+
+def _some_arguments(drawn: random.Random) -> bytes:
+    n = drawn.randint(0, 6)
+    return b"".join(drawn.choice((_set(drawn), drawn.choice(_PARTS["pointers"]), b"")) for _ in range(n))
+
+
+def _set(drawn: random.Random) -> bytes:
+    anything = drawn.getrandbits(drawn.choice((6, 16, 47, 64)))
+    value = drawn.choice((0, 1, 3, 4096, -1, -100, anything, anything))
+    return drawn.choice(_PARTS["arguments"]) + (value % 2**64).to_bytes(8, "little")
+
+
+def _jump(drawn: random.Random) -> bytes:
+    if drawn.random() < 0.5:
+        return bytes([drawn.choice((0xEB, 0x70 + drawn.randrange(16)))]) + drawn.randbytes(1)
+    return b"\xe9" + drawn.randint(-70_000, 70_000).to_bytes(4, "little", signed=True)
+
 
 KNOWN = ADDITIONS.item
 HASTY = Settings(
@@ -24,7 +65,7 @@ _LONGEST = 120.0  # seconds for a batch; none needs a tenth of it
 async def fuzz_code(harness: LocalHarness, frame: Frame, n: int, seed: int) -> Survey:
     survey, drawn = Survey("code", seed), random.Random(seed)
     for number in range(n):
-        kind, code = _hostile_code.draw(drawn)
+        kind, code = draw(drawn)
         survey.sent[f"code: {kind}"] += 1
         batch = Batch(frame, HASTY, (BatchItem(kind, code, 1, len(code), 1, 1), KNOWN), seed=number)
         try:

@@ -11,7 +11,7 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from benchmarks._fuzz_messages import FLOOD, NAMES, SOON, batch_content, text_of
+from benchmarks._fuzz_agent import FLOOD, NAMES, SOON, batch_content, text_of
 from benchmarks._json_mutations import draw
 from benchmarks._survey import Survey
 from inference.agent import protocol

@@ -14,9 +14,8 @@ from benchmarks import Result
 from benchmarks._clients import Probe, Sender
 from benchmarks._measured import mebibytes_of
 from benchmarks._pumped_texts import pumped_texts
-from benchmarks._sites import launched_site
+from benchmarks._sites import database_in, launched_site
 from benchmarks._survey import Survey
-from benchmarks._temporary_database import database_in
 from pmweb.accounts.api_tokens import issue
 from pmweb.accounts.people import ensure_administrator
 from pmweb.models import Scope

@@ -13,9 +13,8 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from benchmarks._hostile_texts import NAMES_IN_ARCHIVES
 from benchmarks._json_mutations import mutated_json
-from benchmarks._text_mutations import RARE, cut_text, flipped_bytes, mutated_text
+from benchmarks._text_mutations import NAMES_IN_ARCHIVES, RARE, cut_text, flipped_bytes, mutated_text
 from tests.zips import packed, unpacked
 
 _LIES = {"<H": (0, 1, 8, 14, 99, 0xFFFF), "<L": (0, 1, 0xFFFFFFFF, 2**31)}

@@ -11,11 +11,11 @@ from typing import Any
 from django.test import Client
 from django.urls import reverse
 
-from benchmarks._hostile_texts import TEXTS
 from benchmarks._input_importers import IMPORTERS
 from benchmarks._input_mutations import mutated
 from benchmarks._input_site import row_counts
 from benchmarks._survey import Survey
+from benchmarks._text_mutations import TEXTS
 
 _PARSED_ALONE = ("back-up", "agent-message", "instruction-set")
 _ENDINGS = (".csv", ".json", ".xml", ".zip", "", ".csv.gz")

@@ -8,8 +8,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks._hostile_texts import NUMBERS, TEXTS
-from benchmarks._text_mutations import RARE, replaced_piece
+from benchmarks._text_mutations import NUMBERS, RARE, TEXTS, replaced_piece
 from inference.agent.protocol import MAX_MESSAGE_BYTES
 
 Json = Any

@@ -1,22 +1,21 @@
-"""What a piece of work takes: seconds of this process, of requests, and memory of processes."""
+"""What work costs: seconds, processor time, memory; and what pages of the server cost."""
 
 from __future__ import annotations
 
-import re
+import contextlib
 import resource
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Generic, TypeVar
 
+import psutil
 from django.test import Client
 
 from benchmarks import Result
 
 Value = TypeVar("Value")
-_PSS = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -72,9 +71,15 @@ def mebibytes_of(processes: Iterable[int]) -> float:
     """Memory of processes, what several share counted by its part (PSS); nothing of those that have ended."""
     total = 0
     for process in processes:
-        try:
-            match = _PSS.search(Path(f"/proc/{process}/smaps_rollup").read_text())
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue
-        total += int(match[1]) if match else 0
-    return total / 1024
+        with contextlib.suppress(psutil.Error):
+            total += psutil.Process(process).memory_full_info().pss
+    return total / 2**20
+
+
+def cpu_seconds() -> float:
+    """Of this process, its descendants that live, and those of theirs that have been waited for."""
+    own, total = psutil.Process(), 0.0
+    for process in (own, *own.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):
+            total += sum(process.cpu_times()[:4])  # own and waited for, user and system
+    return total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from django.conf import settings
 from benchmarks import MissingDataError
 from inference.core.core_model import CoreModel
 from inference.core.experiment import Measured
+from inference.core.mapping import PortMapping, uops_of
 from inference.formats.core_model_json import read_core_model
 from inference.formats.parsing import AnyNames, parse
 
@@ -50,3 +51,12 @@ def block_rows(name: str) -> Iterator[list[str]]:
         for row in csv.reader(line for line in file if not line.startswith("#")):
             if row and row[0] and row[0] != "bb":
                 yield row
+
+
+def mapping_by_ports(ports: str, usage: Mapping[str, str], r_max: float | None = None) -> PortMapping:
+    """A mapping in which each µop is written as its ports, "0123 45", every port as one sign."""
+    uops = {
+        scheme: uops_of((sum(1 << ports.index(port) for port in uop), 1) for uop in written.split())
+        for scheme, written in usage.items()
+    }
+    return PortMapping(tuple(ports), uops, r_max)

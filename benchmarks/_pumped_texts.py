@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from benchmarks._hostile_texts import PUMPED_WORDS
 from benchmarks._reader_worker import LONGEST, MOST
 from benchmarks._survey import Survey
+from benchmarks._text_mutations import PUMPED_WORDS
 
 BEGINNINGS = ("", "bb,a tool\n", "  401000:\t", "mov rax, [", "mode: ", "x 1 1.0: cycles: ")
 ENDS = ("", "zz", "!\n?")

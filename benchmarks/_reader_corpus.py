@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
-import struct
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
 
 from benchmarks import MissingDataError
 
@@ -27,7 +32,6 @@ _SIZES = {1: 8, 2: 4, 4: 4, 9: 4, 10: 4, 11: 4, 12: 2, 14: 1, 17: 8, 18: 8, 19: 
 """Bytes that a relocation of each type of x86-64's fills in."""
 _SECTION = re.compile(r'\s*\.(?:section\s+"?([\w.$@+-]+)"?|(text|data|bss)\b).*')
 _PREVIOUS = re.compile(r"\s*\.previous\b.*")
-_EXECUTABLE, _RELA = 4, 4
 
 
 @dataclass(frozen=True)
@@ -86,23 +90,18 @@ def _call(command: Sequence[str]) -> None:
 
 
 def sections_of(elf: bytes) -> dict[str, Section]:
-    """The executable sections of a relocatable ELF file by name."""
-    table, size, count, names_at = struct.unpack_from("<40xQ10xHHH", elf)
-    headers = [struct.unpack_from("<IIQQQQIIQQ", elf, table + k * size) for k in range(count)]
-    names = headers[names_at][4]
-    relocated: dict[int, set[int]] = {}
-    for _, kind, _, _, offset, length, _, of, _, _ in headers:
-        if kind == _RELA:
-            for at in range(offset, offset + length, 24):
-                place, how = struct.unpack_from("<QI", elf, at)
-                relocated.setdefault(of, set()).update(range(place, place + _SIZES.get(how, 4)))
-    found = {}
-    for number, (name, _, flags, _, offset, length, *_) in enumerate(headers):
-        if flags & _EXECUTABLE and length:
-            start = names + name
-            title = elf[start : elf.index(b"\0", start)].decode()
-            found[title] = Section(elf[offset : offset + length], frozenset(relocated.get(number, ())))
-    return found
+    """The sections with code of an object file for x86-64, and which of their bytes are filled in later."""
+    file = ELFFile(io.BytesIO(elf))
+    relocated: defaultdict[int, set[int]] = defaultdict(set)
+    for section in file.iter_sections():
+        for one in section.iter_relocations() if isinstance(section, RelocationSection) else ():
+            place, size = one["r_offset"], _SIZES.get(one["r_info_type"], 4)
+            relocated[section["sh_info"]].update(range(place, place + size))
+    return {
+        section.name: Section(section.data(), frozenset(relocated[number]))
+        for number, section in enumerate(file.iter_sections())
+        if section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR and section["sh_size"]
+    }
 
 
 def section_of_lines(text: str) -> list[str]:

@@ -15,8 +15,7 @@ from django.urls import reverse
 
 from benchmarks._input_site import furnished
 from benchmarks._reader_texts import text_of
-from benchmarks._reader_trace import traced
-from benchmarks._reader_worker import LONGEST, SECRET
+from benchmarks._reader_worker import LONGEST, SECRET, traced
 from benchmarks._survey import FAILED, Survey
 
 STARTS = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.spawn")

@@ -1,172 +1,62 @@
-"""Every page of the site on a database of a million measurements: milliseconds, how many queries, and when a
-browser shows something of it.
-
-`pages` has one visit at least for every address that somebody can open; what is no page is named in `EXEMPT`
-with the reason. A test holds both against the addresses that there are, so that nothing new goes unmeasured.
-"""
+"""The pages of a site, what is opened of each, what the server takes for it and what a browser shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import shutil
+import statistics
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import NoReverseMatch, reverse
+from playwright.sync_api import Page, sync_playwright
 
-from benchmarks import Result
+from benchmarks import MissingDataError, Result
 from benchmarks._generated_site import Scale, World
 from benchmarks._measured import page_result
-from benchmarks._temporary_database import administrators_client
-from pmweb.accounts.people import ensure_administrator
+from benchmarks._sites import administrators_client, launched_site
+from inference.isa.tables import table_beside
+from pmweb.installation import CHROMIUMS
 from pmweb.permissions.table import TABLE
+from tests.browser.looks import MOST_SHIFT, layout_shift
 
-PAGE_MILLISECONDS, CLICK_MILLISECONDS = 150, 300
+PAGE_MILLISECONDS = 150
 MOST_QUERIES = 30
 _REQUESTS = 7
-
-Arguments = Callable[[World], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Visit:
     """A page of an address: the arguments of its path, and the query behind it; `part` names the case.
 
+    `of`: what in the world has the number that is the argument `pk`; `{…}` in the others is what it has.
     `limit`: milliseconds that it may take; `stranger`: whoever has not logged in opens it.
     """
 
-    arguments: Arguments = lambda world: {}
-    query: Callable[[World], str] = lambda world: ""
+    of: str = ""
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: str = ""
     part: str = ""
     limit: int = PAGE_MILLISECONDS
     stranger: bool = False
 
-
-def _of(name: str, **more: Callable[[World], Any]) -> Arguments:
-    """The number of something in the world as `pk`, and other arguments."""
-
-    def arguments(world: World) -> Mapping[str, Any]:
-        return {"pk": getattr(world, name).pk, **{key: find(world) for key, find in more.items()}}
-
-    return arguments
+    def address(self, name: str, world: World) -> str:
+        """The address with this name, as it is opened."""
+        owner = {"pk": f"{{{self.of}.pk}}"} if self.of else {}
+        things = vars(world)
+        arguments = {key: text.format(**things) for key, text in {**owner, **self.path}.items()}
+        return reverse(name, kwargs=arguments) + (f"?{self.query.format(**things)}" if self.query else "")
 
 
-def _tabs(name: str, *tabs: str) -> list[Visit]:
-    return [Visit(_of(name), lambda world, tab=tab: f"tab={tab}", part=tab) for tab in tabs]  # type: ignore[misc]
-
-
-def _on_large(world: World) -> str:
-    return f"tab=accuracy&set={world.large.pk}&unit=cycles"
-
-
-def _compared(world: World) -> str:
-    return f"first={world.large.pk}&second={world.again.pk}"
-
-
-_SUBJECTS = {
-    "isa": "isa",
-    **dict.fromkeys(("machine", "latencies-measure", "know"), "machine"),
-    "core-model": "core_model",
-    "upload-core-model": "core_file",
-    "front-end": "front_end",
-    "latency": "latencies",
-    "mapping": "mapping",
-    "resource-mapping": "resources",
-    "run": "inference",
-    "set": "large",
-    "block-set": "block_set",
-    "asked-blocks": "question",
-    "campaign": "campaign",
-    "discovery": "discovery",
-    "family": "family",
-    "comparison": "comparison",
-    "matrix": "matrix",
-    "accuracy-check": "accuracy_check",
-    "upload-preview": "upload",
-    "upload-run": "archive",
-    "anica-import": "anica",
-    "anica-loops": "program",
-}
-"""{beginning of the name of an address: what in the world the number in it is of}."""
-
-SPECIAL_PAGES: dict[str, list[Visit]] = {
-    "login": [Visit(stranger=True)],
-    "account-of": [Visit(lambda world: {"pk": ensure_administrator().pk})],
-    "scheme": [Visit(lambda world: {"pk": world.scheme})],
-    "instruction": [Visit(lambda world: {"isa": "x86-64", "mnemonic": "imul"})],
-    "experiment": [Visit(lambda world: {"pk": world.experiment})],
-    "mapping": [
-        Visit(_of("mapping")),
-        *_tabs("mapping", "schemes", "doubts"),
-        *_tabs("explained", "explained"),
-        Visit(_of("mapping"), lambda world: f"tab=compare&with={world.other.pk}", part="compare"),
-        Visit(_of("mapping"), _on_large, part="accuracy"),
-        Visit(
-            _of("mapping"),
-            lambda world: f"{_on_large(world)}&bin={world.bin[0]},{world.bin[1]}",
-            part="accuracy-bin",
-            limit=CLICK_MILLISECONDS,
-        ),
-        Visit(
-            _of("mapping"), lambda world: f"{_on_large(world)}&scheme={world.scheme}", part="accuracy-scheme"
-        ),
-    ],
-    "latencies-compare": [
-        Visit(),
-        Visit(
-            query=lambda world: f"first={world.latencies.pk}&second={world.other_latencies.pk}", part="two"
-        ),
-    ],
-    "latency-scheme": [Visit(_of("latencies", scheme=lambda world: world.scheme))],
-    "scheme-proof": [Visit(_of("explained", scheme=lambda world: world.scheme))],
-    "set": [
-        Visit(_of("large")),
-        Visit(_of("large"), lambda world: "length=3&sort=-cycles", part="filtered"),
-        Visit(_of("large"), lambda world: "q=imul", part="searched"),
-    ],
-    "set-conflicts": [
-        Visit(_of("large")),
-        Visit(_of("large"), lambda world: "by=classes", part="classes"),
-    ],
-    "sets-compare": [
-        Visit(),
-        Visit(query=_compared, part="two"),
-        Visit(query=lambda world: f"{_compared(world)}&bin=2,2", part="bin", limit=CLICK_MILLISECONDS),
-    ],
-    "block-set": [Visit(_of("block_set")), *_tabs("block_set", "columns", "accuracy")],
-    "campaign": [Visit(_of("campaign")), *_tabs("campaign", "asked", "rounds", "selection", "left-out")],
-    "campaign-round": [Visit(_of("campaign", number=lambda world: 1))],
-    "campaign-compare": [
-        Visit(),
-        Visit(query=lambda world: f"c={world.campaign.pk}&c={world.other_campaign.pk}", part="two"),
-    ],
-    "discovery": [
-        Visit(_of("discovery")),
-        Visit(_of("discovery"), lambda world: "step=30", part="step"),
-        Visit(_of("deep"), part="2000"),
-        Visit(_of("deep"), lambda world: "step=1999", part="step-2000"),
-    ],
-    "matrix-cell": [Visit(_of("matrix", first=lambda world: 0, second=lambda world: 1))],
-    "predictor-add": [Visit(lambda world: {"kind": "llvm-mca"})],
-}
-"""{name of an address: what is opened of it} where that is more than the address by itself."""
-
-_FILE = "a file with all of it: as long as its content takes"
-EXEMPT = {
-    **dict.fromkeys(("health", "metrics"), "for programs that watch the site"),
-    **dict.fromkeys(("login-link",), "works once"),
-    **dict.fromkeys(("shared", "shared-file"), "asks for a token that only its maker knows"),
-    **dict.fromkeys(("agent-download",), "the agent's program, packed when it is fetched"),
-    **dict.fromkeys(("experiment-snippet", "discovery-session", "discovery-report"), _FILE),
-    **dict.fromkeys(("block-set-baseline", "family-report", "family-test", "family-snippet"), _FILE),
-    **dict.fromkeys(("publish-zip", "api-client"), _FILE),
-    **dict.fromkeys(("mapping-llvm-report", "discovery-tree", "discovery-blocks", "campaign-file"), _FILE),
-    **dict.fromkeys(("api-token-make",), "answers a form with a token that is shown once"),
-    **dict.fromkeys(("confirm",), "leads on whoever has logged in lately"),
-}
-"""{name: why it is no page}. Files that the audit log notes, and addresses without GET, need no entry."""
+_TABLE = table_beside(__file__)
+_SUBJECTS: Mapping[str, str] = _TABLE["subjects"]
+SPECIAL_PAGES = {name: [Visit(**each) for each in visits] for name, visits in _TABLE["visits"].items()}
+EXEMPT = {name: reason for reason, names in _TABLE["exempt"].items() for name in names}
 
 
 def is_exempt(name: str, rule: Any) -> bool:
@@ -190,7 +80,7 @@ def pages() -> dict[str, list[Visit]]:
         if _has_address(name):
             visits[name] = [Visit()]
         elif subjects and _has_address(name, pk=1):
-            visits[name] = [Visit(_of(_SUBJECTS[max(subjects, key=len)]))]
+            visits[name] = [Visit(_SUBJECTS[max(subjects, key=len)])]
     return visits
 
 
@@ -206,7 +96,7 @@ def site_pages(world: World, scale: Scale) -> Iterator[Result]:
     for name, visits in pages().items():
         for visit in visits:
             client = Client() if visit.stranger else administrators_client()
-            url = _address(name, visit, world)
+            url = visit.address(name, world)
             client.get(url)  # what is remembered per process is looked up
             with CaptureQueriesContext(connection) as queries:
                 client.get(url)
@@ -218,7 +108,7 @@ def site_pages(world: World, scale: Scale) -> Iterator[Result]:
 def addresses(world: World) -> Mapping[str, str]:
     """{case: address} of what somebody who has logged in opens."""
     return {
-        _case(name, visit): _address(name, visit, world)
+        _case(name, visit): visit.address(name, world)
         for name, visits in pages().items()
         for visit in visits
         if not visit.stranger
@@ -229,6 +119,64 @@ def _case(name: str, visit: Visit) -> str:
     return f"{name}-{visit.part}" if visit.part else name
 
 
-def _address(name: str, visit: Visit, world: World) -> str:
-    query = visit.query(world)
-    return reverse(name, kwargs=dict(visit.arguments(world))) + (f"?{query}" if query else "")
+PICTURE_MILLISECONDS = 1000
+_SCREEN = {"width": 1360, "height": 900}
+_OPENED = 3
+_PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0].startTime"
+
+
+def chromium() -> str:
+    """Where Chromium is; raises MissingDataError where it is not installed."""
+    if found := next(filter(None, map(shutil.which, CHROMIUMS)), None):
+        return found
+    raise MissingDataError("there is no Chromium: apt install chromium")
+
+
+@contextmanager
+def administrators_page(home: Path) -> Iterator[Page]:
+    """A page of Chromium in which the administrator has logged in, of a site on this data directory."""
+    program = chromium()
+    environment = {"PMWEB_PROCESSOR_SECONDS": "0"}
+    with launched_site("--no-agent", environment=environment, home=home) as site, sync_playwright() as driver:
+        base, link = site.login_link()
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page(base_url=base, viewport=_SCREEN)  # type: ignore[arg-type]
+        page.goto(link)
+        page.get_by_role("button", name="Log in").click()
+        page.wait_for_url(f"{base}/")
+        yield page
+        browser.close()
+
+
+def pictures(page: Page, addresses: Mapping[str, str]) -> Iterator[Result]:
+    """Every page is opened three times: first in a web process that has just started.
+
+    Two cases, each the worst of all pages: milliseconds from the beginning of the navigation until the first
+    text or picture is painted, the median of the three, and the share of the screen that moves afterwards.
+    """
+    first, usual, moved = {}, {}, {}
+    for case, address in addresses.items():
+        painted = [_painted(page, address) for _ in range(_OPENED)]
+        first[case], usual[case] = painted[0], statistics.median(painted)
+        moved[case] = layout_shift(page)
+    more = {
+        "median": round(statistics.median(usual.values())),
+        "limit": PICTURE_MILLISECONDS,
+        "above": _above(usual, PICTURE_MILLISECONDS),
+        "first-opening": round(max(first.values())),
+        "first-opening-above": _above(first, PICTURE_MILLISECONDS),
+        "pages": len(usual),
+    }
+    yield Result("first-picture", round(max(usual.values())), "ms", more=more)
+    more = {"limit": MOST_SHIFT, "above": _above(moved, MOST_SHIFT)}
+    yield Result("layout-shift", round(max(moved.values()), 3), "of the screen", more=more)
+
+
+def _painted(page: Page, address: str) -> float:
+    page.goto(address)
+    page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length > 0")
+    return float(page.evaluate(_PAINTED))
+
+
+def _above(found: Mapping[str, float], limit: float) -> dict[str, float]:
+    return {case: round(value, 3) for case, value in found.items() if value > limit}

@@ -1,11 +1,24 @@
-"""Texts that nobody should send, each made from a sound one: pieces replaced, moved, repeated, cut."""
+"""Changes to the bytes of files, and texts, numbers and pieces that do harm."""
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
+from pathlib import Path
 
-from benchmarks._hostile_texts import ENTITIES, NUMBERS, SNIPPETS, TEXTS
+_PIECES = json.loads((Path(__file__).parent / "_corpus" / "hostile_texts.json").read_text())
+TEXTS: list[str] = _PIECES["texts"]
+NUMBERS: list[str] = _PIECES["numbers"]
+"""As they are written in JSON, also those that it does not have."""
+SNIPPETS: list[bytes] = [snippet.encode("latin-1") for snippet in _PIECES["snippets"]]
+"""Signs of the formats that are read, and halves of characters."""
+ENTITIES: list[bytes] = [entity.encode() for entity in _PIECES["entities"]]
+"""Declarations of XML that grow, or read what they should not."""
+NAMES_IN_ARCHIVES: list[str] = _PIECES["names in archives"]
+PUMPED_WORDS: list[str] = _PIECES["pumped words"]
+"""Those by which `.ci/patterns` has shown a pattern of this program to be ambiguous, and a few more."""
+
 
 RARE = 0.004
 """How often each of the kinds that take a hundred times as long is drawn."""

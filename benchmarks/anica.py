@@ -30,8 +30,8 @@ from anica_app.core.search.state import State
 from anica_app.core.search.support import find_support
 from anica_app.core.search.task import World
 from benchmarks import MissingDataError, Result
+from benchmarks._measured import cpu_seconds
 from benchmarks._silent import Silent
-from benchmarks._spent import cpu_seconds
 from inference.isa.targets import sampling_groups
 from inference.predictors.kinds import KINDS
 from inference.predictors.panel import Panel

@@ -189,7 +189,9 @@ def by_cegar(core: DrawnCore, schemes: Sequence[str]) -> Answer:
     """By counter-examples, of some schemes with one µop."""
     schemes = tuple(schemes)
     problem = CegarProblem(schemes, CegarSettings(), domains=units_of(schemes))
-    found = infer_by_cegar(problem, core.processor(), Silent(), core.seed, waste=core.facts())
+    facts = core.facts()
+    waste = None if facts is None else facts.with_chains()
+    found = infer_by_cegar(problem, core.processor(), Silent(), core.seed, waste=waste)
     claimed = found.mapping.usage if found.verdict is Determinacy.UNIQUE else ()
     return Answer(found.mapping, [*claimed])
 

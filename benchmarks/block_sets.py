@@ -17,7 +17,7 @@ from anica_app.core.block_domain import BlockDomain
 from benchmarks import Result
 from benchmarks._in_process_worker import done
 from benchmarks._measured import cost_of, page_result, peak_mebibytes
-from benchmarks._temporary_database import administrators_client, temporary_database
+from benchmarks._sites import administrators_client, temporary_database
 from inference.models import BasicBlockSet, Upload
 
 BLOCKS = 100_000
@@ -32,8 +32,7 @@ def run(quick: bool) -> Iterator[Result]:
     with temporary_database():
         yield from _imported(content, rows)
         made = BasicBlockSet.objects.get()
-        reference = made.columns.get(position=0)
-        config: dict[str, object] = {"block_set": made.pk, "reference": reference.pk}
+        config: dict[str, object] = {"block_set": made.pk, "reference": made.columns.get(position=0).pk}
         cost = cost_of(lambda: done("accuracy", config))
         yield Result("accuracy", round(cost.wall, 2), "s", more={"blocks": rows})
         yield from _pages(made)

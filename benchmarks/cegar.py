@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks import Result
+from benchmarks._published_data import mapping_by_ports
 from benchmarks._silent import Silent
 from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, infer
 from inference.core.experiment import Experiment
@@ -24,6 +25,7 @@ from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import score
 from inference.core.protocols import Measurer
 from inference.core.throughput import inverse_throughput
+from inference.isa.tables import table_beside
 from inference.measuring.simulated import SimulatedProcessor
 
 TRUTHS = (0, 1, 2)
@@ -39,28 +41,7 @@ TWO_LEVEL = (
 
 ZEN_PLUS_PUBLISHED = 12 * 3600.0
 ZEN_PLUS_NOISE = 0.005
-_ZEN_PLUS_PORTS: dict[str, list[tuple[int, ...]]] = {
-    "add GPR[32]:RW, GPR[32]:R": [(6, 7, 8, 9)],
-    "vpor XMM:W, XMM:R, XMM:R": [(0, 1, 2, 3)],
-    "vpaddd XMM:W, XMM:R, XMM:R": [(0, 1, 3)],
-    "vminps XMM:W, XMM:R, XMM:R": [(0, 1)],
-    "vbroadcastss XMM:W, XMM:R": [(1, 2)],
-    "vpaddsw XMM:W, XMM:R, XMM:R": [(0, 3)],
-    "vaddps XMM:W, XMM:R, XMM:R": [(2, 3)],
-    "mov GPR[32]:W, MEM[32]:R": [(4, 5)],
-    "vpslld XMM:W, XMM:R, XMM:R": [(2,)],
-    "vroundps XMM:W, XMM:R, IMM[8]": [(3,)],
-    "mov MEM[32]:W, GPR[32]:R": [(5,), (6, 7, 8, 9)],
-    "vmovapd MEM[128]:W, XMM:R": [(5,), (2,)],
-}
-ZEN_PLUS = PortMapping(
-    tuple("0123456789"),
-    {
-        scheme: uops_of((sum(1 << port for port in ports), 1) for ports in uops)
-        for scheme, uops in _ZEN_PLUS_PORTS.items()
-    },
-    r_max=5.0,
-)
+ZEN_PLUS = mapping_by_ports("0123456789", table_beside(__file__), 5.0)
 """Table 6.2; the last two are the improper blocking instructions."""
 
 

@@ -18,8 +18,7 @@ from pathlib import Path
 from benchmarks import Result
 from benchmarks._clients import Sender
 from benchmarks._measured import cost_of, median_milliseconds, percentile
-from benchmarks._sites import launched_site
-from benchmarks._temporary_database import database_in
+from benchmarks._sites import database_in, launched_site
 from inference.features.library.example.loading import load_example
 from pmweb.accounts.api_tokens import issue
 from pmweb.accounts.people import ensure_administrator

@@ -25,8 +25,8 @@ from benchmarks import MissingDataError, Result
 from benchmarks._fuzz_agent import fuzz_agent
 from benchmarks._fuzz_code import HASTY, fuzz_code
 from benchmarks._fuzz_server import Server
+from benchmarks._sites import temporary_database
 from benchmarks._survey import Survey
-from benchmarks._temporary_database import temporary_database
 from inference.agent import fork_server
 from inference.agent.facts import choose_core, facts
 from inference.agent.passes import LocalHarness

@@ -23,8 +23,8 @@ from benchmarks._input_mutations import mutated
 from benchmarks._input_requests import fuzz_requests
 from benchmarks._input_site import furnished
 from benchmarks._input_uploads import fuzz_uploads
+from benchmarks._sites import temporary_database
 from benchmarks._survey import FAILED, Survey, shrunk
-from benchmarks._temporary_database import temporary_database
 
 INPUTS, UPLOADS, REQUESTS = 100_000, 2_000, 10_000
 QUICK = 50

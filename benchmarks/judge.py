@@ -10,24 +10,23 @@ worked out for.
 from __future__ import annotations
 
 import gc
-import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import count
 from pathlib import Path
 
-from django.test import Client, override_settings
+from django.test import Client
 
 from benchmarks import Result
-from benchmarks._generated_set import generate_set, generated_mapping
+from benchmarks._generated_sets import generate_set, generated_mapping
 from benchmarks._in_process_worker import done
-from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
+from benchmarks._measured import cost_of, median_milliseconds
+from benchmarks._sites import administrators_client, temporary_database
 from inference.features.judging.engine import query as looking
 from inference.features.judging.engine import selection, views
 from inference.models import Comparison, PortMapping, Run
 from inference.storage.rows import store_mapping
-from pmweb.accounts.people import ensure_administrator
 
 ROWS = 1_000_000
 FIRST_VIEW, OTHER_SELECTION = 1000.0, 500.0
@@ -35,35 +34,25 @@ FIRST_VIEW, OTHER_SELECTION = 1000.0, 500.0
 MEMORY = 300.0
 """Megabytes that looking at all sources may take."""
 _REQUESTS = 7
-_CACHES = (
-    looking.sheet_of,
-    looking.points_of,
-    looking.items_in,
-    looking._axis_limit,
-    looking._scores,
-    looking._agreement,
-    looking._verdict,
-    looking._heat_map,
-    looking._length_maps,
-    looking._pictures,
-    looking._biases,
-    selection._facets,
-    views.extensions_of,
-)
+_CACHES = [
+    function
+    for module in (looking, selection, views)
+    for function in vars(module).values()
+    if hasattr(function, "cache_clear")
+]
 _STATUS = Path("/proc/self/status")
 
 
 def run(quick: bool) -> Iterator[Result]:
     """The pages of a comparison of five sources; `quick` has a tenth of the measurements."""
     rows = ROWS // 10 if quick else ROWS
-    with temporary_database(), override_settings(ALLOWED_HOSTS=["*"], STORAGES=PLAIN_STATIC):
+    with temporary_database():
         began = time.monotonic()
         run_row = _compared(rows)
         more = {"rows": rows, "sources": 5, "compared_in_seconds": round(time.monotonic() - began, 1)}
         size = Comparison.objects.get()
         more["megabytes"] = round((len(size.points) + len(size.table)) / 1e6, 1)
-        client = Client()
-        client.force_login(ensure_administrator())
+        client = administrators_client()
         page = f"/comparisons/{run_row.pk}/"
         in_map = f"{page}?tab=map&column=0"
         for case, url in (
@@ -117,20 +106,15 @@ def _result(
     *,
     cold: bool = False,
 ) -> Result:
-    """Median milliseconds of wall, with those of the processor."""
     work()  # templates are compiled
-    wall, processor = [], []
+    costs = []
     for _ in range(_REQUESTS):
         if cold:
             _forget()
-        began, used = time.perf_counter(), time.process_time()
-        work()
-        wall.append(1000 * (time.perf_counter() - began))
-        processor.append(1000 * (time.process_time() - used))
-    median = round(statistics.median(wall), 1)
-    return Result(
-        case, median, "ms", limit, {**more, "cpu_milliseconds": round(statistics.median(processor), 1)}
-    )
+        costs.append(cost_of(work))
+    cpu = median_milliseconds(cost.cpu for cost in costs)
+    wall = median_milliseconds(cost.wall for cost in costs)
+    return Result(case, wall, "ms", limit, {**more, "cpu_milliseconds": cpu})
 
 
 def _forget() -> None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks import MissingDataError, Result
-from benchmarks._sites import launched_site
-from benchmarks._temporary_database import database_in
+from benchmarks._sites import database_in, launched_site
 from inference.agent.facts import choose_core, facts
 from inference.isa.x86.textbook_latencies import DOCUMENTED_CORES, known_latencies
 from inference.models import LatencySet, Machine, Run

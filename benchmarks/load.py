@@ -33,8 +33,7 @@ from benchmarks import Result
 from benchmarks._clients import Sender, VisitorProcess
 from benchmarks._load_generator import Load, Seen
 from benchmarks._measured import mebibytes_of, percentile
-from benchmarks._sites import launched_site, session_cookie
-from benchmarks._temporary_database import database_in
+from benchmarks._sites import database_in, launched_site, session_cookie
 from inference.core.compiling_ahead import compile_all
 from inference.core.mapping import PortMapping as Mapped
 from inference.measuring.simulated_agent import simulated_facts

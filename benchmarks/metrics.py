@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import Result
-from benchmarks._generated_set import generate_set, generated_mapping
+from benchmarks._generated_sets import generate_set, generated_mapping
 from benchmarks._measured import cost_of
-from benchmarks._temporary_database import temporary_database
+from benchmarks._sites import temporary_database
 from inference.core.metrics import Scores, Unit, score
 from inference.core.predicting import PortMappingModel
 from inference.figures.heatmap import BINS, heat_map

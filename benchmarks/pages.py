@@ -16,9 +16,8 @@ from playwright.sync_api import Page
 from benchmarks import Result
 from benchmarks._generated_site import DECISIONS, Scale, World, generated_site
 from benchmarks._measured import cost_of
-from benchmarks._site_pages import addresses, site_pages
-from benchmarks._site_pictures import administrators_page, pictures
-from benchmarks._temporary_database import temporary_database
+from benchmarks._site_pages import addresses, administrators_page, pictures, site_pages
+from benchmarks._sites import temporary_database
 
 _OPENED, _CLICKS = 6, 15
 

@@ -22,8 +22,8 @@ from benchmarks import Result
 from benchmarks._pumped_texts import pumped, pumped_texts
 from benchmarks._reader_doors import knocked
 from benchmarks._reader_worker import BEGIN, END, SECRET, fuzzed
+from benchmarks._sites import temporary_database
 from benchmarks._survey import Survey
-from benchmarks._temporary_database import temporary_database
 
 TEXTS, WATCHED, PAGES = 1_000_000, 20_000, 10_000
 QUICK = 200

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from benchmarks import Result
 from benchmarks._in_process_worker import done
 from benchmarks._measured import Cost, cost_of, peak_mebibytes
-from benchmarks._temporary_database import temporary_database
+from benchmarks._sites import temporary_database
 from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, Run, Upload
 from inference.storage.instruction_sets import load_supplied

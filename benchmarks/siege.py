@@ -28,8 +28,7 @@ from django.utils import timezone
 from benchmarks import Result
 from benchmarks._clients import PATIENCE, Probe, Sender, VisitorProcess
 from benchmarks._measured import mebibytes_of
-from benchmarks._sites import launched_site, session_cookie
-from benchmarks._temporary_database import database_in
+from benchmarks._sites import database_in, launched_site, session_cookie
 from inference.core.events import Log
 from inference.models import Run, RunEvent
 from pmweb.accounts.api_tokens import issue

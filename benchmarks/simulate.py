@@ -9,8 +9,7 @@ seconds of one thread. `threads-…` compares all cores with one by wall time, b
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import combinations
 from statistics import median
@@ -18,11 +17,11 @@ from statistics import median
 import numpy as np
 
 from benchmarks import Result
-from benchmarks._alternated import SCHEMES, drawn_population, rates, thread_seconds
-from benchmarks._reference import enumerate_ports
+from benchmarks._alternated import SCHEMES, drawn_population, enumerate_one, rates, thread_seconds
+from benchmarks._measured import cost_of
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.tables import ExperimentTable, Population
+from inference.core.tables import ExperimentTable
 from tests.core.oracle import lp_inverse_throughput
 
 SEED = 20
@@ -66,7 +65,7 @@ def _against_enumeration(
         population = drawn_population(rng, 2, n_ports, most_kinds)
         computed: list[np.ndarray] = []
         seconds = thread_seconds(lambda: computed.append(evaluator.cycles(population)))
-        reference = thread_seconds(partial(_enumerate, population, part, cycles))
+        reference = thread_seconds(partial(enumerate_one, population, part, cycles))
         differences.append(float(np.max(np.abs(computed[0][0, :share] - cycles))))
         return seconds / computed[0].size, reference / share
 
@@ -88,9 +87,8 @@ def _threads(
     size = population.n_mappings * len(table)
     pairs = []
     for _ in range(6):
-        single, many = (
-            _wall(partial(evaluator.mean_relative_error, population, measured, n)) for n in (1, threads)
-        )
+        work = partial(evaluator.mean_relative_error, population, measured)
+        single, many = (cost_of(partial(work, n)).wall for n in (1, threads))
         pairs.append((single / many, single / size, many / size))
     _, single, many = max(pairs[1:])
     more: dict[str, object] = {
@@ -121,23 +119,3 @@ def _against_the_lp(rng: np.random.Generator, n_ports: int, n: int, rounds: int)
     result = rates(f"lp-p{n_ports}", _UNIT, rounds, once, more)
     more["largest_difference"] = max(differences)
     return result
-
-
-def _enumerate(population: Population, table: ExperimentTable, cycles: np.ndarray) -> None:
-    n = population.n_schemes
-    enumerate_ports(
-        population.offsets[: n + 1],
-        population.masks,
-        population.counts,
-        population.n_ports,
-        table.offsets,
-        table.scheme,
-        table.count,
-        cycles,
-    )
-
-
-def _wall(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began

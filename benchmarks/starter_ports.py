@@ -26,26 +26,14 @@ from inference.core.splitting import held_out_experiments
 from inference.core.waste import wasteful_times
 from inference.isa.domains import undivided
 from inference.isa.register_forms import forms_among
+from inference.isa.tables import table_beside
 from inference.isa.x86.bodies import loop_body
 from inference.isa.x86.scheme_set import described
 from inference.measuring.recorded import RecordedMeasurer
 
 REFERENCE = 5.0
 HELD_OUT = 0.2
-_THREE = "YMM:W, YMM:R, YMM:R"
-DOCUMENTED: Mapping[str, int] = {
-    "add GPR[64]:RW, GPR[64]:R": 6,
-    "and GPR[64]:RW, GPR[64]:R": 6,
-    "cmp GPR[64]:R, GPR[64]:R": 6,
-    "popcnt GPR[64]:W, GPR[64]:R": 6,
-    "imul GPR[64]:RW, GPR[64]:R": 3,
-    "shl GPR[64]:RW, IMM[8]:R": 3,
-    "mov GPR[64]:W, MEM[64]:R": 4,
-    "vmovaps YMM:W, MEM[256]:R": 2,
-    f"vpaddd {_THREE}": 4,
-    f"vaddpd {_THREE}": 2,
-    f"vmulps {_THREE}": 2,
-}
+DOCUMENTED: Mapping[str, int] = table_beside(__file__)
 """{scheme: ports that its only µop can use}."""
 
 

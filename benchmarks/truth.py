@@ -17,22 +17,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from django.conf import settings
 
 from benchmarks import MissingDataError, Result
-from benchmarks.pmevo import Watch, published, rounded
-from inference.core.evaluator import Evaluator
-from inference.core.experiment import Experiment, Measured
+from benchmarks.pmevo import Watch, published, rounded, scores_of
+from inference.core.experiment import Experiment
 from inference.core.identity import compare
 from inference.core.identity.hidden import agreement_up_to_hidden
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.metrics import Scores, score
+from inference.core.metrics import Scores
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
 from inference.core.protocols import Measurer
 from inference.core.random_mixes import random_mixes
 from inference.core.splitting import held_out_experiments
-from inference.core.tables import ExperimentTable
 from inference.formats.parsing import AnyNames, parse
 from inference.isa import x86
 from inference.isa.domains import undivided
@@ -65,7 +62,9 @@ def _skylake(folder: Path, quick: bool) -> Iterator[Result]:
         {name: [(ports, 1) for ports in uops] for name, uops in documented["assignment"].items()}
     )
     judged = [each.experiment for each in case.mixes]
-    yield _result("skl-exact", found, reference, judged, case.scores(found.mapping), cpu, SKYLAKE_EXACT)
+    yield _result(
+        "skl-exact", found, reference, judged, scores_of(found.mapping, case.mixes), cpu, SKYLAKE_EXACT
+    )
 
 
 def _zenp(folder: Path, quick: bool) -> Iterator[Result]:
@@ -79,7 +78,7 @@ def _zenp(folder: Path, quick: bool) -> Iterator[Result]:
     found, cpu = _inferred(names, SimulatedProcessor(true, noise=0.01, seed=7), len(true.ports), quick)
     mixes = list(SimulatedProcessor(true).measure(random_mixes(names, 1000, seed=3)))
     judged = [each.experiment for each in mixes]
-    yield _result("zenp-exact", found, true, judged, _scores(found.mapping, mixes), cpu, None)
+    yield _result("zenp-exact", found, true, judged, scores_of(found.mapping, mixes), cpu, None)
 
 
 def _zen2(data: Path, quick: bool) -> Iterator[Result]:
@@ -94,7 +93,7 @@ def _zen2(data: Path, quick: bool) -> Iterator[Result]:
     documented = _documented_zen2(data / "iwho" / "x86_uops_info_features.json")
     reference = _mapping({name: documented[name] for name in schemes if name in documented})
     judged = [each.experiment for each in measured]
-    scores = _scores(found.mapping, known)
+    scores = scores_of(found.mapping, known)
     yield _result("zen2-vector-exact", found, reference, judged, scores, cpu, ZEN2_EXACT)
 
 
@@ -132,13 +131,6 @@ def _inferred(
     problem = PMEvoProblem(schemes, chosen, forms=forms_among(schemes), domains=undivided(schemes))
     found = infer(problem, measurer, Watch(), 0)
     return found, time.process_time() - began
-
-
-def _scores(mapping: PortMapping, measured: Sequence[Measured]) -> Scores:
-    experiments: list[Experiment] = [each.experiment for each in measured]
-    table = ExperimentTable.from_experiments(experiments, sorted(mapping.usage))
-    predicted = Evaluator(table, len(mapping.ports)).cycles_one(mapping)
-    return score(np.array([each.cycles for each in measured]), predicted)
 
 
 def _result(

@@ -22,13 +22,13 @@ from unittest.mock import patch
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
-from django.test import Client, override_settings
+from django.test import Client
 from django.urls import reverse
 
 from benchmarks import Result
 from benchmarks._generated_site import Scale, generated_site
 from benchmarks._in_process_worker import read_uploads, work_off
-from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
+from benchmarks._sites import administrators_client, temporary_database
 from inference.features.library.mappings.query import ShownMapping
 from inference.isa.targets import X86
 from inference.models import ExperimentSet, PortMapping, Run, Upload
@@ -36,7 +36,6 @@ from inference.storage.rows import load_mapping
 from inference.web import reading_process, reading_server
 from inference.web.panels import PanelPlace, panels_of
 from inference.web.reading_server import ANSWER_HEAD
-from pmweb.accounts.people import ensure_administrator
 
 _OURS = tuple(f"{settings.BASE_DIR}/{app}/" for app in ("pmweb", "inference", "anica_app"))
 _APART = ("/models/", "/migrations/", "/inference/runs/")
@@ -50,10 +49,9 @@ _SCALE = Scale(2_000, 40, 5, 5, 20, 200, 50)
 
 def run(quick: bool) -> Iterator[Result]:
     """Files of each walk beside how many there may be; `quick` changes nothing."""
-    with temporary_database(), override_settings(ALLOWED_HOSTS=["*"], STORAGES=PLAIN_STATIC):
+    with temporary_database():
         world = generated_site(_SCALE)
-        client = Client()
-        client.force_login(ensure_administrator())
+        client = administrators_client()
         frame = _files_of(lambda: _get(client, reverse("glossary")))
 
         def walk(case: str, most: int, action: Callable[[], object], besides: str = "no file") -> Result:

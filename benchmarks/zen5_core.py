@@ -1,6 +1,6 @@
 """Explained µops of the default set and counter-examples on a simulated core that behaves as a Zen 5.
 
-Its scheduler wastes what a recorded one does (`benchmarks._zen5_core`). Every result is kept in
+Its scheduler wastes what a recorded one does (`benchmarks._drawn_cores`). Every result is kept in
 `benchmarks/out/zen5-core.jsonl`, and a benchmark that was interrupted goes on behind them; without that file
 it begins anew. `right` is the share of schemes that experiments do not tell from the true ones; `false` are
 statements with the strongest word that are not true.
@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from django.conf import settings
-
 from benchmarks import Result
-from benchmarks._zen5_core import zen5_core
+from benchmarks._drawn_cores import zen5_like_core
 from benchmarks.any_core import Outcome, by_cegar, by_explaining, outcome_on, resumed
 from inference.isa.x86.probes import PREFERRED, PROBES
 
@@ -42,14 +40,13 @@ def _outcome(seed: int, name: str) -> Outcome:
 
 
 def _explained(seed: int, every: int) -> Outcome:
-    directory = settings.SHARED / "data" / "zen5"
-    schemes = sorted(zen5_core(directory, seed).truth.usage)
+    schemes = sorted(zen5_like_core(seed).truth.usage)
     chosen = {*schemes[::every], *(scheme for scheme in PREFERRED if scheme in schemes)}
-    return outcome_on(zen5_core(directory, seed, sorted(chosen)), "explained", by_explaining)
+    return outcome_on(zen5_like_core(seed, sorted(chosen)), "explained", by_explaining)
 
 
 def _by_counter_examples(seed: int) -> Outcome:
-    core = zen5_core(settings.SHARED / "data" / "zen5", seed, sorted(PROBES))
+    core = zen5_like_core(seed, sorted(PROBES))
     return outcome_on(core, "cegar", lambda probed: by_cegar(probed, sorted(PROBES)))
 
 

@@ -105,7 +105,6 @@ LOGOUT_REDIRECT_URL = "login"
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False
-USE_TZ = True
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
@@ -136,7 +135,6 @@ UPLOAD_LIMIT_BYTES = environment.number("PMWEB_UPLOAD_MB", 64) * 2**20
 REQUEST_LIMIT_BYTES = max(environment.number("PMWEB_REQUEST_MB", 512) * 2**20, UPLOAD_LIMIT_BYTES + 2**20)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4000
-DATA_UPLOAD_MAX_NUMBER_FILES = 100
 
 # For how long traces of old work are kept, in days (of answers: how many per predictor); 0: for ever. They go
 # when somebody prunes (pmweb/retention), or every night.
@@ -168,12 +166,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "same-origin"
 SESSION_ENGINE = "pmweb.accounts.session_store"
-SESSION_COOKIE_SAMESITE = "Lax"
-CSRF_COOKIE_SAMESITE = "Lax"
-X_FRAME_OPTIONS = "DENY"
 
 # Behind a proxy with TLS. It alone may reach the web process: the X-Forwarded headers are believed.
 TLS = environment.flag("PMWEB_TLS")

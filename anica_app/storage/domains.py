@@ -114,8 +114,7 @@ def _uops(mapping: int | None) -> dict[str, int] | None:
     """{scheme: number of its µops} in a port mapping."""
     if mapping is None:
         return None
-    row = needed_row(PortMapping, mapping)
-    usage = load_mapping(row).usage
+    usage = load_mapping(needed_row(PortMapping, mapping)).usage
     return {scheme: sum(count for _, count in uops) for scheme, uops in usage.items()}
 
 

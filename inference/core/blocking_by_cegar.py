@@ -59,7 +59,8 @@ def solve_by_cegar(
             dropped[culprit] = LeftOut("; ".join(map(str, about)), contradicting, unplaced=is_waste)
             continue
         if not question.known and (lonely := _lonely(found, problem, question)):
-            smaller = _without(problem, lonely)
+            smaller = _problem(question, {*dropped, *waiting, *lonely})
+            assert smaller is not None, "each domain keeps a scheme"
             without = cegar.infer(
                 smaller, measurer, reporter, seed, waste=question.core, asks_scheduler=False
             )
@@ -120,15 +121,6 @@ def _lonely(found: CegarResult, problem: CegarProblem, question: BlockingQuestio
     ]
     left = {domain for scheme, domain in problem.domains.items() if scheme not in suspects}
     return sorted(suspects) if left == set(domains) else []
-
-
-def _without(problem: CegarProblem, schemes: Sequence[str]) -> CegarProblem:
-    return replace(
-        problem,
-        schemes=tuple(scheme for scheme in problem.schemes if scheme not in schemes),
-        widths={scheme: width for scheme, width in problem.widths.items() if scheme not in schemes},
-        domains={scheme: domain for scheme, domain in problem.domains.items() if scheme not in schemes},
-    )
 
 
 def _culprit(unexplained: Sequence[Unexplained], question: BlockingQuestion) -> str | None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.errors import InvalidInputError
-from inference.core.protocols import Checkpoint
+from inference.core.protocols import Checkpoint, Json
 
 _META = "meta"
 _ARRAY = "array/"
@@ -69,6 +69,26 @@ def decode(data: bytes) -> Checkpoint:
     if not isinstance(meta, dict):
         raise InvalidInputError("the facts of a checkpoint must be a JSON object")
     return Checkpoint(meta, {name.removeprefix(_ARRAY): array for name, array in arrays.items()})
+
+
+def saved_search(checkpoint: Checkpoint, whose: Json, algorithm: str) -> Json:
+    """What an algorithm saved of the search that a checkpoint belongs to.
+
+    Raises `InvalidInputError` where another algorithm saved it.
+    """
+    saved = checkpoint.meta.get("search")
+    if not isinstance(saved, dict) or saved.get("algorithm") != whose["algorithm"]:
+        raise InvalidInputError(f"this checkpoint is not one of {algorithm}")
+    return saved
+
+
+def check_same_search(saved: Json, whose: Json, search: str) -> None:
+    """Raise `InvalidInputError`, naming what differs, where a checkpoint belongs to another search."""
+    changed = sorted(key for key in whose.keys() | saved.keys() if whose.get(key) != saved.get(key))
+    if changed:
+        raise InvalidInputError(
+            f"this checkpoint belongs to another {search} (other {', '.join(changed)}); start a new run"
+        )
 
 
 def _write(archive: zipfile.ZipFile, name: str, array: npt.NDArray[np.generic]) -> None:

@@ -7,9 +7,8 @@ import numpy as np
 from inference.core.arrays import Int64s
 from inference.core.compiled_mark import note_compiled
 from inference.core.evaluator import Evaluator
-from inference.core.event import Event
 from inference.core.experiment import Experiment
-from inference.core.pacing import PacedReporter
+from inference.core.pacing import PacedReporter, SilentReporter
 from inference.core.pmevo.climb import climbed
 from inference.core.pmevo.congruence import congruent_schemes
 from inference.core.pmevo.fitness import FitnessGate, Slopes
@@ -19,7 +18,6 @@ from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.variation import fingerprints, inherited, mutated
-from inference.core.protocols import Checkpoint
 from inference.core.simulation.policy import SchedulerPolicy
 from inference.core.simulation.program import SimulatedProgram, SimulatedUop
 from inference.core.simulation.steady_state import simulate
@@ -35,7 +33,7 @@ def compile_all() -> None:
     """
     table = ExperimentTable.from_experiments([Experiment.of(["a"]), Experiment.of({"a": 1, "b": 2})])
     limits: Int64s = np.full((table.n_schemes, _PORTS), 2, dtype=np.int64)
-    evaluator = Evaluator(table, _PORTS, compiled=True)
+    evaluator = Evaluator(table, _PORTS)
     measured = np.ones(len(table))
     few = random_population(np.arange(2, dtype=np.uint64), limits)
     alike = random_population(np.zeros(16, dtype=np.uint64), limits)  # enough in common to be shared
@@ -50,8 +48,8 @@ def compile_all() -> None:
         evaluator.mean_relative_error(population, measured)
     settings = PMEvoSettings(ports=_PORTS, threads=1)
     alone = {Experiment.of([scheme]): 1.0 for scheme in table.schemes}  # congruent
-    congruent_schemes(table.schemes, alone, settings, _Nobody().pulse)
-    judge = FitnessGate.over(table, measured, settings, PacedReporter(_Nobody()))
+    congruent_schemes(table.schemes, alone, settings, lambda: None)
+    judge = FitnessGate.over(table, measured, settings, PacedReporter(SilentReporter()))
     climbed(judge, few, np.arange(2), Slopes(1.0, 1.0))
     _refit_all(SearchArrays(evaluator, measured, measured, np.ones(2, dtype=np.int64)))
     simulate(SimulatedProgram((SimulatedUop(1, 0),), _PORTS, 1), SchedulerPolicy())
@@ -61,16 +59,3 @@ def compile_all() -> None:
 def _refit_all(arrays: SearchArrays) -> None:
     lists = Lists(*[np.arange(1, 1 << _PORTS, dtype=np.int64)] * 3)
     arrays.refit(Usage.empty(2), 0, lists, Prices(0.0, 0.0), keep=False)
-
-
-class _Nobody:
-    """Listens to what is compiled."""
-
-    def emit(self, event: Event) -> None:
-        """Nothing is told."""
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Nothing is kept."""
-
-    def pulse(self) -> None:
-        """Nothing is interrupted."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from inference.core.arrays import Floats
 from inference.core.experiment import Experiment
+from inference.core.judging.sheet import Answers, AnswerSheet, ComparedPoints, ItemKind, Items
 from inference.core.mapping import R_MAX_RANGE
-from inference.core.metrics import Scores, Unit, convert, score
+from inference.core.metrics import Scores, Unit, score
 from inference.core.predicting import ThroughputModel
 from inference.core.random_mixes import MIX_LENGTH, random_mixes
 from inference.core.tables import ExperimentTable
@@ -19,6 +20,9 @@ from inference.core.tunables import check_number, check_whole
 MOST_EXPERIMENTS = 100_000
 MOST_LENGTH = 100
 _PART = 4000  # experiments at once; so few, plain numpy answers before the compiled kernels would be loaded
+
+Rates = tuple[float | None, float | None]
+"""Instructions per cycle that two models are held to; None for no limit."""
 
 
 @dataclass(frozen=True)
@@ -52,28 +56,25 @@ class Furthest:
 
 @dataclass(frozen=True, eq=False)
 class Deviation:
-    """What two models say of the same experiments: float64[n] each, in one unit.
+    """What two models say of the same experiments, in the unit of the sampling: `points` has the first as the
+    reference.
 
     `scores` has the second against the first, `backwards` the first against the second: they differ in MAPE
     alone. `common`: schemes that both know. `r_max`: what each was held to. `skipped`: experiments that a
-    model takes to need no time.
+    model takes to need no time. `furthest`: by the largest factor, None where the models are nowhere apart.
     """
 
-    first: Floats
-    second: Floats
+    points: ComparedPoints
     scores: Scores
     backwards: Scores
     common: int
-    r_max: tuple[float | None, float | None]
+    r_max: Rates
     skipped: int
     furthest: Furthest | None
 
 
 def deviation(
-    first: ThroughputModel,
-    second: ThroughputModel,
-    sampling: Sampling,
-    own_r_max: tuple[float | None, float | None],
+    first: ThroughputModel, second: ThroughputModel, sampling: Sampling, own_r_max: Rates
 ) -> Deviation:
     """Ask both models. They leave out their own R_max, which `own_r_max` has instead.
 
@@ -81,53 +82,45 @@ def deviation(
     for some thousand experiments.
     """
     common = sorted(set(first.described) & set(second.described))
+    mixes = random_mixes(common, sampling.experiments, sampling.seed, sampling.length) if common else []
     r_max = _effective(sampling.r_max, own_r_max)
-    if not common:
-        nothing = np.zeros(0)
-        none = score(nothing, nothing)
-        return Deviation(nothing, nothing, none, none, 0, r_max, 0, None)
-    mixes = random_mixes(common, sampling.experiments, sampling.seed, sampling.length)
-    said = np.array([_said(model, mixes, rate) for model, rate in zip((first, second), r_max, strict=True)])
-    kept = np.flatnonzero((said > 0).all(axis=0))
-    lengths = np.full(len(kept), sampling.length)
-    here, there = (convert(row[kept], lengths, sampling.unit) for row in said)
+    here, there = (_cycles(model, mixes, rate) for model, rate in zip((first, second), r_max, strict=True))
+    items = Items(ItemKind.EXPERIMENTS, np.arange(len(mixes)), np.full(len(mixes), sampling.length))
+    points = AnswerSheet(items, here, [Answers.of(there, "needs no time")]).compare(0, sampling.unit)
     return Deviation(
-        first=here,
-        second=there,
-        scores=score(here, there),
-        backwards=score(there, here),
+        points=points,
+        scores=score(points.reference, points.predicted),
+        backwards=score(points.predicted, points.reference),
         common=len(common),
         r_max=r_max,
-        skipped=len(mixes) - len(kept),
-        furthest=_furthest([mixes[k] for k in kept.tolist()], here, there),
+        skipped=len(mixes) - len(points),
+        furthest=_furthest(mixes, points),
     )
 
 
-def _effective(
-    wanted: float | None, own: tuple[float | None, float | None]
-) -> tuple[float | None, float | None]:
-    if wanted is not None:
-        return wanted, wanted
+def _effective(rate: float | None, own: Rates) -> Rates:
+    if rate is not None:
+        return rate, rate
     first, second = own
     return (second if first is None else first), (first if second is None else second)
 
 
-def _said(model: ThroughputModel, mixes: Sequence[Experiment], r_max: float | None) -> Floats:
-    """Cycles of all mixes under a model, held to R_max: float64[len(mixes)]."""
-    parts = []
+def _cycles(model: ThroughputModel, mixes: Sequence[Experiment], r_max: float | None) -> Floats:
+    """Cycles of all mixes under a model, held to R_max, NaN where it says 0: float64[len(mixes)]."""
+    parts = [np.zeros(0)]
     for start in range(0, len(mixes), _PART):
         table = ExperimentTable.from_experiments(mixes[start : start + _PART])
         cycles = model.cycles(table)
         parts.append(cycles if r_max is None else np.maximum(cycles, table.lengths / r_max))
-    return np.concatenate(parts)
+    said = np.concatenate(parts)
+    return np.where(said > 0, said, np.nan)
 
 
-def _furthest(mixes: Sequence[Experiment], first: Floats, second: Floats) -> Furthest | None:
-    """By the largest factor, where the models are apart at all."""
-    if not mixes:
+def _furthest(mixes: Sequence[Experiment], points: ComparedPoints) -> Furthest | None:
+    if not len(points) or (points.predicted == points.reference).all():
         return None
-    factor = np.maximum(first, second) / np.minimum(first, second)
-    index = int(factor.argmax())
-    if factor[index] == 1:
-        return None
-    return Furthest(mixes[index], float(first[index]), float(second[index]))
+    larger, smaller = (of(points.reference, points.predicted) for of in (np.maximum, np.minimum))
+    place = int((larger / smaller).argmax())
+    return Furthest(
+        mixes[int(points.at[place])], float(points.reference[place]), float(points.predicted[place])
+    )

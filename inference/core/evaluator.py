@@ -6,7 +6,6 @@ Cycles are the same, bit for bit, with compiled kernels and without, for any num
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 
 import numpy as np
@@ -31,8 +30,8 @@ class Evaluator:
     bound; it is the same for all mappings (`cycles_one` takes the mapping's own limits and slots).
     `least`: cycles float64[n_experiments] that each experiment takes at least whatever the mapping, such as
     those of its code in the front end; None for no such bound.
-    `compiled`: numba kernels (True; ImportError without numba), numpy (False), or whichever there is (None).
-    For a single mapping numpy is done before numba is loaded.
+    `compiled`: numba kernels; else cycles come from numpy, which is done with a single mapping before numba
+    is loaded.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class Evaluator:
         r_max: float | None = None,
         *,
         least: Floats | None = None,
-        compiled: bool | None = None,
+        compiled: bool = True,
     ) -> None:
         check_ports(n_ports)
         if np.any(np.diff(table.offsets) < 1):
@@ -53,7 +52,7 @@ class Evaluator:
         self.floor = _floor(table, r_max)
         if least is not None:
             np.maximum(self.floor, least, out=self.floor)
-        self.compiled = _has_numba() if compiled is None else compiled
+        self.compiled = compiled
 
     def cycles(self, population: Population, threads: int = 1) -> Floats:
         """Inverse throughput in cycles: float64[n_mappings, n_experiments]."""
@@ -100,16 +99,9 @@ class Evaluator:
         """
         check_whole("threads", threads, 1, MOST_THREADS)
         self.check(population)
-        values = self.checked(measured)
-        if self.compiled:
-            from inference.core.populations import summed_losses  # loads numba
+        from inference.core.populations import summed_losses  # loads numba
 
-            totals = summed_losses(self, population, values, loss, threads, pulse)
-        else:
-            rows = evaluator_numpy.cycles(self.table, population, self.floor)
-            counted = np.minimum(evaluator_numpy.losses(rows, values, loss), self.largest_error)
-            totals = np.floor(counted / ERROR_UNIT + 0.5).astype(np.int64).sum(axis=1)
-        return self.mean_of(totals)
+        return self.mean_of(summed_losses(self, population, self.checked(measured), loss, threads, pulse))
 
     def mean_of(self, total: npt.ArrayLike) -> Floats:
         """A sum, or sums, of losses in units as a mean over all experiments."""
@@ -146,7 +138,9 @@ class Evaluator:
                 f"this evaluator is for {self.table.n_schemes} schemes and {self.n_ports} ports, "
                 f"the population has {population.n_schemes} schemes and {population.n_ports} ports"
             )
-        checked_mass(population.most_uops() * int(self.table.lengths.max(initial=0)))
+        heaviest = population.most_uops() * int(self.table.lengths.max(initial=0))
+        if heaviest >= EXACT_LIMIT:
+            raise InvalidInputError(f"an experiment may execute fewer than 2^53 µops, here up to {heaviest}")
 
     def _cycles(self, population: Population, floor: Floats, threads: int) -> Floats:
         self.check(population)
@@ -155,12 +149,6 @@ class Evaluator:
         from inference.core.populations import all_cycles  # loads numba
 
         return all_cycles(self, population, floor, threads)
-
-
-def checked_mass(heaviest: int) -> None:
-    """`InvalidInputError` for a number of µops that float64 would not hold exactly."""
-    if heaviest >= EXACT_LIMIT:
-        raise InvalidInputError(f"an experiment may execute fewer than 2^53 µops, here up to {heaviest}")
 
 
 def _floor(table: ExperimentTable, r_max: float | None) -> Floats:
@@ -174,10 +162,3 @@ def slots_per_experiment(table: ExperimentTable, slots: Int64s) -> Int64s:
     """How many issue slots each experiment takes: int64[n_experiments]; `slots` int64[n_schemes]."""
     taken = np.concatenate(([0], np.cumsum(slots[table.scheme] * table.count.astype(np.int64))))
     return np.asarray(np.diff(taken[table.offsets]), dtype=np.int64)
-
-
-def _has_numba() -> bool:
-    try:
-        return importlib.util.find_spec("numba") is not None
-    except ValueError:  # sys.modules says that there is none
-        return False

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.arrays import Floats, Int64s
-from inference.core.loss import Loss
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import port_bound
 
@@ -96,17 +95,3 @@ def _chunks(table: ExperimentTable, row_bytes: int) -> list[tuple[int, int]]:
     ends = np.flatnonzero(np.diff(table.offsets[1:] // per_chunk)) + 1
     bounds = [0, *ends.tolist(), len(table)]
     return [(first, last) for first, last in pairwise(bounds) if last > first]
-
-
-def losses(cycles: Floats, measured: Floats, loss: Loss) -> Floats:
-    """What each prediction counts: float64[n_mappings, n_experiments]."""
-    errors = (cycles - measured) / measured
-    if loss.spread == 0:
-        return np.abs(errors)
-    errors = np.where(errors < 0, np.minimum(errors + loss.forgiven, 0.0), errors)
-    sizes: Floats = np.abs(errors)
-    squares = errors * errors
-    spreads = np.where(errors > 0, loss.spread, loss.waste * loss.spread)
-    bounded = squares / (squares + spreads * spreads)
-    one_sided: Floats = np.where(errors > 0, bounded * loss.over, bounded)
-    return one_sided + loss.distance * np.minimum(sizes, 1.0)

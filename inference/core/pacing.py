@@ -17,6 +17,19 @@ SAVE_EVERY = 3.0
 SAVE_SHARE = 0.05  # at most this share of the time goes into saving
 
 
+class SilentReporter:
+    """A reporter that nobody listens to; `pulse` can end what reports to it."""
+
+    def __init__(self, pulse: Callable[[], None] = lambda: None) -> None:
+        self.pulse = pulse
+
+    def emit(self, event: Event) -> None:
+        pass
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        pass
+
+
 class PacedReporter:
     """A reporter behind rate limits. Nothing here may influence what the search finds."""
 

@@ -56,7 +56,7 @@ class PortMappingModel:
             return np.zeros(0)
         n_ports = len(self.mapping.ports)
         few = len(table) < _WORTH_COMPILED and table_bytes(table, n_ports) <= _MOST_BYTES
-        return Evaluator(table, n_ports, compiled=False if few else None).cycles_one(self.mapping)
+        return Evaluator(table, n_ports, compiled=not few).cycles_one(self.mapping)
 
 
 def known_to(described: Collection[str], table: ExperimentTable) -> Bools:

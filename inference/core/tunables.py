@@ -7,9 +7,10 @@ import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from inference.core.errors import InvalidInputError, as_written
+from inference.core.protocols import Json
 
 
 def setting(default: Any, description: str, paper: Any, *, chooses: str = "", harmless: str = "") -> Any:
@@ -20,6 +21,25 @@ def setting(default: Any, description: str, paper: Any, *, chooses: str = "", ha
     """
     marks = {"chooses": chooses, "harmless": harmless} if chooses else {}
     return field(default=default, metadata={"help": description, "paper": paper, **marks})
+
+
+class AlgorithmSettings:
+    """A dataclass of tunables, read from names and values and stored as these."""
+
+    NAME: ClassVar[str]
+    """What has these settings, in messages."""
+
+    @classmethod
+    def parse(cls, options: Mapping[str, Any]) -> Self:
+        """From names to values or their text ("5000", "", "none"), as forms and `--set` give them.
+
+        Raises `InvalidInputError` for an unknown name (telling the nearest) or a value out of its domain.
+        """
+        return cls(**values_of(cls, options, cls.NAME))
+
+    def as_json(self) -> Json:
+        """Plain JSON that `parse` takes back."""
+        return dataclasses.asdict(self)  # type: ignore[call-overload,no-any-return]  # of a dataclass
 
 
 def values_of(cls: Any, options: Mapping[str, Any], algorithm: str) -> dict[str, Any]:

@@ -65,6 +65,14 @@ class WasteSource(Protocol):
         """The ports under which the core's scheduler is known; None where it has to be inferred."""
         ...
 
+    def with_chains(self) -> WasteSource:
+        """The same core, of which experiments are simulated too that chains through registers limit.
+
+        What a scheduler makes of chains fits several mappings: a search that asks further experiments tells
+        them apart, one that has to make do with what there is may take a chain for a µop.
+        """
+        ...
+
     def least_cycles(
         self, measured: Mapping[Experiment, float], *, pulse: Callable[[], None] = lambda: None
     ) -> Mapping[Experiment, float]:

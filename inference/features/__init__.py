@@ -9,7 +9,7 @@ pages.py, api.py, command.py    thin doors, with the addresses of the pages at t
 What a feature is registered for stands in its `__init__.py`: `KINDS` of runs, their `PRESENTATIONS`,
 `RECORDS` folded out of their journals, `ORIGINS` of them; `PANELS` on other pages, `MENUS` of other objects,
 `FINDERS` of the search box, what is `PUBLISHED`, `DEPENDENTS` of rows; `IMPORTERS` and `WRITERS` of files of
-its own. These functions import the rest when called. Pages, API and events are found by their files' names.
+its own. What `lazy` names is imported when called. Pages, API and events are found by their files' names.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ from inference.features.judging import (
     engine,
     evaluations,
     findings,
-    llvm_difference,
-    model_check,
 )
 from inference.features.learning import (
     core_model,
@@ -85,7 +83,6 @@ FEATURES = {
     core_model: "Core models",
     scheduler: "Core models",
     inferring: "Runs",
-    model_check: "Runs",
     runs: "Runs",
     uploads: "Uploads",
     blocks: "Basic blocks",
@@ -96,7 +93,6 @@ FEATURES = {
     block_files: "Basic-block sets",
     engine: "Comparisons",
     accuracy_checks: "Accuracy checks",
-    llvm_difference: "Port mappings",
     exports: "Publishing",
     site: "",
     example: "",

@@ -9,13 +9,12 @@ import hashlib
 from collections.abc import Iterable
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from inference.core.texts import one_line
+from inference.formats.archived_parts import read_document
 from inference.formats.errors import ExchangeError
-from inference.formats.foreign_texts import check_texts, clean_texts
+from inference.formats.foreign_texts import clean_texts
 from inference.formats.quoting import json_text
-from inference.formats.strict_json import StrictJsonError, load_object
 from inference.isa.targets import DEFAULT
 
 FORMAT: Final = "pmweb-accuracy-baseline"
@@ -77,22 +76,9 @@ def read_baseline(content: bytes, name: str) -> AccuracyBaseline:
     if len(content) > LIMIT_BYTES:
         raise ExchangeError(f"{name} has more than {LIMIT_BYTES:,} bytes: a baseline is much smaller")
     try:
-        baseline = AccuracyBaseline.model_validate(load_object(content, "it", MOST_VALUES))
-    except StrictJsonError as error:
-        raise ExchangeError(f"{name} is no accuracy baseline: {error}; see docs/formats.md") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = one_line(".".join(str(part) for part in first["loc"]))
-        message = str(first["msg"]).removeprefix("Value error, ")
-        place = f"{where}: " if where else ""
-        raise ExchangeError(
-            f"{name} is no accuracy baseline: {place}{message}; see docs/formats.md"
-        ) from error
-    try:
-        check_texts(baseline.model_dump(), name, _every_key)
-    except ValueError as error:
-        raise ExchangeError(str(error)) from error
-    return baseline
+        return read_document(AccuracyBaseline, content, name, MOST_VALUES, _every_key)
+    except ExchangeError as error:
+        raise ExchangeError(f"no accuracy baseline: {error}; see docs/formats.md") from error
 
 
 def _every_key(_key: str) -> bool:

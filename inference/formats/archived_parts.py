@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -13,6 +13,10 @@ from inference.core.metrics import Scores
 from inference.core.texts import one_line
 from inference.figures.heatmap import HeatMap
 from inference.formats.errors import ExchangeError
+from inference.formats.foreign_texts import IsName, check_texts, is_naming
+from inference.formats.strict_json import load
+
+Document = TypeVar("Document", bound=BaseModel)
 
 
 class ArchivedPart(BaseModel):
@@ -69,6 +73,33 @@ def first_flaw(error: ValidationError, place: str) -> str:
     where = where.replace(".", ", ", 1) if where.startswith(".") else where
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     return one_line(f"{place}{where}: {first['msg'].removeprefix('Value error, ')}{more}")
+
+
+def read_document(
+    shape: type[Document], content: bytes | str, place: str, most: int, is_name: IsName = is_naming
+) -> Document:
+    """A file of JSON as what it shall be.
+
+    Args:
+        shape: of all of it.
+        content: of the file.
+        place: what messages call it.
+        most: values in it.
+        is_name: whether texts under a key are names.
+
+    Raises:
+        ExchangeError: the place of what is wrong, and why.
+    """
+    try:
+        value = load(content, place, most)
+        if not isinstance(value, dict):
+            raise ExchangeError(f"{place} must be a JSON object {{…}}")
+        check_texts(value, place, is_name)
+        return shape.model_validate(value)
+    except ValidationError as error:
+        raise ExchangeError(first_flaw(error, place)) from error
+    except ValueError as error:  # a `StrictJsonError`, or a text
+        raise ExchangeError(str(error)) from error
 
 
 def read_shape(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from inference.core.protocols import Json
 from inference.formats.answer_bounds import AnswersBelowBounds, Bounds
@@ -58,6 +58,11 @@ class ColumnFacts:
     least: float | None = None
     most: float | None = None
 
+    def as_json(self) -> Json:
+        facts = asdict(self)
+        facts["numbers"] = facts.pop("answers")
+        return facts
+
     def count(self, values: Sequence[Answer | None]) -> None:
         """Take in some rows of the column."""
         cycles = [value.cycles for value in values if value is not None and value.cycles is not None]
@@ -102,24 +107,8 @@ class Look:
         """What a page and the API tell of the file before it is stored."""
         return {
             "rows": self.rows,
-            "left_out": self.left_out,
-            "empty": self.empty,
-            "instructions": self.instructions,
-            "duplicates": self.duplicates,
-            "columns": [
-                {
-                    "name": column.name,
-                    "scale": column.scale.value,
-                    "looks": column.looks.value,
-                    "numbers": column.answers,
-                    "failures": column.failures,
-                    "least": column.least,
-                    "most": column.most,
-                }
-                for column in self.columns
-            ],
-            "problem_count": self.problems.count,
-            "problems": [asdict(problem) for problem in self.problems.listed],
+            **self._counts(),
+            "columns": [column.as_json() for column in self.columns],
             "doubts": self.doubts.counts,
             "doubtful": [asdict(doubt) for doubt in self.doubts.listed],
             "first": [
@@ -128,16 +117,11 @@ class Look:
             ],
         }
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Json:
         """What a stored set keeps of this."""
         return {
-            "left_out": self.left_out,
-            "empty": self.empty,
-            "problems": [asdict(problem) for problem in self.problems.listed],
-            "problem_count": self.problems.count,
-            "duplicates": self.duplicates,
+            **self._counts(),
             "duplicate_lines": self.duplicate_lines,
-            "instructions": self.instructions,
             "scales": {column.name: column.scale.value for column in self.columns},
             "looks": {
                 column.name: column.looks.value for column in self.columns if column.looks != column.scale
@@ -145,6 +129,12 @@ class Look:
             "doubts": [asdict(doubt) for doubt in self.doubts.listed],
             "doubt_counts": self.doubts.counts,
         }
+
+    def _counts(self) -> Json:
+        names = ("left_out", "empty", "instructions", "duplicates")
+        problems = [asdict(problem) for problem in self.problems.listed]
+        counts = {name: getattr(self, name) for name in names}
+        return {**counts, "problem_count": self.problems.count, "problems": problems}
 
 
 @dataclass(frozen=True)

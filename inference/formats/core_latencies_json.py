@@ -134,18 +134,12 @@ def conditions_json(model: CoreModel) -> Json:
 def _bypasses_json(bypasses: BypassTimes) -> Json:
     if not bypasses.excess:
         return {}
-    kinds = {
-        scheme: [
-            {"source": source, "destination": destination, "kind": kind}
-            for (source, destination), kind in pairs.items()
-        ]
-        for scheme, pairs in sorted(bypasses.kinds.items())
-    }
+    kinds = {scheme: _pairs_json(pairs, "kind") for scheme, pairs in sorted(bypasses.kinds.items())}
     return {"kinds": kinds, "excess": [list(row) for row in bypasses.excess]}
 
 
-def _pairs_json(pairs: OperandLatencies) -> list[Json]:
+def _pairs_json(pairs: Mapping[tuple[str, str], float | None], name: str = "cycles") -> list[Json]:
     return [
-        {"source": source, "destination": destination, "cycles": cycles}
-        for (source, destination), cycles in pairs.items()
+        {"source": source, "destination": destination, name: number}
+        for (source, destination), number in pairs.items()
     ]

@@ -93,21 +93,13 @@ def _forwarding(listed: Sequence[ForwardingTold]) -> dict[ForwardingCase, float]
     return {(one.stored, one.loaded, one.offset, one.vector): one.cycles for one in listed}
 
 
+_LATER = ("forwarded", "other_page", "pop", "push", "load_beside_pop", "renaming", "stores")
+"""What has a shape of its own, or is left out where it was not measured."""
+
+
 def memory_json(memory: MemoryTimes) -> Json:
-    """A value as `MemoryTold` reads it back."""
     return {
-        "usual": memory.usual,
-        "indexed": memory.indexed,
-        "relative": memory.relative,
-        "load": memory.load,
-        "blocked": memory.blocked,
-        "of_one_word": memory.of_one_word,
-        "to_one_line": memory.to_one_line,
-        "to_another_line": memory.to_another_line,
-        "to_another_half": memory.to_another_half,
-        "three_and_one": memory.three_and_one,
-        "foreseen": memory.foreseen,
-        "behind_pop": memory.behind_pop,
+        **{name: cycles for name, cycles in vars(memory).items() if name not in _LATER},
         "forwarded": _forwarded_json(memory.forwarded),
         **_stack_json(memory),
         **renaming_and_stores_json(memory),

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from inference.core.core_model import CoreModel, FrontEndLimits
 from inference.core.errors import CoreError, InvalidInputError
 from inference.core.event_fields import Amount
-from inference.core.mapping import PortMapping, ports_in, uops_of
+from inference.core.mapping import PortMapping, uops_of
 from inference.core.protocols import Json
-from inference.formats.archived_parts import first_flaw
+from inference.formats.archived_parts import read_document
 from inference.formats.core_latencies_json import (
     BypassesPart,
     LatencyOfImmediatePart,
@@ -25,10 +25,9 @@ from inference.formats.core_latencies_json import (
 )
 from inference.formats.core_memory_json import DocumentPart, MemoryTold, memory_json
 from inference.formats.errors import ExchangeError
-from inference.formats.foreign_texts import check_texts
+from inference.formats.mapping_json import uops_json
 from inference.formats.quoting import json_text
 from inference.formats.scheduler_json import SchedulerPart, scheduler_json
-from inference.formats.strict_json import StrictJsonError, load_object
 
 FORMAT_NAME = "pmweb-core-model"
 VERSION = 1
@@ -160,18 +159,13 @@ def check_port_names(names: Mapping[str, str], ports: Collection[str]) -> None:
 def read_core_model(content: bytes | str) -> CoreModelDocument:
     """Read a file. Raises `ExchangeError` with the place of what is wrong."""
     try:
-        document = CoreModelDocument.model_validate(load_object(content, "the document", MOST_VALUES))
-    except StrictJsonError as error:
-        raise ExchangeError(f"this core model cannot be read: {error}") from error
-    except ValidationError as error:
-        raise ExchangeError(f"this core model cannot be read: {first_flaw(error, '')}") from error
-    try:
+        document = read_document(
+            CoreModelDocument, content, "document", MOST_VALUES, lambda key: key != "note"
+        )
         document.model()
     except CoreError as error:
         raise ExchangeError(f"this core model cannot be read: mapping: {error}") from error
-    try:
-        check_texts(document.model_dump(), "its texts", lambda key: key != "note")
-    except ValueError as error:
+    except ExchangeError as error:
         raise ExchangeError(f"this core model cannot be read: {error}") from error
     return document
 
@@ -268,12 +262,6 @@ def _ports(mapping: PortMapping) -> Json:
     return {
         "ports": list(mapping.ports),
         "limits": mapping.limits,
-        "usage": {
-            scheme: [
-                {"ports": [mapping.ports[bit] for bit in ports_in(mask)], "count": count}
-                for mask, count in uops
-            ]
-            for scheme, uops in sorted(mapping.usage.items())
-        },
+        "usage": {scheme: uops_json(uops, mapping.ports) for scheme, uops in sorted(mapping.usage.items())},
         "slots": dict(mapping.slots),
     }

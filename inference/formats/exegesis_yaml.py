@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from inference.formats.errors import ExchangeError
 from inference.formats.exported import ExportedScheme
 from inference.formats.exported_core import ExportedCore
-from inference.formats.llvm_td import plainest_first
+from inference.formats.llvm_td import plainest_by_opcode
 from inference.formats.quoting import comment, yaml_line
 from inference.isa.targets import target_of
 
@@ -54,14 +54,10 @@ def _head(core: ExportedCore, instances: LlvmInstances, mode: str) -> Iterator[s
 
 
 def _documents(core: ExportedCore, instances: LlvmInstances, mode: str) -> Iterator[str]:
-    by_opcode: dict[str, list[ExportedScheme]] = {}
-    for scheme in core.mapping.schemes:
-        if line := instances.by_text.get(scheme.text):
-            by_opcode.setdefault(line.partition(" ")[0], []).append(scheme)
+    opcodes = {text: line.partition(" ")[0] for text, line in instances.by_text.items()}
     value_of = _VALUES[mode]
     cpu = core.mapping.tools.llvm or _ANY_CPU
-    for schemes in by_opcode.values():
-        scheme = plainest_first(schemes)[0]
+    for scheme in plainest_by_opcode(core.mapping, opcodes).values():
         value = value_of(core, scheme)
         if value is not None:
             yield _document(core, scheme, instances.by_text[scheme.text], cpu, mode, value)
@@ -70,9 +66,6 @@ def _documents(core: ExportedCore, instances: LlvmInstances, mode: str) -> Itera
 def _document(
     core: ExportedCore, scheme: ExportedScheme, instance: str, cpu: str, mode: str, value: float
 ) -> str:
-    told = core.mapping.line(scheme)
-    if pairs := core.pairs(scheme.text):
-        told += f"; latencies {pairs}"
     number = f"{value:.4g}"
     return f"""---
 mode: {mode}
@@ -87,7 +80,7 @@ num_repetitions: {_REPETITIONS}
 measurements:
   - {{ key: {_KEYS[mode]}, value: {number}, per_snippet_value: {number} }}
 error: ''
-info: {yaml_line(told)}
+info: {yaml_line(core.line(scheme))}
 ...
 """
 

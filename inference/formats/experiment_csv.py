@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.core.experiment import Measured
-from inference.core.metrics import Unit
 from inference.formats.csv_cells import plain_text, written
 from inference.formats.document import (
     ENTRY_LIMIT,
@@ -234,14 +233,14 @@ class _RowReader:
 
     def entry(self, row: int, cells: Sequence[str]) -> ExperimentEntry | None:
         """The experiment in a row, or None after noting its problems."""
-        problems, place = self._problems, FilePlace(self._problems, row)
+        problems, place = self._problems, FilePlace(self._problems, row, EXPERIMENT)
         if len(cells) != self._width:
             fault = f"{len(cells)} fields where the header has {self._width}"
-            place.add(fault, "put an experiment with commas in double quotes")
+            problems.add(fault, "put an experiment with commas in double quotes", row=row)
             return None
         before = problems.count
         experiment_at, number_at = self._places
-        terms = parse_terms(plain_text(cells[experiment_at]), place.at(EXPERIMENT), self._known)
+        terms = parse_terms(plain_text(cells[experiment_at]), place, self._known)
         unit = self._unit_of(cells, place)
         cycles_place = place.at(NUMBER)
         number = parse_number(plain_text(cells[number_at]), cycles_place)
@@ -343,11 +342,7 @@ def _term(part: str, place: FilePlace) -> tuple[str, int] | None:
 
 
 def write_experiment_csv(
-    measured: Iterable[Measured],
-    unit: Unit = Unit.CYCLES,
-    head: str = "",
-    *,
-    tools: Sequence[str] | None = None,
+    measured: Iterable[Measured], head: str = "", *, tools: Sequence[str] | None = None
 ) -> str:
     """The settled measurements as CSV text, in their order, below the lines of `head`.
 
@@ -358,20 +353,11 @@ def write_experiment_csv(
         measured = list(measured)
         tools = sorted({tool for result in measured if result.usable for tool in result.annotations})
     header = [*_WRITTEN, *(TOOL + tool for tool in tools)]
-    return written(header, _written_rows(measured, unit, tools), head)
+    return written(header, _written_rows(measured, tools), head)
 
 
-def _written_rows(
-    measured: Iterable[Measured], unit: Unit, tools: Sequence[str]
-) -> Iterator[Sequence[object]]:
+def _written_rows(measured: Iterable[Measured], tools: Sequence[str]) -> Iterator[Sequence[object]]:
     for result in measured:
         if result.usable and result.cycles is not None:
-            cycles = _from_cycles(result.cycles, result.experiment.length, unit)
             answers = (result.annotations.get(tool) for tool in tools)
-            yield [str(result.experiment), cycles, unit.value, result.note, *answers]
-
-
-def _from_cycles(cycles: float, length: int, unit: Unit) -> float:
-    if unit is Unit.CPI:
-        return cycles / length
-    return length / cycles if unit is Unit.IPC else cycles
+            yield [str(result.experiment), result.cycles, FileUnit.CYCLES.value, result.note, *answers]

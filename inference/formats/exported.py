@@ -8,6 +8,7 @@ from typing import Any
 
 from inference.core.hidden_uops import HiddenUops
 from inference.core.mapping import PortMapping, Uops, described
+from inference.core.protocols import Json
 from inference.formats.provenance import PRODUCT, Provenance
 from inference.isa.tool_names import NO_NAMES, ToolNames
 
@@ -61,6 +62,22 @@ class ExportedScheme:
         return [each for each in self.operands if not each.get("implicit")]
 
 
+@dataclass(frozen=True, slots=True)
+class ExportedLatencies:
+    """A scheme with its latencies.
+
+    `operands`, `pairs` and `idioms`: objects as `as_json` of `Operand`, `PairLatency` and `Idiom` make them.
+    """
+
+    text: str
+    mnemonic: str
+    extension: str
+    category: str
+    operands: Sequence[Json]
+    pairs: Sequence[Json]
+    idioms: Sequence[Json]
+
+
 @dataclass(frozen=True)
 class ExportedMapping:
     """A mapping with all that its exports say. `tools` are other tools' names of its core."""
@@ -71,6 +88,11 @@ class ExportedMapping:
     schemes: tuple[ExportedScheme, ...]
     provenance: Provenance
     tools: ToolNames = NO_NAMES
+
+    @property
+    def texts(self) -> list[str]:
+        """Of all schemes, in their order."""
+        return [scheme.text for scheme in self.schemes]
 
     def line(self, scheme: ExportedScheme) -> str:
         """Where the word on a scheme comes from, in one line: what every line of an export carries."""

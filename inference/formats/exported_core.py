@@ -70,6 +70,15 @@ class ExportedCore:
             for (source, target), cycles in known.items()
         )
 
+    def line(self, scheme: ExportedScheme) -> str:
+        """What is known of a scheme, latencies included, in one line."""
+        return self.with_latencies(self.mapping.line(scheme), scheme.text)
+
+    def with_latencies(self, line: str, text: str) -> str:
+        """A line about a scheme, with its latencies where there are some."""
+        pairs = self.pairs(text)
+        return f"{line}; latencies {pairs}" if pairs else line
+
 
 def _in_words(cycles: float | None, basis: str) -> str:
     if cycles is None:

@@ -56,10 +56,9 @@ class FileContent(StrEnum):
 class Format:
     """A file format: by what it is recognised and how it is read.
 
-    `read(source, problems, unit)` never raises for what the file says; it notes problems instead. `unit` is
-    that of measurements which do not name theirs, None for the one that they seem to have. Of files with
-    several parts, each part is a format, and `reads_part` says whether it is the one to be read; without it,
-    it is whatever the formats above it leave.
+    `read` never raises for what the file says; it notes problems instead. Of files with several parts, each
+    part is a format, and `reads_part` says whether it is the one to be read; without it, it is whatever the
+    formats above it leave.
     """
 
     key: str

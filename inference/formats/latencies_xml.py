@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from inference.core.latency import IdiomKind
 from inference.core.protocols import Json
-from inference.formats.exported import ExportedScheme
+from inference.formats.exported import ExportedLatencies, ExportedScheme
 from inference.formats.exported_core import ExportedCore
 from inference.formats.provenance import Provenance
 from inference.formats.uops_info_xml_writing import (
-    ARCHITECTURE_LENGTH,
     write_facts,
+    write_instruction,
     write_uops_info_xml,
 )
 from inference.formats.xml_lines import XmlLines
@@ -31,40 +30,26 @@ _OLD_VALUE = frozenset({IdiomKind.FALSE_DEPENDENCY, IdiomKind.PARTIAL_REGISTER})
 Numbered = dict[tuple[int, int], dict[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedLatencies:
-    """A scheme with its latencies.
-
-    `operands`, `pairs` and `idioms`: objects as `as_json` of `Operand`, `PairLatency` and `Idiom` make them.
-    """
-
-    text: str
-    mnemonic: str
-    extension: str
-    category: str
-    operands: Sequence[Json]
-    pairs: Sequence[Json]
-    idioms: Sequence[Json]
-
-
 def write_latencies_xml(
     architecture: str, schemes: Sequence[ExportedLatencies], provenance: Provenance
 ) -> str:
     """The document. Schemes of which no latency and no bound is known are left out."""
-    by_extension: dict[str, list[_Written]] = defaultdict(list)
+    by_extension: dict[str, list[tuple[ExportedLatencies, XmlInstruction, Sequence[Mapping[str, str]]]]]
+    by_extension = defaultdict(list)
     for scheme in schemes:
         names = (_operand(pair[end]) for pair in scheme.pairs for end in ("source", "destination"))
         made, numbers = numbered_element(scheme.text, scheme.mnemonic, scheme.operands, names)
         if latencies := _latencies(scheme, numbers):
-            by_extension[scheme.extension].append(_Written(scheme, made, latencies))
+            listed = [_attributes(*ends, cycles) for ends, cycles in latencies.items()]
+            by_extension[scheme.extension].append((scheme, made, listed))
     xml = XmlLines()
     with xml.inside("root", {}):
         with xml.inside("provenance", {}):
             write_facts(xml, provenance)
         for extension, found in by_extension.items():
             with xml.inside("extension", {"name": extension}):
-                for each in found:
-                    _write(xml, architecture[:ARCHITECTURE_LENGTH].strip(), each)
+                for written, element, attributes in found:
+                    write_instruction(xml, written, element, architecture, {}, attributes)
     return xml.text()
 
 
@@ -105,24 +90,6 @@ def _idioms(core: ExportedCore, scheme: ExportedScheme) -> list[Json]:
     if scheme.text not in core.model.free or not scheme.shown or scheme.shown[0]["kind"] != "register":
         return []
     return [{"kind": IdiomKind.ZEROING, "destination": "1", "latency": None}]
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    scheme: ExportedLatencies
-    element: XmlInstruction
-    latencies: Numbered
-
-
-def _write(xml: XmlLines, architecture: str, each: _Written) -> None:
-    scheme, made = each.scheme, each.element
-    given = {"category": scheme.category, "extension": scheme.extension, "isa-set": scheme.extension}
-    with xml.inside("instruction", {**made.attributes, **given, "scheme": scheme.text}):
-        for index, operand in enumerate(made.operands, start=1):
-            xml.leaf("operand", {"idx": str(index), **operand.attributes}, operand.text)
-        with xml.inside("architecture", {"name": architecture}), xml.inside("measurement", {}):
-            for ends, cycles in each.latencies.items():
-                xml.leaf("latency", _attributes(*ends, cycles))
 
 
 def _attributes(start: int, target: int, cycles: Mapping[str, str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from inference.formats.blocks_csv import ROW_LIMIT
 from inference.formats.errors import ExchangeError
 from inference.formats.perf_texts import is_annotate
-from inference.formats.program_loops import FoundLoop, LoopFilter, ProgramLoops
+from inference.formats.program_loops import FoundLoop, LoopFilter, ProgramLoops, chosen_loops
 from inference.isa.blocks import BlockError, DroppedLine, Piece, read
 
 TITLE = "listing of machine code"
@@ -42,18 +42,16 @@ def find_listed_loops(
     ]
     if counted:
         loops = sorted((one for one in loops if one.weight), key=lambda one: -one.weight)
-    keys = set(wanted.keys)
-    every = [one for one in loops if not keys or one.key in keys]
-    kept = tuple(one for one in every if (one.percent or 0.0) >= wanted.least)
+    chosen, below = chosen_loops(loops, wanted)
     return ProgramLoops(
         TITLE,
         len({piece.name for piece in reading.pieces}),
         sum(len(piece.block.code) for piece in reading.pieces),
-        kept,
+        chosen,
         0,
-        len(every) - len(kept),
+        below,
         total=round(total, 4) if counted else None,
-        inside=round(sum(one.weight for one in kept), 4),
+        inside=round(sum(one.weight for one in chosen), 4),
         notes=(*_on_dropped(reading.dropped), *reading.notes),
     )
 

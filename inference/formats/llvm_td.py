@@ -101,10 +101,7 @@ class _Usages:
         return _write(self.numbers[self.of(scheme)])
 
     def line(self, mapping: ExportedMapping, scheme: ExportedScheme) -> str:
-        """Where the word on a scheme comes from."""
-        pairs = "" if self._core is None else self._core.pairs(scheme.text)
-        told = mapping.line(scheme)
-        return f"{told}; latencies {pairs}" if pairs else told
+        return mapping.line(scheme) if self._core is None else self._core.line(scheme)
 
 
 def _head(mapping: ExportedMapping, opcodes: Opcodes, *, measured: bool) -> Iterator[str]:
@@ -164,7 +161,7 @@ def _instructions(mapping: ExportedMapping, opcodes: Opcodes, usages: _Usages) -
     unnamed = alike.pop("", [])
     yield "\n"
     for opcode, schemes in alike.items():
-        chosen = plainest_first(schemes)[0]
+        chosen = min(schemes, key=_is_decorated)
         told = usages.line(mapping, chosen)
         yield f'def : InstRW<[{usages.write(chosen)}], (instregex "^{opcode}$")>; {comment("//", told)}'
         for other in schemes:
@@ -198,11 +195,15 @@ def _short(port: str) -> str:
     return port.removeprefix("PmwebPort")
 
 
-def plainest_first(schemes: Sequence[ExportedScheme]) -> list[ExportedScheme]:
-    """Schemes that LLVM has one opcode for; the first is what the opcode means."""
-    return sorted(schemes, key=_decorated)
+def plainest_by_opcode(mapping: ExportedMapping, opcodes: Mapping[str, str]) -> dict[str, ExportedScheme]:
+    """{opcode: of the schemes that it stands for, the plainest}; `opcodes`: {scheme: opcode}."""
+    alike: dict[str, list[ExportedScheme]] = {}
+    for scheme in mapping.schemes:
+        if opcode := opcodes.get(scheme.text):
+            alike.setdefault(opcode, []).append(scheme)
+    return {opcode: min(schemes, key=_is_decorated) for opcode, schemes in alike.items()}
 
 
-def _decorated(scheme: ExportedScheme) -> bool:
+def _is_decorated(scheme: ExportedScheme) -> bool:
     """Whether it is masked, rounded or has a prefix: LLVM's opcode means the plain one then."""
     return "{" in scheme.text or not scheme.text.startswith(scheme.mnemonic)

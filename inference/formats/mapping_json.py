@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inference.core.hidden_uops import hidden_in, hidden_kinds
-from inference.core.mapping import MOST_SLOTS, PortMapping, ports_in
+from inference.core.mapping import MOST_SLOTS, PortMapping, Uops, ports_in
+from inference.core.protocols import Json
 from inference.formats.document import Document, UsageEntry
 from inference.formats.json_fields import (
     as_count,
@@ -93,16 +94,15 @@ def write_mapping_json(
         "ports": list(mapping.ports),
         "r_max": mapping.r_max,
         "limits": mapping.limits,
-        "usage": {
-            scheme: [
-                {"ports": [mapping.ports[bit] for bit in ports_in(mask)], "count": count}
-                for mask, count in uops
-            ]
-            for scheme, uops in mapping.usage.items()
-        },
+        "usage": {scheme: uops_json(uops, mapping.ports) for scheme, uops in mapping.usage.items()},
         "slots": _slots(mapping),
         "hidden": _hidden(mapping),
     }
+
+
+def uops_json(uops: Uops, ports: Sequence[str]) -> list[Json]:
+    """Each kind of µop with the names of its ports."""
+    return [{"ports": [ports[bit] for bit in ports_in(mask)], "count": count} for mask, count in uops]
 
 
 def _hidden(mapping: PortMapping) -> dict[str, str]:

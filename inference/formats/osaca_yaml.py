@@ -155,13 +155,12 @@ class _Model:
 
     def _line(self, scheme: ExportedScheme) -> str:
         """Where the word on a scheme comes from."""
-        told = "" if self._core is None else self._core.pairs(scheme.text)
         if scheme.text in self._by_time:
             measured = f"{scheme.predicted:.4g} cycles alone"
             line = f"{scheme.text}; ports not found; {measured}; “{self._mapping.name}”; {PRODUCT}"
         else:
             line = self._mapping.line(scheme)
-        return f"{line}; latencies {told}" if told else line
+        return line if self._core is None else self._core.with_latencies(line, scheme.text)
 
     def _left_out(self, schemes: Sequence[ExportedScheme]) -> Iterator[str]:
         if schemes:

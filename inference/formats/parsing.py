@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
@@ -152,10 +152,11 @@ def resolve(
     for name, text in known.items():
         merged[text] = (*merged.get(text, ()), name)
     left_out = dict(document.dropped)
-    mapping = _mapping(document, known, problems, left_out)
+    names_known = _KnownNames(known, document.partial, problems, left_out)
+    mapping = _mapping(document, names_known)
     verdicts = _verdicts(document, known, left_out)
-    loads = _loads(document, known, problems, left_out)
-    latencies = _latencies(document, known, problems, left_out)
+    loads = _loads(document, names_known)
+    latencies = _first_of_each(document.latencies, "latencies", id, names_known)
     experiments = _known_experiments(document, known, problems, left_out, unknown_count)
     row_problems = document.row_problems
     if document.experiments and not document.partial:
@@ -208,6 +209,19 @@ def _name_nearest(left_out: dict[str, str], names: Names) -> None:
             left_out[name] = f"{NO_SCHEME}; the nearest is {nearest[0]}"
 
 
+Entry = TypeVar("Entry", UsageEntry, LoadEntry, LatencyEntry)
+
+
+@dataclass(frozen=True)
+class _KnownNames:
+    """The schemes of a file's names; `problems` and `left_out` gain what stands against entries."""
+
+    texts: Mapping[str, str]
+    partial: bool
+    problems: Problems
+    left_out: dict[str, str]
+
+
 def _known_experiments(
     document: Document,
     texts: Mapping[str, str],
@@ -236,84 +250,66 @@ def _known_experiments(
     return list(first.values())
 
 
-def _mapping(
-    document: Document, texts: Mapping[str, str], problems: Problems, left_out: dict[str, str]
-) -> PortMapping | None:
-    """The mapping of a document; two names of one scheme must agree on its µops.
+def _first_of_each(
+    entries: Sequence[Entry], what: str, value_of: Callable[[Entry], object], known: _KnownNames
+) -> dict[str, Entry]:
+    """{scheme: entry}; two names of one scheme must agree on its value, which is `what`.
 
     In a partial document the first one counts, and the others are left out, with the reason.
     """
-    if not document.usages:
-        return None
-    first: dict[str, UsageEntry] = {}
-    for usage in document.usages:
-        text = texts.get(usage.scheme)
+    first: dict[str, Entry] = {}
+    for entry in entries:
+        text = known.texts.get(entry.scheme)
         if text is None:
-            if document.partial:
-                left_out[usage.scheme] = NO_SCHEME
+            if known.partial:
+                known.left_out.setdefault(_label(entry), NO_SCHEME)
             continue
-        same = first.setdefault(text, usage)
-        if (same.uops, same.slots) == (usage.uops, usage.slots):
+        same = first.setdefault(text, entry)
+        if value_of(same) == value_of(entry):
             continue
-        if document.partial:
-            left_out[usage.scheme] = f"{text} has the µops of {same.scheme}"
+        if known.partial:
+            known.left_out[_label(entry)] = f"{text} has the {what} of {_label(same)}"
         else:
-            problems.add(
-                f"{excerpt(same.scheme)} and {excerpt(usage.scheme)} are one scheme with different µops",
+            known.problems.add(
+                f"{excerpt(same.scheme)} and {excerpt(entry.scheme)} are one scheme with different {what}",
                 f"keep one of them for {text!r}, or import the file as a new instruction set",
-                row=usage.row,
-                column=usage.column,
+                row=entry.row,
+                column=entry.column,
             )
+    if entries and not first and known.partial:
+        _note_unknown(len(known.left_out), known.problems)
+    return first
+
+
+def _label(entry: UsageEntry | LoadEntry | LatencyEntry) -> str:
+    """What the file calls the instruction."""
+    return entry.called or entry.scheme if isinstance(entry, LoadEntry) else entry.scheme
+
+
+def _mapping(document: Document, known: _KnownNames) -> PortMapping | None:
+    first = _first_of_each(document.usages, "µops", lambda usage: (usage.uops, usage.slots), known)
     if not first:
-        if document.partial:
-            _note_unknown(len(left_out), problems)
         return None
-    usage_by_scheme = {text: usage.uops for text, usage in first.items()}
     return PortMapping(
         ports=document.ports,
-        usage=usage_by_scheme,
+        usage={text: usage.uops for text, usage in first.items()},
         r_max=document.r_max,
         issue_width=document.issue_width,
         slots={text: usage.slots for text, usage in first.items()},
     )
 
 
-def _loads(
-    document: Document, texts: Mapping[str, str], problems: Problems, left_out: dict[str, str]
-) -> dict[str, Loads]:
-    """{scheme: loads}; `left_out` gains the instructions of a partial document that bring nothing.
-
-    Two names of one scheme must agree on its loads; in a partial document the first one counts.
-    """
-    first: dict[str, LoadEntry] = {}
-    used: set[str] = set()
-    for entry in document.loads:
-        text = texts.get(entry.scheme)
-        if text is None:
-            if document.partial:
-                left_out.setdefault(entry.called, NO_SCHEME)
-            continue
-        same = first.setdefault(text, entry)
-        if same.loads == entry.loads:
-            used.add(entry.called)
-        elif document.partial:
-            left_out[entry.called] = f"{text} has the loads of {same.called}"
-        else:
-            problems.add(
-                f"{excerpt(same.scheme)} and {excerpt(entry.scheme)} are one scheme with different loads",
-                f"keep one of them for {text!r}, or import the file as a new instruction set",
-                row=entry.row,
-                column=entry.column,
-            )
-    if document.loads and not first and document.partial:
-        _note_unknown(len(left_out), problems)
+def _loads(document: Document, known: _KnownNames) -> dict[str, Loads]:
+    """{scheme: loads}; instructions of a partial document are left out that bring nothing to any scheme."""
+    first = _first_of_each(document.loads, "loads", lambda entry: entry.loads, known)
     # A class is written once and may have thousands of schemes: a small file can say very much.
     if (total := sum(len(entry.loads) for entry in first.values())) > MAX_LOADS:
-        problems.add(
-            f"{total:,} loads of {len(first):,} schemes", f"at most {MAX_LOADS:,} are read", column="loads"
-        )
-    for name in used & left_out.keys():
-        del left_out[name]
+        fault, right = f"{total:,} loads of {len(first):,} schemes", f"at most {MAX_LOADS:,} are read"
+        known.problems.add(fault, right, column="loads")
+    for entry in document.loads:
+        text = known.texts.get(entry.scheme)
+        if text is not None and first[text].loads == entry.loads:
+            known.left_out.pop(_label(entry), None)
     return {text: entry.loads for text, entry in first.items()}
 
 
@@ -329,22 +325,6 @@ def _verdicts(
         elif found.setdefault(text, verdict).uops != verdict.uops:
             left_out[verdict.scheme] = f"{text} has the verdict on {found[text].scheme}"
     return dict(sorted(found.items(), key=lambda item: item[1].row))
-
-
-def _latencies(
-    document: Document, texts: Mapping[str, str], problems: Problems, left_out: dict[str, str]
-) -> dict[str, LatencyEntry]:
-    """{scheme: latencies}; of two names of one scheme the first counts."""
-    found: dict[str, LatencyEntry] = {}
-    for entry in document.latencies:
-        text = texts.get(entry.scheme)
-        if text is None:
-            left_out[entry.scheme] = NO_SCHEME
-        elif found.setdefault(text, entry) is not entry:
-            left_out[entry.scheme] = f"{text} has the latencies of {found[text].scheme}"
-    if document.latencies and not found:
-        _note_unknown(len(left_out), problems)
-    return found
 
 
 def _note_unknown(instructions: int, problems: Problems) -> None:

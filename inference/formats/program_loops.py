@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
@@ -70,6 +70,14 @@ class FoundLoop:
         """Where it is from: `a.out, dot, 0x11c8`."""
         place = "" if self.address is None else f", {self.address:#x}"
         return f"{PurePath(file_name).name[:80]}, {self.function}{place}"[:ORIGIN_LIMIT]
+
+
+def chosen_loops(loops: Iterable[FoundLoop], wanted: LoopFilter) -> tuple[tuple[FoundLoop, ...], int]:
+    """Those with a wanted key, if any is named, and enough of the samples; and how many have less."""
+    keys = set(wanted.keys)
+    named = [loop for loop in loops if not keys or loop.key in keys]
+    chosen = tuple(loop for loop in named if (loop.percent or 0.0) >= wanted.least)
+    return chosen, len(named) - len(chosen)
 
 
 @dataclass(frozen=True)
@@ -176,23 +184,18 @@ def _sampled_loops(
         pairs = sorted((pair for pair in pairs if pair[1]), key=lambda pair: -pair[1])
     else:
         pairs = weighed(loops, where.counts)
-    keys = set(wanted.keys)
-    every = [
-        _found(loop, round(number, 4), percents.get(loop.key, 0.0))
-        for loop, number in pairs
-        if not keys or loop.key in keys
-    ]
-    kept = tuple(one for one in every if (one.percent or 0.0) >= wanted.least)
+    loops_found = (_found(loop, round(number, 4), percents.get(loop.key, 0.0)) for loop, number in pairs)
+    chosen, below = chosen_loops(loops_found, wanted)
     return ProgramLoops(
         f"{program.kind} (ELF)",
         search.functions,
         search.code,
-        _bounded(kept, file_name),
+        _bounded(chosen, file_name),
         search.too_long,
-        len(every) - len(kept),
+        below,
         where.event,
         round(total, 4),
-        round(sum(one.percent or 0.0 for one in kept) * total / 100, 4),
+        round(sum(one.percent or 0.0 for one in chosen) * total / 100, 4),
         tuple(where.lost.most_common()),
         tuple(where.elsewhere.most_common(5)),
     )

@@ -9,17 +9,71 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field, PlainValidator, ValidationError
 
 from inference.core.protocols import Json
+from inference.formats.archived_parts import ArchivedPart, first_flaw
 from inference.formats.errors import ExchangeError
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import LONGEST_CODE, Sample
 
 _FAILURES = {failure.value: failure for failure in Failure}
-_DETAIL_LENGTH = 20_000
+_Number = Annotated[float, Field(ge=0, lt=1e300)]
+_Detail = Annotated[str, Field(max_length=20_000)]
+
+
+def _read_code(text: object) -> bytes:
+    try:
+        code = bytes.fromhex(text) if isinstance(text, str) else b""
+    except ValueError:
+        code = b""
+    if not 0 < len(code) <= LONGEST_CODE:
+        raise ValueError(f"{str(text)[:60]!r} is no machine code in hexadecimal digits")
+    return code
+
+
+def _read_answer(value: object) -> Answer:
+    if isinstance(value, str) and value in _FAILURES:
+        return Answer(failure=_FAILURES[value])
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e300:
+        return Answer(cycles=float(value))
+    known = ", ".join(_FAILURES)
+    raise ValueError(f"an answer is a number from 0 on or one of {known}, not {str(value)[:60]!r}")
+
+
+class _SampleDocument(ArchivedPart):
+    """`answers`, `details` and `seconds`: an entry per tool, with a number for each of the `blocks`."""
+
+    blocks: list[Annotated[bytes, PlainValidator(_read_code)]]
+    answers: list[list[Annotated[Answer, PlainValidator(_read_answer)]]]
+    details: list[dict[str, _Detail]]
+    seconds: list[list[_Number]] | None = None
+
+    def samples(self, tools: int) -> list[Sample]:
+        """Raises `ValueError` where there are not as many tools, or numbers of one of them as blocks."""
+        count, times = len(self.blocks), self.seconds or []
+        sizes = {len(self.answers), len(self.details), tools if self.seconds is None else len(times)}
+        if sizes != {tools}:
+            raise ValueError(
+                f"answers, details and seconds: a list of {tools} is expected, one for each tool"
+            )
+        if {*map(len, self.answers), *map(len, times)} - {count}:
+            raise ValueError(f"a tool has {count} answers and seconds, one for each block")
+        return [
+            Sample(
+                code,
+                tuple(
+                    replace(column[at], detail=details.get(str(at), ""))
+                    for column, details in zip(self.answers, self.details, strict=True)
+                ),
+                tuple(column[at] for column in times),
+            )
+            for at, code in enumerate(self.blocks)
+        ]
 
 
 def sample_document(samples: Sequence[Sample], isa: str) -> Json:
@@ -45,90 +99,15 @@ def read_samples(given: Any, tools: int, where: str) -> list[Sample]:
     """Back from `sample_document`, of so many tools. Raises `ExchangeError`."""
     if given == {}:
         return []
-    match given:
-        case {"blocks": list(blocks), "answers": list(answers), "details": list(details)}:
-            seconds = given.get("seconds")
-        case _:
-            raise ExchangeError(f"{where}: samples have lists of blocks, answers and details")
-    codes = [_code(text, f"{where}, block {at}") for at, text in enumerate(blocks)]
-    columns = [
-        _column(column, complaints, len(codes), where)
-        for column, complaints in zip(
-            _lists(answers, tools, where), _sized(details, tools, where), strict=True
-        )
-    ]
-    times = (
-        None if seconds is None else [_times(one, len(codes), where) for one in _lists(seconds, tools, where)]
-    )
-    return [
-        Sample(
-            code,
-            tuple(column[at] for column in columns),
-            () if times is None else tuple(time[at] for time in times),
-        )
-        for at, code in enumerate(codes)
-    ]
+    if not isinstance(given, dict):
+        raise ExchangeError(f"{where}: samples are an object with blocks, answers and details")
+    try:
+        return _SampleDocument.model_validate(given).samples(tools)
+    except ValidationError as error:
+        raise ExchangeError(first_flaw(error, where)) from error
+    except ValueError as error:
+        raise ExchangeError(f"{where}: {error}") from error
 
 
 def _said(answer: Answer) -> float | str:
     return answer.failure.value if answer.cycles is None and answer.failure else float(answer.cycles or 0.0)
-
-
-def _column(column: list[Any], complaints: Any, count: int, where: str) -> list[Answer]:
-    if not isinstance(complaints, dict):
-        raise ExchangeError(
-            f"{where}: details are an object of places and texts, not {str(complaints)[:60]!r}"
-        )
-    found = []
-    for at, said in enumerate(_sized(column, count, where)):
-        detail = complaints.get(str(at), "")
-        if not isinstance(detail, str) or len(detail) > _DETAIL_LENGTH:
-            raise ExchangeError(f"{where}: a detail is a text of {_DETAIL_LENGTH:,} characters at most")
-        if isinstance(said, str) and said in _FAILURES:
-            found.append(Answer(failure=_FAILURES[said], detail=detail))
-        elif _is_number(said):
-            found.append(Answer(cycles=float(said), detail=detail))
-        else:
-            raise ExchangeError(
-                f"{where}: an answer is a number from 0 on or one of {', '.join(_FAILURES)}, "
-                f"not {str(said)[:60]!r}"
-            )
-    return found
-
-
-def _times(given: list[Any], count: int, where: str) -> list[float]:
-    if not all(_is_number(one) for one in _sized(given, count, where)):
-        raise ExchangeError(f"{where}: seconds are numbers from 0 on")
-    return [float(one) for one in given]
-
-
-def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and abs(value) < 1e300
-        and math.isfinite(value)
-        and value >= 0
-    )
-
-
-def _lists(given: Any, tools: int, where: str) -> list[list[Any]]:
-    if not all(isinstance(one, list) for one in _sized(given, tools, where)):
-        raise ExchangeError(f"{where}: answers and seconds are lists, one for each tool")
-    return list(given)
-
-
-def _sized(given: Any, count: int, where: str) -> list[Any]:
-    if not isinstance(given, list) or len(given) != count:
-        raise ExchangeError(f"{where}: a list of {count} is expected")
-    return given
-
-
-def _code(text: Any, where: str) -> bytes:
-    try:
-        code = bytes.fromhex(text) if isinstance(text, str) else b""
-    except ValueError:
-        code = b""
-    if not 0 < len(code) <= LONGEST_CODE:
-        raise ExchangeError(f"{where}: {str(text)[:60]!r} is no machine code in hexadecimal digits")
-    return code

@@ -9,7 +9,11 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from inference.core.core_model import CoreScheduler
-from inference.core.core_model.scheduler_inference import CoreSchedulerFinding
+from inference.core.core_model.scheduler_inference import (
+    CoreSchedulerFinding,
+    ExplainedBlock,
+    ExplainedExperiment,
+)
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import ports_in
 from inference.core.protocols import Json
@@ -128,14 +132,8 @@ def scheduler_json(scheduler: CoreScheduler, ports: Sequence[str]) -> Json:
 
     return {
         "width": scheduler.width,
+        **asdict(policy),
         "binding": str(policy.binding),
-        "load_age": policy.load_age,
-        "load_step": policy.load_step,
-        "queue": policy.queue,
-        "queued": policy.queued,
-        "window": policy.window,
-        "writeback_conflicts": policy.writeback_conflicts,
-        "speculative_select": policy.speculative_select,
         "shared_buses": [
             {"ports": names(bus.ports), "buses": names(bus.buses)} for bus in policy.shared_buses
         ],
@@ -163,30 +161,23 @@ def scheduler_record(
             for other, error in finding.alternatives[:MOST_ALTERNATIVES]
         ],
         "experiments": [
-            {
-                "experiment": str(one.experiment),
-                "measured": one.measured,
-                "without": _rounded(one.without),
-                "simulated": _rounded(one.simulated),
-                "judges": one.judges,
-            }
-            for one in finding.experiments
+            {"experiment": str(one.experiment), **_explained(one)} for one in finding.experiments
         ],
         "source": source,
         "tried": finding.tried,
         "finished": finding.finished,
-        "blocks": [
-            {
-                "block": one.block.hex,
-                "measured": one.measured,
-                "without": _rounded(one.without),
-                "simulated": _rounded(one.simulated),
-                "judges": one.judges,
-            }
-            for one in finding.blocks
-        ],
+        "blocks": [{"block": one.block.hex, **_explained(one)} for one in finding.blocks],
         "code": None if code is None else {key: _rounded(value) for key, value in asdict(code).items()},
         "unjudged": unjudged,
+    }
+
+
+def _explained(one: ExplainedExperiment | ExplainedBlock) -> Json:
+    return {
+        "measured": one.measured,
+        "without": _rounded(one.without),
+        "simulated": _rounded(one.simulated),
+        "judges": one.judges,
     }
 
 

@@ -30,14 +30,6 @@ def load(content: bytes | str, place: str, most: int) -> Any:
     return value
 
 
-def load_object(content: bytes | str, place: str, most: int) -> dict[str, Any]:
-    """The same of a document that is an object."""
-    value = load(content, place, most)
-    if not isinstance(value, dict):
-        raise StrictJsonError(f"{place} must be a JSON object {{…}}")
-    return value
-
-
 def _has_whole_characters(text: str) -> bool:
     try:
         text.encode()

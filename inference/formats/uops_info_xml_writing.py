@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from inference.core.mapping import Uops, ports_in
 from inference.formats.errors import ExchangeError
-from inference.formats.exported import ExportedMapping, ExportedScheme
+from inference.formats.exported import ExportedLatencies, ExportedMapping, ExportedScheme
 from inference.formats.json_fields import COUNT_LIMIT
 from inference.formats.provenance import Provenance
 from inference.formats.xml_lines import XmlLines
@@ -24,12 +24,12 @@ LatencyElements = Callable[[ExportedScheme], tuple[XmlInstruction, Sequence[Mapp
 """The element of a scheme with all operands that latencies refer to, and the attributes of each latency."""
 
 
-def write_uops_info_xml(mapping: ExportedMapping, latencies: LatencyElements | None = None) -> str:
+def write_uops_info_xml(mapping: ExportedMapping, elements: LatencyElements | None = None) -> str:
     """The document, with `latencies` where they are given.
 
     Raises `ExchangeError` where the notation has no place for the ports or counts.
     """
-    of_scheme = latencies or _without_latencies
+    of_scheme = elements or _without_latencies
     codes = port_codes(mapping.value.ports, (scheme.uops for scheme in mapping.schemes))
     xml = XmlLines()
     limits = {"r_max": mapping.value.r_max, "issue_width": mapping.value.issue_width}
@@ -43,7 +43,9 @@ def write_uops_info_xml(mapping: ExportedMapping, latencies: LatencyElements | N
             with xml.inside("extension", {"name": extension}):
                 for scheme in mapping.schemes:
                     if scheme.extension == extension:
-                        _instruction(xml, mapping, scheme, codes, of_scheme)
+                        made, latencies = of_scheme(scheme)
+                        measured = _measurement(mapping, scheme, codes)
+                        write_instruction(xml, scheme, made, mapping.name, measured, latencies)
     return xml.text()
 
 
@@ -58,20 +60,20 @@ def _without_latencies(scheme: ExportedScheme) -> tuple[XmlInstruction, Sequence
     return element(scheme.text, scheme.mnemonic, scheme.operands), ()
 
 
-def _instruction(
+def write_instruction(
     xml: XmlLines,
-    mapping: ExportedMapping,
-    scheme: ExportedScheme,
-    codes: tuple[str, ...],
-    of_scheme: LatencyElements,
+    scheme: ExportedScheme | ExportedLatencies,
+    made: XmlInstruction,
+    architecture: str,
+    measured: Mapping[str, str],
+    latencies: Sequence[Mapping[str, str]],
 ) -> None:
-    made, latencies = of_scheme(scheme)
+    """An instruction with its operands, and what was measured of it on an architecture."""
     given = {"category": scheme.category, "extension": scheme.extension, "isa-set": scheme.extension}
     with xml.inside("instruction", {**made.attributes, **given, "scheme": scheme.text}):
         for index, operand in enumerate(made.operands, start=1):
             xml.leaf("operand", {"idx": str(index), **operand.attributes}, operand.text)
-        with xml.inside("architecture", {"name": mapping.name[:ARCHITECTURE_LENGTH].strip()}):
-            measured = _measurement(mapping, scheme, codes)
+        with xml.inside("architecture", {"name": architecture[:ARCHITECTURE_LENGTH].strip()}):
             if not latencies:
                 xml.leaf("measurement", measured)
                 return

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
 
 import numpy as np
-from django.db import connection
-from django.db.models import Model
 
 from inference.core.arrays import Floats
 from inference.core.judging.sheet import ItemKind, Items
@@ -20,6 +16,7 @@ from inference.core.tables import ExperimentTable
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.models.block_set import searchable
 from inference.predictors.protocol import Answer
+from inference.storage.inserting import insert_rows
 
 ROWS = 2000
 """Written or read at a time."""
@@ -38,7 +35,7 @@ class BlockToStore:
 
 def insert_blocks(block_set: BasicBlockSet, blocks: Iterable[BlockToStore], first: int = 0) -> None:
     """Store blocks in the places from `first` on."""
-    _insert(
+    insert_rows(
         BasicBlock,
         ("block_set_id", "position", "code", "text", "weight", "length", "mnemonics", "origin"),
         (
@@ -53,7 +50,7 @@ def insert_blocks(block_set: BasicBlockSet, blocks: Iterable[BlockToStore], firs
 
 def insert_answers(answers: Iterable[tuple[int, int, Answer]]) -> None:
     """Store answers: (id of the column, id of the block, what the tool says) each."""
-    _insert(
+    insert_rows(
         Prediction,
         ("column_id", "block_id", "cycles", "failure"),
         (
@@ -79,13 +76,3 @@ def block_items(block_set: BasicBlockSet, read_table: Callable[[], ExperimentTab
     ids, lengths = (table[:, column].astype(np.int64) for column in (0, 1))
     weights = np.nan_to_num(table[:, 2])
     return Items(ItemKind.BLOCKS, ids, lengths, weights if weights.any() else None, read_table=read_table)
-
-
-def _insert(model: type[Model], fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    table = connection.ops.quote_name(model._meta.db_table)
-    marks = ", ".join(["%s"] * len(fields))
-    statement = f"INSERT INTO {table} ({', '.join(fields)}) VALUES ({marks})"  # noqa: S608 names of ours
-    waiting = iter(rows)
-    with connection.cursor() as cursor:
-        while part := list(islice(waiting, ROWS)):
-            cursor.executemany(statement, part)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from inference.core.event import adapter
 from inference.core.event_fields import Amount, Count, RMax
@@ -27,6 +28,7 @@ from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.models import Characterisation, PortMapping
 from inference.models import Witness as WitnessRow
+from inference.storage.inserting import portions
 from inference.storage.rows import BATCH, scheme_ids
 
 KEY = "explain"
@@ -128,8 +130,7 @@ def copy_characterisations(source: PortMapping, target: PortMapping, without: Co
         copies[old] = row
     Characterisation.objects.bulk_create(rows, batch_size=BATCH)
     witnesses = []
-    for start in range(0, len(copies), BATCH):
-        part = list(copies)[start : start + BATCH]
+    for part in portions(copies, BATCH):
         for witness in WitnessRow.objects.filter(characterisation__in=part).order_by("pk"):
             witness.characterisation = copies[witness.characterisation_id]
             witness.pk = None
@@ -137,22 +138,16 @@ def copy_characterisations(source: PortMapping, target: PortMapping, without: Co
     WitnessRow.objects.bulk_create(witnesses, batch_size=BATCH)
 
 
+_NUMBERS = (
+    *("mask", "copies", "base_cycles", "cycles", "samples"),
+    *("surplus", "below", "uops", "tolerance", "run"),
+)
+
+
 def _witness_row(characterisation: int, witness: Witness, ids: Mapping[str, int]) -> WitnessRow:
-    return WitnessRow(
-        characterisation_id=characterisation,
-        blocker_id=ids[witness.blocker],
-        mask=witness.mask,
-        copies=witness.copies,
-        base_cycles=witness.base_cycles,
-        cycles=witness.cycles,
-        samples=witness.samples,
-        surplus=witness.surplus,
-        below=witness.below,
-        uops=witness.uops,
-        tolerance=witness.tolerance,
-        seen=witness.seen.value,
-        run=witness.run,
-    )
+    numbers = {name: getattr(witness, name) for name in _NUMBERS}
+    blocker, seen = ids[witness.blocker], witness.seen.value
+    return WitnessRow(characterisation_id=characterisation, blocker_id=blocker, seen=seen, **numbers)
 
 
 def load_characterisation(row: Characterisation, usage: Uops) -> Value:
@@ -179,22 +174,9 @@ def load_characterisation(row: Characterisation, usage: Uops) -> Value:
 def witness_of(row: WitnessRow, scheme: str) -> Witness:
     """A stored witness as a value."""
     blocker = row.blocker.text
-    return Witness(
-        blocker=blocker,
-        mask=row.mask,
-        copies=row.copies,
-        base=flooded(blocker, row.copies),
-        base_cycles=row.base_cycles,
-        tested=flooded(blocker, row.copies, scheme),
-        cycles=row.cycles,
-        samples=row.samples,
-        surplus=row.surplus,
-        below=row.below,
-        uops=row.uops,
-        tolerance=row.tolerance,
-        seen=Seen(row.seen),
-        run=row.run,
-    )
+    numbers: dict[str, Any] = {name: getattr(row, name) for name in _NUMBERS}
+    base, tested = flooded(blocker, row.copies), flooded(blocker, row.copies, scheme)
+    return Witness(blocker=blocker, base=base, tested=tested, seen=Seen(row.seen), **numbers)
 
 
 def _fact_json(fact: VerdictFact) -> Json:

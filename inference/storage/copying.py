@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator
 
 from django.db import connection
 
 from inference.models import Experiment, ExperimentSet, Measurement
-from inference.storage.inserting import insert_missing
+from inference.storage.inserting import insert_missing, portions
+from inference.storage.rows import COLUMNS
 
-_PORTION = 5000  # rows per statement
-_COPIED = (
-    "experiment_id",
-    "length",
-    "state",
-    "cycles",
-    "spread",
-    "passes",
-    "note",
-    "annotations",
-    "counters",
-)
+_COPIED = ("experiment_id", "length", *COLUMNS)
 
 
 def copy_measurements(experiment_set: ExperimentSet, ids: Iterable[int]) -> None:
     """Copy the rows with these ids, of which no two of one experiment have the same repeat."""
     table = connection.ops.quote_name(Measurement._meta.db_table)
     columns = ", ".join(("repeat", *_COPIED))
-    for portion in _portions(ids):
+    for portion in portions(ids):
         marks = ", ".join(["%s"] * len(portion))
         with connection.cursor() as cursor:
             cursor.execute(
@@ -60,36 +49,20 @@ def store_medians(
     experiment_set: ExperimentSet, medians: Iterable[tuple[int, tuple[float, float, int]]]
 ) -> None:
     """New measurements: (experiment, (cycles, spread, number of sets))."""
-    settled, found = str(Measurement.State.SETTLED), dict(medians)
+    head, settled, found = (experiment_set.pk, 0), str(Measurement.State.SETTLED), dict(medians)
     lengths: dict[int, int] = {}
-    for portion in _portions(found):
+    for portion in portions(found):
         lengths.update(Experiment.objects.filter(pk__in=portion).values_list("id", "length"))
     insert_missing(
         Measurement,
         ("experiment_set_id", "repeat", *_COPIED),
         (
-            (
-                experiment_set.pk,
-                0,
-                pk,
-                lengths[pk],
-                settled,
-                *numbers,
-                f"median of {numbers[-1]} sets",
-                "{}",
-                "{}",
-            )
+            (*head, pk, lengths[pk], settled, *numbers, f"median of {numbers[-1]} sets", "{}", "{}")
             for pk, numbers in found.items()
         ),
     )
 
 
 def _experiments_of(ids: Iterable[int]) -> Iterator[tuple[int, int]]:
-    for portion in _portions(ids):
+    for portion in portions(ids):
         yield from Measurement.objects.filter(pk__in=portion).values_list("id", "experiment_id")
-
-
-def _portions(ids: Iterable[int]) -> Iterator[Sequence[int]]:
-    remaining = iter(ids)
-    while portion := list(islice(remaining, _PORTION)):
-        yield portion

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from inference.formats.errors import ExchangeError
 from inference.formats.exegesis_yaml import LlvmInstances, write_exegesis_yaml
+from inference.formats.exported import ExportedMapping
 from inference.formats.exported_core import ExportedCore, exported_core
 from inference.formats.latencies_xml import write_core_xml
 from inference.formats.llvm_patch.writing import write_llvm_patch
@@ -17,11 +18,9 @@ from inference.formats.osaca_yaml import write_osaca_core
 from inference.formats.provenance import Provenance
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.llvm_opcodes import llvm_instructions, llvm_opcodes
-from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import StoredCoreModel
 from inference.storage.core_models import core_model_of
-from inference.storage.exported import evidence_of
-from inference.storage.instruction_sets import core_of
+from inference.storage.exported import evidence_of, tool_names_of
 
 LLVM_SOURCES = "PMWEB_LLVM_SOURCES"
 
@@ -29,13 +28,12 @@ LLVM_SOURCES = "PMWEB_LLVM_SOURCES"
 def core_of_row(row: StoredCoreModel) -> ExportedCore:
     """The value (a bounded number of queries). Raises `ExchangeError` for a model without ports."""
     model = core_model_of(row)
-    core = None if row.machine is None else core_of(row.machine)
     return exported_core(
         row.name,
         row.isa.name,
         model,
         _provenance(row, model.sources.items()),
-        NO_NAMES if core is None else TOOL_NAMES.get(core.name, NO_NAMES),
+        tool_names_of(row.machine),
         {} if row.mapping is None else evidence_of(row.mapping),
     )
 
@@ -63,12 +61,15 @@ def uops_info_of(row: StoredCoreModel) -> str:
 
 def llvm_of(row: StoredCoreModel) -> str:
     core = core_of_row(row)
-    texts = [scheme.text for scheme in core.mapping.schemes]
+    return write_llvm_td(core.mapping, opcodes_of(core.mapping), core)
+
+
+def opcodes_of(mapping: ExportedMapping) -> Opcodes:
+    """LLVM's names of the schemes, or why they are not known here."""
     try:
-        opcodes = Opcodes(*llvm_opcodes(core.mapping.isa, texts))
+        return Opcodes(*llvm_opcodes(mapping.isa, mapping.texts))
     except AssemblerError as error:
-        opcodes = Opcodes({}, reason=str(error))
-    return write_llvm_td(core.mapping, opcodes, core)
+        return Opcodes({}, reason=str(error))
 
 
 def llvm_patch_of(row: StoredCoreModel, folder: Path | None = None, cpu: str = "") -> str:
@@ -81,10 +82,9 @@ def llvm_patch_of(row: StoredCoreModel, folder: Path | None = None, cpu: str = "
     if cpu:
         tools = replace(core.mapping.tools, llvm=cpu)
         core = replace(core, mapping=replace(core.mapping, tools=tools))
-    try:
-        opcodes = Opcodes(*llvm_opcodes(core.mapping.isa, [scheme.text for scheme in core.mapping.schemes]))
-    except AssemblerError as error:
-        raise ExchangeError(f"LLVM's names of instructions are needed: {error}") from error
+    opcodes = opcodes_of(core.mapping)
+    if opcodes.reason:
+        raise ExchangeError(f"LLVM's names of instructions are needed: {opcodes.reason}")
     return write_llvm_patch(core, opcodes, folder)
 
 
@@ -105,8 +105,6 @@ def exegesis_of(row: StoredCoreModel, mode: str) -> str:
 def instances_of(core: ExportedCore) -> LlvmInstances:
     """LLVM's words for the schemes. Raises `ExchangeError` where no llvm-mc is installed."""
     try:
-        return LlvmInstances(
-            *llvm_instructions(core.mapping.isa, [scheme.text for scheme in core.mapping.schemes])
-        )
+        return LlvmInstances(*llvm_instructions(core.mapping.isa, core.mapping.texts))
     except AssemblerError as error:
         raise ExchangeError(f"LLVM's names of instructions are needed: {error}") from error

@@ -245,13 +245,11 @@ def store_front_end(
     identity: Json,
     *,
     run: Run | None = None,
-    note: str = "",
 ) -> MeasuredFrontEnd:
     """A new row of what was timed, of what did not settle as well. Raises `NameTakenError`."""
     free_or_refuse(MeasuredFrontEnd, name)
     return MeasuredFrontEnd.objects.create(
         name=name,
-        note=note,
         isa=machine.isa,
         machine=machine,
         run=run,

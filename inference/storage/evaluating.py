@@ -14,15 +14,16 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.experiment import Measured
-from inference.core.judging.sheet import ComparedPoints, compared
+from inference.core.judging.sheet import compared
 from inference.core.metrics import Scores, Unit, score
 from inference.core.predicting import ThroughputModel, predicted_cycles
-from inference.core.residuals import Residuals
+from inference.core.residuals import Residuals, SchemeError
 from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.formats.errors import ExchangeError
 from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping
-from inference.storage.listing import ToolScores, WorstPredictions, listing_of
+from inference.storage.errors import UnknownNameError
+from inference.storage.listing import schemes_json
 from inference.storage.resource_mappings import load_model
 from inference.storage.streaming import Chunk, set_chunks
 
@@ -58,58 +59,46 @@ class Predictions:
         return self
 
 
-@dataclass(frozen=True, eq=False)
-class StoredEvaluation:
-    """All that an evaluation on a set remembers: the comparison, and what is shown beside its numbers."""
-
-    comparison: Predictions
-    listing: WorstPredictions
-
-
 def compare(model: ThroughputModel, source: Source, unit: Unit) -> Predictions:
     """Measurements beside the cycles that a throughput model says, its own bottlenecks applied.
 
     A set is streamed: beside what is returned, memory is needed for a chunk.
     """
-    return _together(_compared(model, chunk, unit) for chunk in _chunks(source))
+    return compare_chunks(model, _chunks(source), unit)
 
 
 def compare_chunks(
     model: ThroughputModel, chunks: Iterable[Chunk], unit: Unit, residuals: Residuals | None = None
 ) -> Predictions:
     """The same for measurements that are streamed already; `residuals` get to see it."""
-    return _together(_compared(model, chunk, unit, residuals) for chunk in chunks)
+    return _together(
+        _beside(chunk, predicted_cycles(model, chunk.table), unit, residuals) for chunk in chunks
+    )
 
 
-def score_tools(source: Source, unit: Unit) -> list[ToolScores]:
-    """The scores of all tools that have answers among measurements, in the order of their first answer.
-
-    Of each tool its answers beside the measurements are kept: 24 bytes per answer.
-    """
-    scored = _ToolScoring(unit)
-    for chunk in _chunks(source, answers=True):
-        scored.add(chunk)
-    return scored.found
-
-
-def judge(
-    model: ThroughputModel, experiment_set: ExperimentSet, unit: Unit, drawn: HeatMap | None = None
-) -> StoredEvaluation:
-    """Compare with a set, and score the tools whose answers came with it: one pass over its rows.
-
-    The lists are those of the bins of `drawn`, by default of the comparison's own heat map.
-    """
-    tools, residuals = _ToolScoring(unit), Residuals()
+def compare_tool(experiment_set: ExperimentSet, tool: str, unit: Unit) -> Predictions:
+    """The same for the answers of a tool that came with a set; raises `UnknownNameError` without any."""
+    tools: dict[str, None] = {}
 
     def parts() -> Iterator[Predictions]:
-        for chunk in _chunks(experiment_set, answers=True):
-            tools.add(chunk)
-            yield _compared(model, chunk, unit, residuals)
+        for chunk in set_chunks(experiment_set, answers=True):
+            tools.update(dict.fromkeys(chunk.answers))
+            nothing = np.full(len(chunk.ids), np.nan)
+            yield _beside(chunk, chunk.answers.get(tool, nothing), unit)
 
-    comparison = _together(parts())
-    drawn = drawn or comparison.heat_map
-    listing = listing_of(comparison.kept, comparison.measured, comparison.predicted, drawn, residuals)
-    return StoredEvaluation(comparison.worked_out(), listing.beside(tools.found))
+    predictions = _together(parts())
+    if tool not in tools:
+        raise UnknownNameError(f"tool with answers in {experiment_set.name!r}", tool, list(tools)[:3])
+    return predictions
+
+
+def compare_by_scheme(
+    model: ThroughputModel, experiment_set: ExperimentSet, unit: Unit
+) -> tuple[Predictions, tuple[SchemeError, ...]]:
+    """A set as `compare` does, and how far off predictions are for each of its schemes: all worked out."""
+    residuals = Residuals()
+    predictions = compare_chunks(model, set_chunks(experiment_set), unit, residuals)
+    return predictions.worked_out(), residuals.by_scheme
 
 
 def evaluate(
@@ -123,8 +112,7 @@ def evaluate(
     model = load_model(row)
     if isinstance(source, ExperimentSet):
         _require_same_isa(row, source)
-        judged = judge(model, source, unit)
-        return store_evaluation(row, source, unit, judged.comparison, judged.listing)
+        return store_evaluation(row, source, unit, *compare_by_scheme(model, source, unit))
     return store_evaluation(row, None, unit, compare(model, source, unit))
 
 
@@ -133,13 +121,13 @@ def store_evaluation(
     source: ExperimentSet | None,
     unit: Unit,
     comparison: Predictions,
-    listing: WorstPredictions | None = None,
+    schemes: Sequence[SchemeError] | None = None,
 ) -> Evaluation:
     """Store how predictions compare with a set, or (None) with what the run of a mapping held out.
 
-    There is one evaluation per source and unit. `listing` spares whoever looks at the result first a pass
-    over the measurements. Raises `ExchangeError` for a set of another instruction set, and for held-out
-    measurements of what no run has made.
+    There is one evaluation per source and unit. `schemes`: errors by scheme, where they are known. Raises
+    `ExchangeError` for a set of another instruction set, and for held-out measurements of what no run has
+    made.
     """
     by_run = row.run if isinstance(row, PortMapping) else None
     if source is not None:
@@ -147,7 +135,7 @@ def store_evaluation(
     elif by_run is None:
         raise ExchangeError(f"the mapping {row.name!r} was not made by a run: evaluate it on a set")
     scores = comparison.scores
-    drawn = comparison.heat_map.as_json()
+    listing = {} if schemes is None else {"listing": {"schemes": schemes_json(schemes)}}
     evaluation, _ = Evaluation.objects.update_or_create(
         mapping=row if isinstance(row, PortMapping) else None,
         resource_mapping=row if isinstance(row, ResourceMapping) else None,
@@ -160,7 +148,7 @@ def store_evaluation(
             "mape": scores.mape,
             "pearson": scores.pearson,
             "kendall": scores.kendall,
-            "heat_map": drawn if listing is None else {**drawn, "listing": listing.as_json()},
+            "heat_map": {**comparison.heat_map.as_json(), **listing},
         },
     )
     return evaluation
@@ -174,10 +162,8 @@ def _require_same_isa(row: PortMapping | ResourceMapping, source: ExperimentSet)
         )
 
 
-def _chunks(source: Source, *, answers: bool = False) -> Iterable[Chunk]:
-    if isinstance(source, ExperimentSet):
-        return set_chunks(source, answers=answers)
-    return [chunk_of(source)]
+def _chunks(source: Source) -> Iterable[Chunk]:
+    return set_chunks(source) if isinstance(source, ExperimentSet) else [chunk_of(source)]
 
 
 def chunk_of(measured: Sequence[Measured]) -> Chunk:
@@ -197,10 +183,7 @@ def chunk_of(measured: Sequence[Measured]) -> Chunk:
     )
 
 
-def _compared(
-    model: ThroughputModel, chunk: Chunk, unit: Unit, residuals: Residuals | None = None
-) -> Predictions:
-    cycles = predicted_cycles(model, chunk.table)
+def _beside(chunk: Chunk, cycles: Floats, unit: Unit, residuals: Residuals | None = None) -> Predictions:
     points = compared(chunk.cycles, chunk.table.lengths, cycles, unit)
     if residuals is not None:
         residuals.add(chunk.table, points.at, points.reference, points.predicted)
@@ -216,27 +199,3 @@ def _together(parts: Iterable[Predictions]) -> Predictions:
         predicted=np.concatenate([part.predicted for part in found]),
         skipped=sum(part.skipped for part in found),
     )
-
-
-class _ToolScoring:
-    """Scores of every tool in the chunks that go by."""
-
-    def __init__(self, unit: Unit) -> None:
-        self._unit = unit
-        self._read = 0
-        self._answered: dict[str, list[ComparedPoints]] = {}
-
-    def add(self, chunk: Chunk) -> None:
-        self._read += chunk.read
-        for tool, answers in chunk.answers.items():
-            answered = compared(chunk.cycles, chunk.table.lengths, answers, self._unit)
-            self._answered.setdefault(tool, []).append(answered)
-
-    @property
-    def found(self) -> list[ToolScores]:
-        tools = []
-        for tool, parts in self._answered.items():
-            reference = np.concatenate([part.reference for part in parts])
-            scores = score(reference, np.concatenate([part.predicted for part in parts]))
-            tools.append(ToolScores(tool, scores, self._read - scores.n))
-        return tools

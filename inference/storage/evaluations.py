@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
@@ -14,21 +15,19 @@ from django.db.models import F, QuerySet
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
 from inference.core.residuals import Residuals, SchemeError
-from inference.figures.heatmap import HeatMap
 from inference.models import (
     Evaluation,
     ExperimentSet,
-    InstructionScheme,
     Measurement,
     PortMapping,
     ResourceMapping,
     Run,
 )
-from inference.storage.evaluating import compare_chunks, judge
-from inference.storage.listing import WorstPredictions, listing_of, schemes_from
+from inference.storage.evaluating import compare_chunks
+from inference.storage.listing import schemes_from
 from inference.storage.recorded import held_out_rows
 from inference.storage.resource_mappings import load_model
-from inference.storage.streaming import Chunk, usable_chunks
+from inference.storage.streaming import Chunk, set_chunks, usable_chunks
 
 
 def evaluations_of(mapping: PortMapping | ResourceMapping) -> QuerySet[Evaluation]:
@@ -43,45 +42,31 @@ def evaluations_on(experiment_set: ExperimentSet) -> QuerySet[Evaluation]:
     return rows.order_by("unit", "mape")
 
 
-def listing_in(evaluation: Evaluation) -> WorstPredictions:
-    """What is listed beside an evaluation's heat map.
-
-    It is stored with the evaluation, but for those on what a run held out, for those that an inference run
-    made, and those from before there were listings: for them the measurements are gone through once per
-    process and computation.
-    """
-    stored = evaluation.heat_map.get("listing")
-    if stored is not None and "schemes" in stored:
-        return WorstPredictions.from_json(stored)
-    return _found_again(evaluation.pk, evaluation.computed)
+def evaluated_chunks(evaluation: Evaluation) -> Iterator[Chunk]:
+    """The measurements of an evaluation, with the answers of tools that came with them."""
+    if evaluation.experiment_set is not None:
+        return set_chunks(evaluation.experiment_set, answers=True)
+    assert evaluation.held_out_by is not None, "the database allows no evaluation without a source"
+    return held_out_of(evaluation.held_out_by)
 
 
 @lru_cache(maxsize=16)
-def _found_again(pk: int, _computed: datetime) -> WorstPredictions:
-    evaluation = Evaluation.objects.select_related(
-        "mapping", "resource_mapping", "experiment_set", "held_out_by"
-    ).get(pk=pk)
-    model = load_model(evaluation.predictor)
-    unit, drawn = Unit(evaluation.unit), HeatMap.from_json(evaluation.heat_map)
-    if evaluation.experiment_set is not None:
-        return judge(model, evaluation.experiment_set, unit, drawn).listing
-    assert evaluation.held_out_by is not None, "the database allows no evaluation without a source"
+def _errors_anew(pk: int, _computed: datetime) -> tuple[SchemeError, ...]:
+    related = ("mapping", "resource_mapping", "experiment_set__isa", "held_out_by")
+    evaluation = Evaluation.objects.select_related(*related).get(pk=pk)
     residuals = Residuals()
-    compared = compare_chunks(model, held_out_of(evaluation.held_out_by), unit, residuals)
-    return listing_of(compared.kept, compared.measured, compared.predicted, drawn, residuals)
+    model, unit = load_model(evaluation.predictor), Unit(evaluation.unit)
+    compare_chunks(model, evaluated_chunks(evaluation), unit, residuals)
+    return residuals.by_scheme
 
 
 Errors = Mapping[str, SchemeError]
 
-
 _Key = tuple[int, datetime]
-
 
 _REMEMBERED = 128  # evaluations, of some thousand schemes each
 
-
 _known: OrderedDict[_Key, Errors | None] = OrderedDict()
-
 
 _lock = threading.Lock()
 
@@ -89,7 +74,7 @@ _lock = threading.Lock()
 def residuals_in(evaluation: Evaluation) -> tuple[SchemeError, ...]:
     """One entry per scheme, the largest error first; reckoned anew where none were stored."""
     stored = stored_residuals([evaluation]).get(evaluation.pk)
-    return tuple(listing_in(evaluation).schemes or ()) if stored is None else tuple(stored.values())
+    return _errors_anew(evaluation.pk, evaluation.computed) if stored is None else tuple(stored.values())
 
 
 def stored_residuals(evaluations: Iterable[Evaluation]) -> dict[int, Errors]:
@@ -114,6 +99,28 @@ def stored_residuals(evaluations: Iterable[Evaluation]) -> dict[int, Errors]:
     return {wanted[key]: errors for key, errors in found.items() if errors is not None}
 
 
+@dataclass(frozen=True)
+class SchemeResidual:
+    """How far a mapping is off for a scheme, and in which evaluation."""
+
+    error: SchemeError
+    evaluation: Evaluation
+
+
+def residuals_of(mappings: Iterable[int], texts: Collection[str]) -> dict[tuple[int, str], SchemeResidual]:
+    """By mapping and scheme: the error in the evaluation with most experiments of it, as far as stored."""
+    rows = Evaluation.objects.filter(mapping__in=list(mappings), unit=Evaluation.Unit.CYCLES)
+    evaluations = {row.pk: row for row in rows.select_related("experiment_set").defer("heat_map")}
+    found: dict[tuple[int, str], SchemeResidual] = {}
+    stored = stored_residuals(evaluations.values())
+    for pk, evaluation in evaluations.items():
+        for error in filter(None, map(stored.get(pk, {}).get, texts)):
+            key = (evaluation.mapping_id or 0, error.scheme)
+            if key not in found or error.n > found[key].error.n:
+                found[key] = SchemeResidual(error, evaluation)
+    return found
+
+
 def _errors(told: list[list[object]] | None) -> Errors | None:
     return None if told is None else {each.scheme: each for each in schemes_from(told)}
 
@@ -121,10 +128,8 @@ def _errors(told: list[list[object]] | None) -> Errors | None:
 _LOOKED_UP = 2000  # rows per query: the ids of a query are bounded
 
 
-def held_out_of(run: Run, scheme: InstructionScheme | None = None) -> Iterator[Chunk]:
+def held_out_of(run: Run) -> Iterator[Chunk]:
     """The share of its experiment sets that a run kept from training, drawn anew from its description.
-
-    With a scheme, only the experiments that contain it.
 
     Nothing once one of the sets has been deleted: the draw from the others would name experiments that the
     run has learnt from.
@@ -137,9 +142,7 @@ def held_out_of(run: Run, scheme: InstructionScheme | None = None) -> Iterator[C
     ids = held_out_rows(sets, config["schemes"], config["held_out"], config["seed"], never)
     for part in np.split(ids, range(_LOOKED_UP, len(ids), _LOOKED_UP)):
         rows = Measurement.objects.filter(pk__in=part.tolist())
-        if scheme is not None:
-            rows = rows.filter(experiment__terms__scheme=scheme)
-        yield from usable_chunks(rows, sets[0].isa)
+        yield from usable_chunks(rows, sets[0].isa, answers=True)
 
 
 def scores_of(evaluation: Evaluation) -> Json:

@@ -11,8 +11,8 @@ from inference.core.experiment import Experiment
 from inference.core.hidden_uops import hidden_in, hidden_kinds
 from inference.core.throughput import inverse_throughput
 from inference.formats.exported import NOTHING, ExportedMapping, ExportedScheme, SchemeEvidence
-from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
-from inference.models import ExperimentSet, Measurement
+from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
+from inference.models import ExperimentSet, Machine, Measurement
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.instruction_sets import core_of
 from inference.storage.judging import conflicts_of
@@ -80,6 +80,11 @@ def exported(row: PortMappingRow) -> ExportedMapping:
             "text", "mnemonic", "operands", "extension", "category"
         )
     )
-    core = None if row.machine is None else core_of(row.machine)
-    tools = NO_NAMES if core is None else TOOL_NAMES.get(core.name, NO_NAMES)
+    tools = tool_names_of(row.machine)
     return ExportedMapping(row.name, row.isa.name, value, schemes, provenance_of(row), tools)
+
+
+def tool_names_of(machine: Machine | None) -> ToolNames:
+    """What tools call the core of a machine; nothing where it is not known."""
+    core = None if machine is None else core_of(machine)
+    return NO_NAMES if core is None else TOOL_NAMES.get(core.name, NO_NAMES)

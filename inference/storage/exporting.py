@@ -13,7 +13,7 @@ from inference.formats.core_model_json import core_model_json, core_model_text
 from inference.formats.core_pictures import write_diagram, write_kinds_csv
 from inference.formats.exegesis_yaml import LATENCY, THROUGHPUT, UOPS
 from inference.formats.experiment_csv import write_experiment_csv
-from inference.formats.llvm_td import Opcodes, write_llvm_td
+from inference.formats.llvm_td import write_llvm_td
 from inference.formats.mapping_csv import write_mapping_csv
 from inference.formats.mapping_json import write_mapping_json
 from inference.formats.osaca_yaml import write_osaca_yaml
@@ -21,11 +21,16 @@ from inference.formats.pmevo_json import write_experiment_list, write_mapping3
 from inference.formats.quoting import one_line_each
 from inference.formats.resource_json import write_resource_json
 from inference.formats.uops_info_xml_writing import write_uops_info_xml
-from inference.isa.llvm_mc import AssemblerError
-from inference.isa.llvm_opcodes import llvm_opcodes
 from inference.isa.targets import target_of
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
-from inference.storage.core_model_exporting import exegesis_of, llvm_of, llvm_patch_of, osaca_of, uops_info_of
+from inference.storage.core_model_exporting import (
+    exegesis_of,
+    llvm_of,
+    llvm_patch_of,
+    opcodes_of,
+    osaca_of,
+    uops_info_of,
+)
 from inference.storage.core_models import core_model_of
 from inference.storage.core_overviews import overview_of, unsettled_kinds
 from inference.storage.exported import exported
@@ -74,11 +79,7 @@ def _provenance(row: PortMapping) -> Json:
 
 def _llvm_td(row: PortMapping) -> str:
     mapping = exported(row)
-    try:
-        opcodes = Opcodes(*llvm_opcodes(mapping.isa, [scheme.text for scheme in mapping.schemes]))
-    except AssemblerError as error:
-        opcodes = Opcodes({}, reason=str(error))
-    return write_llvm_td(mapping, opcodes)
+    return write_llvm_td(mapping, opcodes_of(mapping))
 
 
 def _resource_json(row: ResourceMapping) -> str:
@@ -126,46 +127,48 @@ def _has_snippets(isa: str) -> bool:
     return target_of(isa).snippets is not None
 
 
+_JSON = "json", "application/json"
+_CSV = "csv", "text/csv"
+_YAML = "application/yaml"
+
+
+def _osaca(write: Callable[[Row], str]) -> Export[Row]:
+    title = "OSACA machine model (YAML)"
+    return Export(title, "yml", _YAML, write, "OSACA predicts with it", _is_assembled)
+
+
+def _uops_info(write: Callable[[Row], str], hint: str) -> Export[Row]:
+    return Export("XML like uops.info's", "xml", "application/xml", write, hint)
+
+
+def _llvm(write: Callable[[Row], str]) -> Export[Row]:
+    title, hint = "LLVM scheduling model (TableGen)", "a draft, with the evidence on every line"
+    return Export(title, "td", "text/plain", write, hint, _is_assembled)
+
+
+def _exegesis(mode: str) -> Export[StoredCoreModel]:
+    title = f"llvm-exegesis benchmarks: {mode} (YAML)"
+    hint = "llvm-exegesis -mode=analysis holds LLVM's scheduling model against it"
+    return Export(title, "yaml", _YAML, partial(exegesis_of, mode=mode), hint, _has_snippets)
+
+
 MAPPING_EXPORTS: Mapping[str, Export[PortMapping]] = {
-    "json": Export(
-        "port mapping (JSON)", "json", "application/json", _mapping_json, "all there is to it; imports again"
-    ),
-    "pmevo": Export(
-        "PMEvo Mapping3 (JSON)", "json", "application/json", _mapping3, "for PMEvo's tools; imports again"
-    ),
+    "json": Export("port mapping (JSON)", *_JSON, _mapping_json, "all there is to it; imports again"),
+    "pmevo": Export("PMEvo Mapping3 (JSON)", *_JSON, _mapping3, "for PMEvo's tools; imports again"),
     "csv": Export(
         "scheme table (CSV)",
-        "csv",
-        "text/csv",
+        *_CSV,
         lambda row: write_mapping_csv(exported(row)),
         "for spreadsheets and scripts",
     ),
-    "uops-info": Export(
-        "XML like uops.info's",
-        "xml",
-        "application/xml",
-        lambda row: write_uops_info_xml(exported(row)),
-        "for tools that read instructions.xml; imports again",
+    "uops-info": _uops_info(
+        lambda row: write_uops_info_xml(exported(row)), "for tools that read instructions.xml; imports again"
     ),
-    "osaca": Export(
-        "OSACA machine model (YAML)",
-        "yml",
-        "application/yaml",
-        lambda row: write_osaca_yaml(exported(row)),
-        "OSACA predicts with it",
-        _is_assembled,
-    ),
-    "llvm": Export(
-        "LLVM scheduling model (TableGen)",
-        "td",
-        "text/plain",
-        _llvm_td,
-        "a draft, with the evidence on every line",
-        _is_assembled,
-    ),
+    "osaca": _osaca(lambda row: write_osaca_yaml(exported(row))),
+    "llvm": _llvm(_llvm_td),
 }
 RESOURCE_EXPORTS: Mapping[str, Export[ResourceMapping]] = {
-    "json": Export("resource mapping (JSON)", "json", "application/json", _resource_json),
+    "json": Export("resource mapping (JSON)", *_JSON, _resource_json),
 }
 EXEGESIS_MODES = {
     "exegesis": LATENCY,
@@ -174,9 +177,7 @@ EXEGESIS_MODES = {
 }
 """By format: one file has one mode."""
 CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
-    "json": Export(
-        "core model (JSON)", "json", "application/json", _core_model_json, "all there is to it; imports again"
-    ),
+    "json": Export("core model (JSON)", *_JSON, _core_model_json, "all there is to it; imports again"),
     "diagram-svg": Export(
         "core diagram (SVG)",
         "svg",
@@ -186,34 +187,13 @@ CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
     ),
     "kinds-csv": Export(
         "kinds of instructions by port (CSV)",
-        "csv",
-        "text/csv",
+        *_CSV,
         _kinds_csv,
         "what the diagram shows, for spreadsheets and scripts",
     ),
-    "osaca": Export(
-        "OSACA machine model (YAML)",
-        "yml",
-        "application/yaml",
-        osaca_of,
-        "OSACA predicts with it",
-        _is_assembled,
-    ),
-    "uops-info": Export(
-        "XML like uops.info's",
-        "xml",
-        "application/xml",
-        uops_info_of,
-        "for tools that read instructions.xml: ports and latencies",
-    ),
-    "llvm": Export(
-        "LLVM scheduling model (TableGen)",
-        "td",
-        "text/plain",
-        llvm_of,
-        "a draft, with the evidence on every line",
-        _is_assembled,
-    ),
+    "osaca": _osaca(osaca_of),
+    "uops-info": _uops_info(uops_info_of, "for tools that read instructions.xml: ports and latencies"),
+    "llvm": _llvm(llvm_of),
     "llvm-patch": Export(
         "patch of LLVM's scheduling model (diff)",
         "patch",
@@ -222,25 +202,11 @@ CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
         "what measurements contradict in LLVM's own sources",
         _has_models,
     ),
-    **{
-        key: Export(
-            f"llvm-exegesis benchmarks: {mode} (YAML)",
-            "yaml",
-            "application/yaml",
-            partial(exegesis_of, mode=mode),
-            "llvm-exegesis -mode=analysis holds LLVM's scheduling model against it",
-            _has_snippets,
-        )
-        for key, mode in EXEGESIS_MODES.items()
-    },
+    **{key: _exegesis(mode) for key, mode in EXEGESIS_MODES.items()},
 }
 SET_EXPORTS: Mapping[str, Export[ExperimentSet]] = {
-    "csv": Export("experiments (CSV)", "csv", "text/csv", _experiment_csv, "settled ones; imports again"),
+    "csv": Export("experiments (CSV)", *_CSV, _experiment_csv, "settled ones; imports again"),
     "pmevo": Export(
-        "PMEvo ExperimentList (JSON)",
-        "json",
-        "application/json",
-        _experiment_list,
-        "for PMEvo's tools; imports again",
+        "PMEvo ExperimentList (JSON)", *_JSON, _experiment_list, "for PMEvo's tools; imports again"
     ),
 }

@@ -13,6 +13,7 @@ from django.db import transaction
 from inference.core.experiment import Measured
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
+from inference.core.texts import count_of
 from inference.formats.errors import ExchangeError
 from inference.formats.explaining import ImportedExplanation, explanation_of
 from inference.formats.file_units import FileUnit
@@ -21,7 +22,7 @@ from inference.formats.palmed_json import NameList
 from inference.formats.parsing import AnyNames, Names, Parsed, resolve
 from inference.formats.rejects_json import Rejects, quoted_names, with_rejects
 from inference.isa.targets import DEFAULT
-from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, ResourceMapping, Run
+from inference.models import ISA, ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run
 from inference.storage.characterisations import KEY, store_characterisations
 from inference.storage.errors import RefusedError
 from inference.storage.instruction_sets import code_isa_row, likely_isa, new_isa, vocabulary
@@ -227,9 +228,7 @@ def _name(parsed: Parsed) -> str:
 
 
 @transaction.atomic
-def commit(
-    seen: Preview, name: str, *, note: str = "", machine: Machine | None = None, run: Run | None = None
-) -> Imported:
+def commit(seen: Preview, name: str, *, note: str = "", run: Run | None = None) -> Imported:
     """Store a previewed file under a name, all of it or nothing.
 
     Raises `RefusedError` for a file with problems, `NameTakenError` for a name in use, and `ExchangeError`
@@ -237,46 +236,48 @@ def commit(
     """
     parsed = seen.parsed
     if not seen.acceptable or parsed.format is None:
-        count = f"{parsed.problem_count} problem{'' if parsed.problem_count == 1 else 's'}"
-        raise RefusedError(f"{parsed.file_name} has {count}; nothing was imported")
+        raise RefusedError(
+            f"{parsed.file_name} has {count_of(parsed.problem_count, 'problem')}; nothing was imported"
+        )
     source = f"{PurePath(parsed.file_name).name}, {parsed.format.title}"[:SOURCE_LENGTH]
     free_or_refuse(seen.model, name)
     isa = seen.isa or new_isa(seen.new_isa, parsed.schemes, source[:200], parsed.features)
-    row: MadeRow
+    row, rows = _store(seen, isa, name, source, note, run)
+    return Imported(row, rows, isa, seen.isa is None)
+
+
+def _store(
+    seen: Preview, isa: ISA, name: str, source: str, note: str, run: Run | None
+) -> tuple[MadeRow, int]:
+    """The new row, and how many rows of the file are in it."""
+    parsed = seen.parsed
     if parsed.latencies:
-        row = store_parsed_latencies(parsed, isa, name, source=source, note=note, machine=machine, run=run)
-        return Imported(row, len(parsed.latencies), isa, seen.isa is None)
+        latencies = store_parsed_latencies(parsed, isa, name, source=source, note=note, run=run)
+        return latencies, len(parsed.latencies)
     if parsed.resources is not None:
-        row = store_resource_mapping(
-            name,
-            isa,
-            parsed.resources,
-            origin=ResourceMapping.Origin.IMPORT,
-            source=source,
-            machine=machine,
-            report=_report_of(parsed),
-            note=note,
+        origin, report = ResourceMapping.Origin.IMPORT, _report_of(parsed)
+        resources = store_resource_mapping(
+            name, isa, parsed.resources, origin=origin, source=source, report=report, note=note
         )
-        return Imported(row, len(parsed.resources.loads), isa, seen.isa is None)
+        return resources, len(parsed.resources.loads)
     if parsed.mapping is not None:
-        row = store_mapping(
+        report = _mapping_report(seen)
+        mapping = store_mapping(
             name,
             isa,
             parsed.mapping,
             origin=PortMapping.Origin.IMPORT,
             source=source,
-            machine=machine,
-            report=_mapping_report(seen),
+            report=report,
             note=note,
         )
         if seen.explanation is not None:
-            store_characterisations(row, seen.explanation.characterisations)
-        return Imported(row, len(parsed.schemes), isa, seen.isa is None)
+            store_characterisations(mapping, seen.explanation.characterisations)
+        return mapping, len(parsed.schemes)
     row = ExperimentSet.objects.create(
         name=name,
         note=note,
         isa=isa,
-        machine=machine,
         run=run,
         origin=ExperimentSet.Origin.UPLOAD,
         source=source,
@@ -284,7 +285,7 @@ def commit(
     )
     stored = store_measurements(row, parsed.measured)
     keep_summary(row)
-    return Imported(row, stored, isa, seen.isa is None)
+    return row, stored
 
 
 def _mapping_report(seen: Preview) -> dict[str, Any]:

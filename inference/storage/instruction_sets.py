@@ -22,6 +22,7 @@ from inference.isa.names import SchemeNames
 from inference.isa.scheme import Features, Scheme
 from inference.isa.targets import DEFAULT, code_target, target_of, targets
 from inference.models import ISA, InstructionScheme, Machine
+from inference.storage.inserting import portions
 from inference.storage.names import free_or_refuse
 from inference.storage.rows import BATCH, scheme_ids
 
@@ -77,8 +78,8 @@ def store_isa(name: str, schemes: Iterable[Scheme], source: str) -> ISA:
     )
     texts = {row.text for row in rows}
     gone = [row_id for text, row_id in scheme_ids(isa).items() if text not in texts]
-    for start in range(0, len(gone), BATCH):
-        batch = isa.schemes.filter(id__in=gone[start : start + BATCH])
+    for ids in portions(gone, BATCH):
+        batch = isa.schemes.filter(id__in=ids)
         batch.filter(terms=None, usages=None, resource_loads=None).delete()
         batch.update(exclusion=GONE, starter=False)
     _tell_planner()

@@ -7,6 +7,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from django.db import transaction
 
@@ -14,28 +15,26 @@ from inference.core.latency import ChainReading, LatencyResult
 from inference.core.protocols import Json
 from inference.formats.parsing import Parsed
 from inference.models import ISA, LatencySet, Machine, Run, SchemeLatencies
-from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
+from inference.storage.names import free_or_refuse
+from inference.storage.published_machines import published_machine
 
 
 @transaction.atomic
 def store_latencies(
-    name: str,
-    machine: Machine,
-    found: LatencyResult,
-    identity: Json,
-    *,
-    run: Run | None = None,
-    note: str = "",
+    name: str, machine: Machine, found: LatencyResult, identity: Json, *, run: Run | None = None
 ) -> LatencySet:
     """A new set of what was found for the schemes of the machine's instruction set.
 
     Raises `NameTakenError`.
     """
-    free_or_refuse(LatencySet, name)
-    row = LatencySet.objects.create(
+    idioms = defaultdict(list)
+    for idiom in found.idioms:
+        idioms[idiom.scheme].append(idiom.as_json())
+    by_scheme = groupby(found.pairs, key=lambda pair: pair.link.scheme)
+    return _store(
+        {text: [pair.as_json() for pair in pairs] for text, pairs in by_scheme},
+        idioms,
         name=name,
-        note=note,
-        isa=machine.isa,
         machine=machine,
         run=run,
         identity=identity,
@@ -43,70 +42,35 @@ def store_latencies(
         readings=_packed(found.readings),
         connectors={str(link): round(cycles, 3) for link, cycles in found.connectors.items()},
     )
-    idioms = defaultdict(list)
-    for idiom in found.idioms:
-        idioms[idiom.scheme].append(idiom.as_json())
-    by_scheme = {text: list(pairs) for text, pairs in groupby(found.pairs, key=lambda pair: pair.link.scheme)}
-    ids = dict(machine.isa.schemes.filter(text__in=by_scheme).values_list("text", "pk"))
-    rows = [
-        _scheme_row(row, ids[text], [pair.as_json() for pair in pairs], idioms.get(text, []))
-        for text, pairs in by_scheme.items()
-    ]
-    SchemeLatencies.objects.bulk_create(rows, batch_size=200)
-    return row
-
-
-def store_parsed_latencies(
-    parsed: Parsed,
-    isa: ISA,
-    name: str,
-    *,
-    source: str,
-    note: str = "",
-    machine: Machine | None = None,
-    run: Run | None = None,
-) -> LatencySet:
-    """A new set of what a file says. Raises `NameTakenError`."""
-    where = _published(parsed, isa, name, source) if machine is None else machine
-    pairs = {text: [pair.as_json() for pair in entry.pairs] for text, entry in parsed.latencies.items()}
-    return store_told_latencies(name, where, pairs, run=run, note=note or f"From {source}.")
-
-
-def _published(parsed: Parsed, isa: ISA, name: str, source: str) -> Machine:
-    """What the file says it is about; the same for the parts of one file."""
-    said = parsed.facts.get("arch")
-    cpu = said if isinstance(said, str) else ""
-    known = Machine.objects.filter(kind=Machine.Kind.PUBLISHED, isa=isa, cpu=cpu[:200], facts={})
-    there = known.filter(name__startswith=(cpu or name)[:150]).order_by("id").first()
-    if there is not None:
-        return there
-    return Machine.objects.create(
-        name=free_name(Machine, (cpu or name)[:NAME_LIMIT]),
-        kind=Machine.Kind.PUBLISHED,
-        isa=isa,
-        cpu=cpu[:200],
-        note=f"Told of by {source}.",
-    )
 
 
 @transaction.atomic
-def store_told_latencies(
+def store_parsed_latencies(
+    parsed: Parsed, isa: ISA, name: str, *, source: str, note: str = "", run: Run | None = None
+) -> LatencySet:
+    """A new set of what a file says. Raises `NameTakenError`."""
+    arch = parsed.facts.get("arch")
+    cpu = arch if isinstance(arch, str) else ""
+    machine = published_machine(cpu or name, source, isa=isa, cpu=cpu[:200], facts={})
+    pairs = {text: [pair.as_json() for pair in entry.pairs] for text, entry in parsed.latencies.items()}
+    return _store(pairs, {}, name=name, machine=machine, run=run, note=note or f"From {source}.")
+
+
+def _store(
+    pairs: Mapping[str, Sequence[Json]],
+    idioms: Mapping[str, list[Json]],
+    *,
     name: str,
     machine: Machine,
-    pairs: Mapping[str, Sequence[Json]],
-    *,
-    run: Run | None = None,
-    note: str = "",
+    **columns: Any,
 ) -> LatencySet:
-    """A new set of what somebody else says: {scheme: pairs as `PairLatency.as_json` has them}.
-
-    Raises `NameTakenError`.
-    """
+    """`pairs`: {scheme: as `PairLatency.as_json` has them}."""
     free_or_refuse(LatencySet, name)
-    row = LatencySet.objects.create(name=name, note=note, isa=machine.isa, machine=machine, run=run)
+    row = LatencySet.objects.create(name=name, isa=machine.isa, machine=machine, **columns)
     ids = dict(machine.isa.schemes.filter(text__in=pairs).values_list("text", "pk"))
     SchemeLatencies.objects.bulk_create(
-        [_scheme_row(row, ids[text], told, []) for text, told in pairs.items()], batch_size=200
+        [_scheme_row(row, ids[text], listed, idioms.get(text, [])) for text, listed in pairs.items()],
+        batch_size=200,
     )
     return row
 

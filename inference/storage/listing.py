@@ -1,34 +1,20 @@
-"""What is listed beside a heat map: the worst predictions and those of each bin, means by length and scheme,
-and what other tools score.
-
-Found when an evaluation is made, of which it is a part, so that no page has to look at every measurement.
-"""
+"""What is listed beside the heat map of two sets: the worst experiments of all and of each bin, and means."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
 from inference.core.arrays import Floats, Int64s
-from inference.core.metrics import Scores
 from inference.core.residuals import LengthError, Residuals, SchemeError
 from inference.figures.heatmap import HeatMap
 
 LISTED = 50
 """Measurements that a list names: at most so many for each of the bins, whatever the size of the set."""
-
-
-@dataclass(frozen=True)
-class ToolScores:
-    """How well another tool's answers, which came with a set, agree with its measurements."""
-
-    tool: str
-    scores: Scores
-    skipped: int
 
 
 @dataclass(frozen=True)
@@ -43,11 +29,6 @@ class WorstPredictions:
     bins: Mapping[tuple[int, int], tuple[int, ...]]
     lengths: tuple[LengthError, ...] | None = None
     schemes: tuple[SchemeError, ...] | None = None
-    tools: tuple[ToolScores, ...] = ()
-
-    def beside(self, tools: Iterable[ToolScores]) -> Self:
-        """The same with the scores of these tools."""
-        return replace(self, tools=tuple(tools))
 
     def as_json(self) -> dict[str, Any]:
         """Plain data; `from_json` reads it back."""
@@ -56,10 +37,6 @@ class WorstPredictions:
             "bins": {f"{row},{column}": list(ids) for (row, column), ids in self.bins.items()},
             "lengths": lengths_json(self.lengths or ()),
             "schemes": schemes_json(self.schemes or ()),
-            "tools": [
-                {"tool": each.tool, "skipped": each.skipped, "scores": each.scores.as_json()}
-                for each in self.tools
-            ],
         }
 
     @classmethod
@@ -72,9 +49,6 @@ class WorstPredictions:
             },
             lengths=lengths_from(data["lengths"]) if "lengths" in data else None,
             schemes=schemes_from(data["schemes"]) if "schemes" in data else None,
-            tools=tuple(
-                ToolScores(each["tool"], Scores(**each["scores"]), each["skipped"]) for each in data["tools"]
-            ),
         )
 
 
@@ -99,7 +73,7 @@ def schemes_from(data: Iterable[Sequence[Any]]) -> tuple[SchemeError, ...]:
 def listing_of(
     ids: Int64s, measured: Floats, predicted: Floats, heat: HeatMap, residuals: Residuals
 ) -> WorstPredictions:
-    """The lists of a comparison, int64[n] and float64[n] each: by its heat map, without tools.
+    """The lists of a comparison, int64[n] and float64[n] each: by its heat map.
 
     Equal errors are in the order of the rows. `residuals` has seen the same comparison.
     """

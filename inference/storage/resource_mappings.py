@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from inference.core.predicting import PortMappingModel, ThroughputModel
 from inference.core.resources import Conversion, ResourceMapping, from_port_mapping
 from inference.models import ISA, Machine, PortMapping, ResourceLoad
 from inference.models import ResourceMapping as ResourceMappingRow
+from inference.storage.inserting import insert_rows
 from inference.storage.names import free_or_refuse
 from inference.storage.rows import complete_ids, load_mapping, scheme_texts
 
@@ -45,24 +46,13 @@ def store_resource_mapping(
         resources=list(value.resources),
         report=dict(report or {}),
     )
-    _insert_loads(
+    rows = (
         (row.pk, ids[scheme], index, load)
         for scheme, loads in value.loads.items()
         for index, load in (loads or ((0, 0.0),))
     )
+    insert_rows(ResourceLoad, ("mapping_id", "scheme_id", "resource", "load"), rows)
     return row
-
-
-def _insert_loads(loads: Iterable[tuple[int, int, int, float]]) -> None:
-    """Rows (mapping, scheme, resource, load), in plain SQL: a conversion has a hundred thousand of them."""
-    table = connection.ops.quote_name(ResourceLoad._meta.db_table)
-    column = connection.ops.quote_name("load")
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            f"INSERT INTO {table} (mapping_id, scheme_id, resource, {column}) "  # noqa: S608 constants
-            "VALUES (%s, %s, %s, %s)",
-            list(loads),
-        )
 
 
 def load_resource_mapping(row: ResourceMappingRow) -> ResourceMapping:

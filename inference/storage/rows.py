@@ -10,7 +10,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice, tee
+from itertools import tee
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
@@ -24,7 +24,7 @@ from inference.models import Experiment as ExperimentRow
 from inference.models import PortMapping as PortMappingRow
 from inference.models import PortUsage as PortUsageRow
 from inference.storage.errors import MissingSchemesError
-from inference.storage.inserting import insert_missing
+from inference.storage.inserting import insert_missing, portions
 from inference.storage.names import free_or_refuse
 
 if TYPE_CHECKING:
@@ -126,9 +126,8 @@ def store_ahead(isa: ISA, measured: Iterable[Measured], told: Callable[[int], No
     part nobody sees anything before there are measurements. `told` hears after each portion how many
     measurements have been looked at, and may raise to end it.
     """
-    remaining = iter(measured)
     done = 0
-    while portion := list(islice(remaining, AHEAD)):
+    for portion in portions(measured, AHEAD):
         store_experiments(isa, (result.experiment for result in portion))
         done += len(portion)
         told(done)
@@ -136,11 +135,10 @@ def store_ahead(isa: ISA, measured: Iterable[Measured], told: Callable[[int], No
 
 def _experiment_rows(isa: ISA, keys: Iterable[str]) -> dict[str, int]:
     """{key: row id} of those that are there."""
-    wanted = iter(keys)
     found: dict[str, int] = {}
     table = connection.ops.quote_name(ExperimentRow._meta.db_table)
     with connection.cursor() as cursor:
-        while portion := list(islice(wanted, BATCH)):
+        for portion in portions(keys, BATCH):
             marks = ", ".join(["%s"] * len(portion))
             cursor.execute(
                 f"SELECT key, id FROM {table} WHERE isa_id = %s AND key IN ({marks})",  # noqa: S608 a constant
@@ -171,7 +169,7 @@ def store_measurements(
     seen = Counter[int]()
     insert_missing(
         Measurement,
-        ("experiment_set_id", "experiment_id", "length", "repeat", *_COLUMNS),
+        ("experiment_set_id", "experiment_id", "length", "repeat", *COLUMNS),
         (
             (
                 *(experiment_set.pk, row := experiments[key], lengths[key]),
@@ -183,7 +181,7 @@ def store_measurements(
     return experiment_set.measurements.count() - before
 
 
-_COLUMNS = ("state", "cycles", "spread", "passes", "note", "annotations", "counters")
+COLUMNS = ("state", "cycles", "spread", "passes", "note", "annotations", "counters")
 
 
 def _keyed(measured: Iterable[Measured], isa: ISA) -> Iterator[tuple[str, Measured]]:
@@ -225,23 +223,11 @@ class StoredMeasurement:
 
 def measurements_of(rows: QuerySet[Measurement]) -> list[StoredMeasurement]:
     """The rows of a query as values, in the query's order; scheme texts are looked up once for all."""
-    fields = (
-        "id",
-        "experiment_id",
-        "experiment__key",
-        "cycles",
-        "state",
-        "spread",
-        "passes",
-        "note",
-        "annotations",
-        "counters",
-    )
-    found = list(rows.values_list(*fields))
+    found = list(rows.values_list("id", "experiment_id", "experiment__key", *COLUMNS))
     texts = texts_in(key for _, _, key, *_ in found)
     values: dict[str, Experiment] = {}
     stored = []
-    for row_id, experiment_id, key, cycles, state, spread, passes, note, answers, counters in found:
+    for row_id, experiment_id, key, state, cycles, spread, passes, note, answers, counters in found:
         experiment = values.get(key)
         if experiment is None:
             experiment = values[key] = experiment_of(key, texts)
@@ -266,11 +252,9 @@ def texts_in(keys: Iterable[str]) -> dict[int, str]:
 
 def texts_of(wanted: Iterable[int]) -> dict[int, str]:
     """{row id: scheme text} of the schemes with these ids."""
-    ids = sorted(wanted)
     texts: dict[int, str] = {}
-    for start in range(0, len(ids), BATCH):
-        rows = InstructionScheme.objects.filter(id__in=ids[start : start + BATCH])
-        texts.update(rows.values_list("id", "text"))
+    for ids in portions(sorted(wanted), BATCH):
+        texts.update(InstructionScheme.objects.filter(id__in=ids).values_list("id", "text"))
     return texts
 
 

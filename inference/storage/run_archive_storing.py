@@ -39,6 +39,7 @@ from inference.storage.importing import MEASURED_IN
 from inference.storage.instruction_sets import SUPPLIED, new_isa
 from inference.storage.mapping_reports import MappingReport
 from inference.storage.names import free_name
+from inference.storage.published_machines import published_machine
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.results import store_result
 from inference.storage.rows import BATCH, complete_ids, scheme_ids, store_mapping, store_measurements
@@ -94,17 +95,8 @@ class Storing:
 
     def _machine(self, machine: MachineTold) -> Machine:
         """One that stands for what was measured elsewhere; that of an earlier archive serves again."""
-        columns = {
-            "kind": Machine.Kind.PUBLISHED,
-            "isa": self._isas[machine.isa],
-            "cpu": machine.cpu,
-            "facts": machine.facts,
-        }
-        known = Machine.objects.filter(**columns, name__startswith=machine.name[:150]).order_by("id").first()
-        if known is not None:
-            return known
-        name, note = free_name(Machine, machine.name), f"Told of by {self._source}."
-        return Machine.objects.create(name=name, note=note, **columns)
+        isa = self._isas[machine.isa]
+        return published_machine(machine.name, self._source, isa=isa, cpu=machine.cpu, facts=machine.facts)
 
     def _set(self, made: ReadSet) -> int:
         told = made.told

@@ -10,7 +10,6 @@ from django.db.models import Q, QuerySet
 from pydantic import BaseModel
 
 from inference.core.events import ResultStored, StateChanged
-from inference.core.experiment import Measured
 from inference.core.protocols import Json
 from inference.formats.archived_parts import DrawnTold
 from inference.formats.errors import ExchangeError
@@ -49,7 +48,7 @@ from inference.models import (
 from inference.storage.exporting import MAPPING_EXPORTS, RESOURCE_EXPORTS, SET_EXPORTS
 from inference.storage.fronts import mapping_from
 from inference.storage.judging import VERDICT, allowed_result, archived_report
-from inference.storage.rows import BATCH, measurements_of, texts_of
+from inference.storage.rows import BATCH, measured_in_parts, texts_of
 
 Document = TypeVar("Document", bound=BaseModel)
 Row = TypeVar("Row", ExperimentSet, PortMapping, ResourceMapping)
@@ -106,7 +105,7 @@ def _members(
     yield RUN, [write_document(manifest)]
     yield EVENTS, map(write_line, _events(run))
     for made in sets:
-        yield set_file(made.pk), map(write_measurement, _measured(made))
+        yield set_file(made.pk), map(write_measurement, measured_in_parts(made))
         yield set_file(made.pk).replace(".jsonl", ".csv"), [SET_EXPORTS["csv"].write(made).encode()]
     for mapping in mappings:
         yield mapping_file(mapping.pk), [MAPPING_EXPORTS["json"].write(mapping).encode()]
@@ -121,14 +120,6 @@ def _events(run: Run) -> Iterator[Json]:
         if event.kind == ResultStored.kind and VERDICT in payload:  # journals of earlier versions say it
             payload = {**payload, VERDICT: allowed.get(VERDICT, payload[VERDICT])}
         yield {"seq": event.seq, "kind": event.kind, "payload": payload, "at": event.at.isoformat()}
-
-
-def _measured(made: ExperimentSet) -> Iterator[Measured]:
-    """A batch at a time."""
-    last = 0
-    while batch := measurements_of(made.measurements.filter(pk__gt=last).order_by("pk")[:BATCH]):
-        last = batch[-1].id
-        yield from (stored.value for stored in batch)
 
 
 def _versions(run: Run) -> dict[str, str]:

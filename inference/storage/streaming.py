@@ -20,6 +20,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import MeasurementState
 from inference.core.tables import ExperimentTable
 from inference.models import ISA, ExperimentSet, Measurement
+from inference.storage.inserting import portions
 from inference.storage.rows import scheme_texts
 
 CHUNK = 1 << 15
@@ -57,23 +58,13 @@ def usable_chunks(
     if answers:
         rows = rows.annotate(answers_text=Cast("annotations", TextField()))
         fields.append("answers_text")
-    found: list[tuple[Any, ...]] = []
-    for row in rows.order_by("id").values_list(*fields).iterator(chunk_size=size):
-        found.append(row)
-        if len(found) == size:
-            yield _chunk(found, texts, answers)
-            found = []
-    if found:
-        yield _chunk(found, texts, answers)
+    for part in portions(rows.order_by("id").values_list(*fields).iterator(chunk_size=size), size):
+        yield _chunk(part, texts, answers)
 
 
-def set_chunks(
-    experiment_set: ExperimentSet, *, answers: bool = False, longest: int | None = None, size: int = CHUNK
-) -> Iterator[Chunk]:
-    """The usable measurements of a set, up to a length if one is given; see `usable_chunks`."""
-    rows = experiment_set.measurements.all()
-    rows = rows if longest is None else rows.filter(length__lte=longest)
-    return usable_chunks(rows, experiment_set.isa, answers=answers, size=size)
+def set_chunks(experiment_set: ExperimentSet, *, answers: bool = False, size: int = CHUNK) -> Iterator[Chunk]:
+    """The usable measurements of a set; see `usable_chunks`."""
+    return usable_chunks(experiment_set.measurements.all(), experiment_set.isa, answers=answers, size=size)
 
 
 def _chunk(rows: Sequence[tuple[Any, ...]], texts: Mapping[int, str], answers: bool) -> Chunk:

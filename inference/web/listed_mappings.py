@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from inference.models import Evaluation, PortMapping, ResourceMapping
+from inference.storage.evaluations import evaluations_of
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,12 @@ def source_label(evaluation: Evaluation) -> str:
         return evaluation.experiment_set.name
     run = evaluation.held_out_by
     return "held out" if run is None else f"held out by {run.name}"
+
+
+def best_score(row: PortMapping | ResourceMapping) -> tuple[float | None, str, str] | None:
+    """The error in cycles that a mapping's page begins with, on what it was found, and the address of it."""
+    best = evaluations_of(row).filter(unit="cycles").first()
+    return None if best is None else (best.mape, source_label(best), evaluation_url(best))
 
 
 def evaluation_url(evaluation: Evaluation) -> str:

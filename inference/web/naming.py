@@ -10,8 +10,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path, reverse
 
 from inference.core.texts import check_line
+from inference.formats.errors import ExchangeError
 from inference.models.named import Named
-from inference.storage.names import NOTE_LIMIT, free_name, kind_of, rename
+from inference.storage.names import NOTE_LIMIT, free_name, free_or_refuse, kind_of, rename
 from inference.web.deleting import delete_unless_needed, dependents_of
 from inference.web.strict_form import StrictForm
 
@@ -22,6 +23,15 @@ def validate_line(text: str) -> None:
         check_line(text)
     except ValueError as error:
         raise ValidationError(str(error)) from None
+
+
+def usable_name(model: type[Named], name: str) -> str:
+    """A name for a new row; what no row can have, or one has already, is an error of the form."""
+    try:
+        free_or_refuse(model, name)
+    except ExchangeError as error:
+        raise ValidationError(str(error)) from error
+    return name
 
 
 class NameAndNoteForm(StrictForm):

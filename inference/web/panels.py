@@ -13,6 +13,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
+from inference.web.requests import one_of
+
 Context = dict[str, Any]
 
 
@@ -98,6 +100,13 @@ def shown_panels(
         if context is not None:
             found.append(ShownPanel(panel, context, render_to_string(panel.template, context, request)))
     return found
+
+
+def tabs_of(request: HttpRequest, of: PanelPlace, subject: Any, usual: str) -> Context:
+    """The tabs of a page with the context of that which the address names, else of the `usual` one."""
+    tabs = {panel.name: panel for panel in panels_of(of, subject)}
+    tab = tabs[one_of(request, "tab", tuple(tabs), usual)]
+    return {"tab": tab.name, "tabs": tabs.values(), "panel": tab, **(tab.context(request, subject) or {})}
 
 
 def press(request: HttpRequest, of: PanelPlace, subject: Any) -> HttpResponse | Context | None:

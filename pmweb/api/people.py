@@ -12,7 +12,7 @@ from ninja import Router, Schema, Status
 from pydantic import Field
 
 from inference.runs.request import OneOf
-from inference.web.api.access import ADMINISTERS, IN_PERSON, administering, confirmed_in_person
+from inference.web.api.access import administering, confirmed_in_person
 from inference.web.api.errors import Flaw, ProblemError
 from inference.web.api.shapes import Input, RowOut, Time, fields_of
 from inference.web.validation import Id
@@ -119,13 +119,13 @@ def revoke_own_token(request: HttpRequest, own_token_id: Id) -> Any:
     return Status(204, None)
 
 
-@router.get("/accounts", response=list[AccountOut], auth=administering, openapi_extra=ADMINISTERS)
+@router.get("/accounts", response=list[AccountOut], auth=administering)
 def list_accounts(request: HttpRequest) -> Any:
     """Everybody who has an account, those who are shut out last."""
     return [_account(user) for user in accounts()]
 
 
-@router.post("/accounts", response={201: LinkOut}, auth=confirmed_in_person, openapi_extra=IN_PERSON)
+@router.post("/accounts", response={201: LinkOut}, auth=confirmed_in_person)
 def invite(request: HttpRequest, data: Invitation) -> Any:
     """Make an account, and the link by which its owner comes in for the first time.
 
@@ -139,7 +139,7 @@ def invite(request: HttpRequest, data: Invitation) -> Any:
     return Status(201, _link(request, user, token))
 
 
-@router.get("/accounts/{account_id}", response=AccountInFull, auth=administering, openapi_extra=ADMINISTERS)
+@router.get("/accounts/{account_id}", response=AccountInFull, auth=administering)
 def get_account(request: HttpRequest, account_id: Id) -> Any:
     """An account with its role and state."""
     user = _row(account_id)
@@ -150,7 +150,7 @@ def get_account(request: HttpRequest, account_id: Id) -> Any:
     }
 
 
-@router.patch("/accounts/{account_id}", response=AccountOut, auth=administering, openapi_extra=ADMINISTERS)
+@router.patch("/accounts/{account_id}", response=AccountOut, auth=administering)
 def change_account(request: HttpRequest, account_id: Id, data: AccountChange) -> Any:
     """Give somebody another role from the next request on, shut them out, or let them in again.
 
@@ -172,9 +172,7 @@ def change_account(request: HttpRequest, account_id: Id, data: AccountChange) ->
     return _account(_row(account_id))
 
 
-@router.post(
-    "/accounts/{account_id}/links", response={201: LinkOut}, auth=confirmed_in_person, openapi_extra=IN_PERSON
-)
+@router.post("/accounts/{account_id}/links", response={201: LinkOut}, auth=confirmed_in_person)
 def make_link(request: HttpRequest, account_id: Id) -> Any:
     """Another log-in link, for somebody who has forgotten the password or never came; others end.
 

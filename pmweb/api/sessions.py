@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from inference.web.api.access import ADMINISTERS, OPERATES, account_of, administering, operating
+from inference.web.api.access import account_of, administering, operating
 from inference.web.api.shapes import Time, fields_of
 from inference.web.validation import Id
 from pmweb.accounts import sessions
@@ -32,7 +32,7 @@ class BrowserSessionOut(Schema):
     last_address: str = Field(description="Where it was seen last.", examples=["192.0.2.7"])
 
 
-@router.get("/account/sessions", response=list[BrowserSessionOut], auth=operating, openapi_extra=OPERATES)
+@router.get("/account/sessions", response=list[BrowserSessionOut], auth=operating)
 def list_own_sessions(request: HttpRequest) -> Any:
     """The browsers in which the caller's person is logged in, the one seen last first."""
     return [_session(row) for row in sessions.of(account_of(request))]
@@ -46,9 +46,7 @@ def end_own_session(request: HttpRequest, own_session_id: Id) -> Any:
     return Status(204, None)
 
 
-@router.delete(
-    "/accounts/{account_id}/sessions", response={204: None}, auth=administering, openapi_extra=ADMINISTERS
-)
+@router.delete("/accounts/{account_id}/sessions", response={204: None}, auth=administering)
 def end_sessions_of_account(request: HttpRequest, account_id: Id) -> Any:
     """Log somebody out everywhere. Tokens, links and the password stay, so that they can come back."""
     sessions.log_out(get_object_or_404(User, pk=account_id), by=request.user)

@@ -9,8 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from inference.web.api.access import OPERATES, account_of, confirmed_operator, operating
-from inference.web.api.document import BY_SESSION
+from inference.web.api.access import account_of, confirmed_operator, operating
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Name, Time, fields_of
 from inference.web.validation import Id
@@ -43,18 +42,13 @@ class MadeLinkOut(SharedLinkOut):
     url: str = Field(examples=["https://pmweb.example.org/shared/n0tAR3alOne/"])
 
 
-@router.get("/shared-links", response=list[SharedLinkOut], auth=operating, openapi_extra=OPERATES)
+@router.get("/shared-links", response=list[SharedLinkOut], auth=operating)
 def list_shared_links(request: HttpRequest) -> Any:
     """All shared links, those that show something first."""
     return [_json(link) for link in links.shown(SharedLink.objects.all())]
 
 
-@router.post(
-    "/shared-links",
-    response={201: MadeLinkOut},
-    auth=confirmed_operator,
-    openapi_extra={**OPERATES, BY_SESSION: True},
-)
+@router.post("/shared-links", response={201: MadeLinkOut}, auth=confirmed_operator)
 def share_item(request: HttpRequest, data: ShareRequest) -> Any:
     """Make a link that shows one thing to whoever has it, for some days."""
     user = account_of(request)

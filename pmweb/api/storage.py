@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from inference.web.api.access import ADMINISTERS, administering
+from inference.web.api.access import administering
 from inference.web.api.shapes import Input, Time
 from inference.web.validation import Id
 from pmweb.accounts import audit
@@ -63,7 +63,7 @@ class NewPruning(Input):
     )
 
 
-@router.get("/storage", response=StorageOut, auth=administering, openapi_extra=ADMINISTERS)
+@router.get("/storage", response=StorageOut, auth=administering)
 def get_storage(request: HttpRequest) -> Any:
     """What takes room, for how long it is kept, and what was removed lately."""
     seen = overview()
@@ -84,7 +84,7 @@ def get_storage(request: HttpRequest) -> Any:
     }
 
 
-@router.post("/storage/prunings", response={202: PruningOut}, auth=administering, openapi_extra=ADMINISTERS)
+@router.post("/storage/prunings", response={202: PruningOut}, auth=administering)
 def ask_for_pruning(request: HttpRequest, data: NewPruning) -> Any:
     """Let a worker look what is older than it is kept, or remove it; `GET /storage` says what came of it."""
     row = ask(request.user, dry=not data.remove)

@@ -71,6 +71,7 @@ def test_a_bin_that_is_clicked_lists_its_experiments(page: Page, mapping_path: s
     area = page.locator(".plot-area .nsewdrag").first
     expect(area).to_be_attached()
     worst = page.locator("#bin h2").inner_text()
+    area.scroll_into_view_if_needed()
     box = area.bounding_box()
     assert box is not None
     for share in (k / 40 for k in range(1, 40)):
@@ -89,10 +90,9 @@ def test_a_bin_that_is_clicked_lists_its_experiments(page: Page, mapping_path: s
 def test_the_arrow_keys_walk_over_filled_bins_and_enter_lists_one(page: Page, mapping_path: str):
     page.goto(f"{mapping_path}?tab=accuracy")
     expect(page.locator(".plot-area .nsewdrag").first).to_be_attached()
-    page.get_by_label("Unit").focus()
+    page.get_by_text("What am I looking at?").focus()
     page.keyboard.press("Tab")
-    page.keyboard.press("Tab")  # past the link to the comparison of predictors
-    expect(page.locator(".plot-area")).to_be_focused()
+    expect(page.locator(".plot-area.clickable")).to_be_focused()
     marked = page.locator("[data-marked]")
     expect(marked).to_contain_text("experiment")
     first = marked.inner_text()
@@ -104,7 +104,7 @@ def test_the_arrow_keys_walk_over_filled_bins_and_enter_lists_one(page: Page, ma
     expect(page.locator(".shapelayer path")).to_have_count(3)
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"bin=\d+%2C\d+"))
-    expect(page.locator("#bin h2")).to_contain_text(f"{count[1]} experiment")
+    expect(page.locator("#bin h2")).to_contain_text(f"{count[1]} of the experiments")
     expect(page.locator("#bin .table-count")).to_contain_text(said.rpartition(", ")[0])
     page.reload()
     expect(page.locator(".shapelayer path")).to_have_count(3)

@@ -35,8 +35,8 @@ def test_the_numbers_are_those_of_the_experiments_over_common_schemes() -> None:
     found = deviation(bare(ONE), bare(OTHER), sampling, NO_RATES)
     mixes = random_mixes(["a", "b"], 6, 1, 3)
     first, second = ([inverse_throughput(m, mix) for mix in mixes] for m in (ONE, OTHER))
-    assert found.first.tolist() == first
-    assert found.second.tolist() == second
+    assert found.points.reference.tolist() == first
+    assert found.points.predicted.tolist() == second
     assert found.scores == score(first, second)
     assert found.backwards == score(second, first)
     assert found.furthest.experiment in mixes
@@ -57,7 +57,7 @@ def test_both_are_held_to_a_rate(
 ) -> None:
     found = deviation(bare(ONE), bare(OTHER), Sampling(experiments=20, r_max=given), own)
     assert found.r_max == held_to
-    for said, rate in zip((found.first, found.second), held_to, strict=True):
+    for said, rate in zip((found.points.reference, found.points.predicted), held_to, strict=True):
         assert rate is None or said.max() <= rate + 1e-12
 
 
@@ -65,7 +65,7 @@ def test_experiments_that_need_no_time_are_left_out_and_counted() -> None:
     idle = ResourceMapping(("R",), {"a": ((0, 1.0),), "b": ()})
     found = deviation(bare(ONE), idle, Sampling(experiments=50, length=1), NO_RATES)
     assert (found.scores.n, found.skipped) == (1, 1)
-    assert np.isfinite(found.second).all()
+    assert np.isfinite(found.points.predicted).all()
 
 
 def test_without_common_schemes_there_is_nothing_to_ask() -> None:

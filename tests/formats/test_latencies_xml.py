@@ -13,7 +13,8 @@ from xml.etree import ElementTree
 import pytest
 
 from inference.core.protocols import Json
-from inference.formats.latencies_xml import ExportedLatencies, write_latencies_xml
+from inference.formats.exported import ExportedLatencies
+from inference.formats.latencies_xml import write_latencies_xml
 from inference.formats.provenance import PRODUCT, Provenance
 from inference.formats.uops_info_xml import condensed
 from inference.isa import x86

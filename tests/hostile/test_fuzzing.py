@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.metrics import Unit
+from inference.core.metrics import Unit, convert
 from inference.core.resources import ResourceMapping
+from inference.formats.csv_cells import written
 from inference.formats.errors import ExchangeError
 from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.mapping_json import write_mapping_json
@@ -232,7 +233,10 @@ def test_experiments_written_as_csv_read_back_the_same(measured: list[Measured])
 def test_experiments_written_in_another_unit_mean_the_same_cycles(
     measured: list[Measured], unit: Unit
 ) -> None:
-    parsed = parse(write_experiment_csv(measured, unit).encode(), "upload.csv", AnyNames())
+    cycles, lengths = ([r.cycles for r in measured], [r.experiment.length for r in measured])
+    numbers = zip(measured, convert(cycles, lengths, unit).tolist(), strict=True)
+    rows = [[str(result.experiment), number, unit.value] for result, number in numbers]
+    parsed = parse(written(("experiment", "cycles", "unit"), rows).encode(), "upload.csv", AnyNames())
     assert [result.experiment for result in parsed.measured] == [result.experiment for result in measured]
     for back, result in zip(parsed.measured, measured, strict=True):
         assert math.isclose(back.cycles, result.cycles, rel_tol=1e-12)

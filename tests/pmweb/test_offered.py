@@ -45,7 +45,7 @@ OPERATORS_PAGES = {
     "inference/block_files/loops/program.html",
     "inference/block_files/loops/samples.html",
     "anica/matrices/new.html",
-    "inference/model_check/new.html",
+    "inference/findings/model_new.html",
     "inference/web/delete.html",
     "inference/web/edit.html",
     "inference/inferring/page.html",

@@ -6,10 +6,10 @@ import pytest
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.metrics import Unit
+from inference.core.metrics import Unit, score
 from inference.core.predicting import PortMappingModel, known_to, predicted_cycles
 from inference.models import ISA, ExperimentSet
-from inference.storage.evaluating import compare, compare_chunks, judge, score_tools
+from inference.storage.evaluating import compare, compare_by_scheme, compare_chunks, compare_tool
 from inference.storage.recorded import held_out_rows, recorded_shares
 from inference.storage.rows import load_measurements, scheme_texts, store_measurements
 from inference.storage.streaming import set_chunks, table_of_keys
@@ -95,11 +95,16 @@ def test_a_set_compares_as_the_list_of_its_measurements(filled: ExperimentSet, u
     assert streamed.kept.tolist() == [ids[k] for k in whole.kept]
 
 
-def test_judging_is_comparing_and_scoring_the_tools(filled: ExperimentSet) -> None:
-    judged = judge(PortMappingModel(VALUE), filled, Unit.CPI)
-    assert judged.comparison.scores == compare(PortMappingModel(VALUE), filled, Unit.CPI).scores
-    assert list(judged.listing.tools) == score_tools(filled, Unit.CPI)
-    assert [each.tool for each in judged.listing.tools] == ["a", "b"]
+def test_tools_are_scored_as_they_stream_by(filled: ExperimentSet) -> None:
+    comparison, _ = compare_by_scheme(PortMappingModel(VALUE), filled, Unit.CPI)
+    assert comparison.scores == compare(PortMappingModel(VALUE), filled, Unit.CPI).scores
+    results = load_measurements(filled)
+    for tool in ("a", "b"):
+        answers = [one for one in results if one.usable and one.annotations.get(tool) is not None]
+        lengths = np.array([one.experiment.length for one in answers])
+        measured = np.array([one.cycles for one in answers]) / lengths
+        expected = score(measured, np.array([one.annotations[tool] for one in answers]) / lengths)
+        assert compare_tool(filled, tool, Unit.CPI).scores == expected
 
 
 def test_a_set_is_read_in_a_few_queries_and_not_at_once(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.contrib.staticfiles import finders
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import HttpResponse
@@ -16,6 +17,7 @@ from django.urls import reverse
 from inference.figures import colours
 from inference.models import ISA, ExperimentSet
 from inference.web.presentation import change, decimals, subscript
+from pmweb.accounts import links
 from pmweb.middleware import no_body_for_head
 
 PAGES = ["start", "isas", "sets", "machines", "upload"]
@@ -42,6 +44,17 @@ def test_a_page_has_no_inline_script_or_style(visitor: Client, isa: ISA, name: s
     assert "script-src 'self'" in answer["Content-Security-Policy"]
     assert not re.search(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)", answer.text)
     assert not re.search(r"<[^>]+\s(style|on[a-z]+)=", answer.text)
+
+
+def test_what_browsers_may_do_with_answers_and_cookies(client: Client, administrator: User) -> None:
+    answer = client.post(reverse("login-link", args=[links.issue(administrator)]))
+    page = client.get(reverse("upload"))
+    assert page["X-Content-Type-Options"] == "nosniff"
+    assert page["X-Frame-Options"] == "DENY"
+    assert page["Referrer-Policy"] == "same-origin"
+    cookies = {**answer.cookies, **page.cookies}
+    assert cookies.keys() > {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME}
+    assert {cookie["samesite"] for cookie in cookies.values()} == {"Lax"}
 
 
 def test_every_file_that_the_frame_asks_for_is_there(visitor: Client, db: None) -> None:

@@ -21,7 +21,7 @@ from anica_app.models import (
 from inference.core.protocols import Checkpoint
 from inference.models import Run
 from inference.predictors.samples import Sample, pack
-from inference.runs.errors import JobError
+from inference.runs.described_rows import needed_row
 from inference.runs.reporter import JournalReporter
 from inference.storage.instruction_sets import code_isa_row
 from inference.storage.names import free_name
@@ -165,10 +165,7 @@ def make_campaign(run: Run, kind: Campaign.Kind, isa: str) -> Campaign:
 
 def campaign_of(run: Run) -> Campaign:
     """The row of a campaign's run. Raises `JobError` where it has been deleted."""
-    campaign = Campaign.objects.filter(run=run).first()
-    if campaign is None:
-        raise JobError("the campaign of this run has been deleted")
-    return campaign
+    return needed_row(Campaign, Campaign.objects.filter(run=run).values_list("pk", flat=True).first())
 
 
 def packed(judged: Iterable[JudgedAnswers]) -> bytes:

@@ -90,7 +90,7 @@ class CampaignGrouping:
     def _referee(self) -> Predictor | None:
         if self.referee is None:
             return None
-        return needed_row(Predictor, self.referee, "judging predictor")
+        return needed_row(Predictor, self.referee)
 
     def _refereed(
         self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers]

@@ -15,8 +15,8 @@ from inference.core.cegar.alternatives import Settled
 from inference.core.cegar.problem import Alternative, Apart
 from inference.core.cegar.search import CegarSearch
 from inference.core.experiment import Experiment
-from inference.core.identity.renumbering import renumbered
-from inference.core.mapping import PortMapping, Uops
+from inference.core.identity.renumbering import renumbered, side_by_side
+from inference.core.mapping import PortMapping
 
 Part = tuple[str, ...]
 """Schemes that may share ports with one another, sorted."""
@@ -173,13 +173,13 @@ class Division:
 
 def united(parts: Sequence[Settled], r_max: float | None) -> Settled:
     """The mapping of all parts, each on ports of its own, with the alternatives of each."""
-    mapping = _side_by_side([part.mapping for part in parts], r_max)
+    mapping = side_by_side([part.mapping for part in parts], r_max)
     listed = []
     for k, part in enumerate(parts):
         for other in part.listed:
             mappings = [each.mapping for each in parts]
             mappings[k] = other.mapping
-            listed.append(Alternative(_side_by_side(mappings, r_max), other.differing, other.hidden))
+            listed.append(Alternative(side_by_side(mappings, r_max), other.differing, other.hidden))
     return Settled(
         mapping,
         tuple(listed),
@@ -200,13 +200,3 @@ def part_of(mapping: PortMapping | None, schemes: Collection[str]) -> list[PortM
     order = [used.index(port) if port in used else -1 for port in range(len(mapping.ports))]
     renamed = {scheme: renumbered(uops, order) for scheme, uops in usage.items()}
     return [PortMapping(tuple(map(str, range(len(used)))), renamed, mapping.r_max)]
-
-
-def _side_by_side(mappings: Sequence[PortMapping], r_max: float | None) -> PortMapping:
-    usage: dict[str, Uops] = {}
-    ports = 0
-    for mapping in mappings:
-        order = range(ports, ports + len(mapping.ports))
-        usage |= {scheme: renumbered(uops, order) for scheme, uops in mapping.usage.items()}
-        ports += len(mapping.ports)
-    return PortMapping(tuple(map(str, range(ports))), dict(sorted(usage.items())), r_max)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from inference.core.cegar.answers import as_json, from_json
 from inference.core.cegar.problem import CegarProblem
-from inference.core.errors import InvalidInputError
+from inference.core.checkpoint import check_same_search, saved_search
 from inference.core.experiment import Measured
 from inference.core.protocols import Checkpoint, Json
 
@@ -41,14 +41,7 @@ def to_checkpoint(whose: Json, answers: Iterable[Measured], seconds: float) -> C
 
 def from_checkpoint(whose: Json, checkpoint: Checkpoint) -> tuple[list[Measured], float]:
     """The answers saved and the seconds spent; `InvalidInputError` where it belongs to another search."""
-    saved = checkpoint.meta.get("search")
-    if not isinstance(saved, dict) or saved.get("algorithm") != "cegar":
-        raise InvalidInputError("this checkpoint is not one of CEGAR")
-    if saved.get("format") == 1:  # of before there were preferences; answers are answers
-        return from_json(checkpoint.meta["answers"]), checkpoint.meta.get("seconds", 0.0)
-    changed = sorted(key for key in whose.keys() | saved.keys() if whose.get(key) != saved.get(key))
-    if changed:
-        raise InvalidInputError(
-            f"this checkpoint belongs to another CEGAR search (other {', '.join(changed)}); start a new run"
-        )
+    saved = saved_search(checkpoint, whose, "CEGAR")
+    if saved.get("format") != 1:  # of before there were preferences; answers are answers
+        check_same_search(saved, whose, "CEGAR search")
     return from_json(checkpoint.meta["answers"]), checkpoint.meta.get("seconds", 0.0)

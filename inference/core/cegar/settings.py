@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from inference.core.mapping import R_MAX_RANGE
-from inference.core.protocols import Json
-from inference.core.tunables import check_choice, check_number, check_whole, setting, values_of
+from inference.core.tunables import AlgorithmSettings, check_choice, check_number, check_whole, setting
 
 MOST_PORTS = 20
 CLOSED_FORM, LINEAR_PROGRAM = "closed-form", "linear-program"
@@ -20,8 +16,10 @@ CLASHES = (LEAVE_UNEXPLAINED, STOP, DROP_SCHEME, DROP_MNEMONIC)
 
 
 @dataclass(frozen=True)
-class CegarSettings:
+class CegarSettings(AlgorithmSettings):
     """How to search. `metadata["paper"]` of a field is what the thesis used."""
+
+    NAME = "CEGAR"
 
     ports: int | None = setting(
         None, "Number of ports; empty: the smallest number that explains the measurements.", "given"
@@ -85,15 +83,3 @@ class CegarSettings:
         check_choice("on_clash", self.on_clash, CLASHES)
         check_number("time_limit", self.time_limit, 0.0, 1e6)
         check_whole("solver_limit", self.solver_limit, 0, 4_000_000_000)
-
-    @classmethod
-    def parse(cls, options: Mapping[str, Any]) -> CegarSettings:
-        """From names to values or their text ("5", "", "none"), as forms and `--set` give them.
-
-        Raises `InvalidInputError` for an unknown name (telling the nearest) or a value out of its domain.
-        """
-        return cls(**values_of(cls, options, "CEGAR"))
-
-    def as_json(self) -> Json:
-        """Plain JSON that `parse` takes back."""
-        return dataclasses.asdict(self)

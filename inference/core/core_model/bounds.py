@@ -17,7 +17,7 @@ from inference.core.core_model.loads import load_bound, stack_bound
 from inference.core.core_model.loop_code import may_be_held_up
 from inference.core.core_model.model import CoreModel, CoreScheduler, MemoryTimes
 from inference.core.core_model.port_bounds import bounds_of_mapping, busiest_ports, work_of_block
-from inference.core.core_model.prediction import LIMITING, BoundKind, CodeShape, CoreBound, CorePrediction
+from inference.core.core_model.prediction import BoundKind, CodeShape, CoreBound, CorePrediction
 from inference.core.core_model.scheduler import simulated_cycles
 from inference.core.core_model.shared_slots import fused_moves, own_jumps, paired_nops
 from inference.core.core_model.stores import StoreBound, store_bound
@@ -108,7 +108,7 @@ def _of_scheduler(
     work = work_of_block(block, model, model.mapping)
     ports = busiest_ports({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
     largest = max((bound.cycles for bound in others), default=0.0)
-    if not ports or ports < LIMITING * largest:
+    if not ports or ports < shape.limiting * largest:
         return []
 
     def edges_of(graph: DependenceGraph) -> list[Edge]:

@@ -100,7 +100,8 @@ class CodeShape:
     `FrontEndLimits.fused` has them; that of a loop's own jump is the last, "" where it stands alone. Of what
     is `copied`, the pair alone that counts the iterations.
     `copies`: of straight code, until code comes again that was executed before. `moves`: as `pairs`, of
-    register moves and operations on the copy right behind them.
+    register moves and operations on the copy right behind them. `limiting`: the share of the largest other
+    bound from which on ports limit the code, so that its scheduler is simulated.
     """
 
     size: int
@@ -109,3 +110,4 @@ class CodeShape:
     copied: bool = False
     copies: int = 1
     moves: tuple[str, ...] = ()
+    limiting: float = LIMITING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.errors import InvalidInputError
+from inference.core.checkpoint import check_same_search, saved_search
 from inference.core.explain.problem import ExplainProblem
 from inference.core.protocols import Checkpoint, Json
 
@@ -40,15 +40,10 @@ def told_before(problem: ExplainProblem, seed: int, checkpoint: Checkpoint | Non
     """
     if checkpoint is None:
         return 0, 0.0, 0
-    whose, saved = identity(problem, seed), checkpoint.meta.get("search")
-    if not isinstance(saved, dict) or saved.get("algorithm") != "explain":
-        raise InvalidInputError("this checkpoint is not one of explainable inference")
+    whose = identity(problem, seed)
+    saved = saved_search(checkpoint, whose, "explainable inference")
     if saved.get("format") == 1:  # of before there were preferences: what it has told is much the same
         return int(checkpoint.meta["told"]), float(checkpoint.meta.get("seconds", 0.0)), 0
-    changed = sorted(key for key in whose.keys() | saved.keys() if whose.get(key) != saved.get(key))
-    if changed:
-        raise InvalidInputError(
-            f"this checkpoint belongs to another search (other {', '.join(changed)}); start a new run"
-        )
+    check_same_search(saved, whose, "search")
     seconds, chunks = checkpoint.meta.get("seconds", 0.0), checkpoint.meta.get("chunks", 0)
     return int(checkpoint.meta["told"]), float(seconds), int(chunks)

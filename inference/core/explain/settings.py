@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import R_MAX_RANGE
-from inference.core.protocols import Json
-from inference.core.tunables import check_choice, check_number, check_whole, setting, values_of
+from inference.core.tunables import AlgorithmSettings, check_choice, check_number, check_whole, setting
 
 MOST_PORTS = 20
 MOST_SAMPLES = 600
@@ -34,8 +30,10 @@ CONFIRM = (DOUBTFUL, ALL)
 
 
 @dataclass(frozen=True)
-class ExplainSettings:
+class ExplainSettings(AlgorithmSettings):
     """How to infer. `metadata["paper"]` of a field is what the ASPLOS paper or the thesis used."""
+
+    NAME = "explainable inference"
 
     ports: int | None = setting(
         None, "Number of ports; empty: the smallest number that explains the blocking instructions.", 10
@@ -157,15 +155,3 @@ class ExplainSettings:
     def samples_at_most(self) -> int:
         """`most_samples`, or what stands for it."""
         return max(self.samples, MOST_SAMPLES) if self.most_samples is None else self.most_samples
-
-    @classmethod
-    def parse(cls, options: Mapping[str, Any]) -> ExplainSettings:
-        """From names to values or their text ("5", "", "none"), as forms and `--set` give them.
-
-        Raises `InvalidInputError` for an unknown name (telling the nearest) or a value out of its domain.
-        """
-        return cls(**values_of(cls, options, "explainable inference"))
-
-    def as_json(self) -> Json:
-        """Plain JSON that `parse` takes back."""
-        return dataclasses.asdict(self)

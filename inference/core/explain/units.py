@@ -12,14 +12,13 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from inference.core.experiment import Experiment
 from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import is_wide
 from inference.core.explain.surplus import LEAST_COPIES, flooded
-from inference.core.mapping import PortMapping, Uops
+from inference.core.identity.renumbering import side_by_side
 
 APART = "µops of {} have ports of their own, where measurements cannot tell"
 
@@ -162,12 +161,12 @@ def joined(answers: Mapping[str, BlockingAnswer], r_max: float | None, most: int
     """
     if len(answers) == 1:
         return next(iter(answers.values()))
-    mapping = _side_by_side([each.mapping for each in answers.values()], r_max)
+    mapping = side_by_side([each.mapping for each in answers.values()], r_max)
     alternatives = []
     for unit, answer in answers.items():
         for other in answer.alternatives:
             parts = [other if name == unit else each.mapping for name, each in answers.items()]
-            alternatives.append(_side_by_side(parts, r_max))
+            alternatives.append(side_by_side(parts, r_max))
     return BlockingAnswer(
         mapping=mapping,
         alternatives=tuple(alternatives[:most]),
@@ -179,18 +178,4 @@ def joined(answers: Mapping[str, BlockingAnswer], r_max: float | None, most: int
             *dict.fromkeys(text for each in answers.values() for text in each.assumptions),
         ),
         unexplained=tuple(text for each in answers.values() for text in each.unexplained),
-    )
-
-
-def _side_by_side(mappings: Sequence[PortMapping], r_max: float | None) -> PortMapping:
-    usage: dict[str, Uops] = {}
-    ports = 0
-    for mapping in mappings:
-        usage |= {
-            scheme: tuple((mask << ports, count) for mask, count in uops)
-            for scheme, uops in mapping.usage.items()
-        }
-        ports += len(mapping.ports)
-    return replace(
-        mappings[0], ports=tuple(map(str, range(ports))), usage=dict(sorted(usage.items())), r_max=r_max
     )

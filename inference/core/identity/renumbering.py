@@ -19,3 +19,14 @@ def part_of(mapping: PortMapping, schemes: Iterable[str], n_ports: int) -> PortM
     return PortMapping(
         tuple(str(k) for k in range(n_ports)), {scheme: mapping.usage[scheme] for scheme in schemes}
     )
+
+
+def side_by_side(mappings: Iterable[PortMapping], r_max: float | None) -> PortMapping:
+    """Mappings of different schemes as one: the ports of one after those of the other, named by number."""
+    usage: dict[str, Uops] = {}
+    ports = 0
+    for mapping in mappings:
+        order = range(ports, ports + len(mapping.ports))
+        usage |= {scheme: renumbered(uops, order) for scheme, uops in mapping.usage.items()}
+        ports += len(mapping.ports)
+    return PortMapping(tuple(map(str, range(ports))), dict(sorted(usage.items())), r_max)

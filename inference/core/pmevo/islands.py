@@ -13,9 +13,8 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.checkpoint import decode, encode
-from inference.core.event import Event
 from inference.core.executor import Executor, TaskContext
-from inference.core.pacing import PacedReporter
+from inference.core.pacing import PacedReporter, SilentReporter
 from inference.core.pmevo.breeding import Breeder, Evolved
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.generations import GenerationTeller, Stories, story
@@ -127,7 +126,8 @@ def epoch(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     facts = decode(piece)
     known = _Common.from_bytes(common)
     settings = replace(known.settings, threads=context.threads)
-    judge = FitnessGate.over(known.table, known.measured, settings, PacedReporter(_Unheard(context.pulse)))
+    pace = PacedReporter(SilentReporter(context.pulse))  # what there is to tell goes back with the answer
+    judge = FitnessGate.over(known.table, known.measured, settings, pace)
     breeder = known.breeder(judge, facts.meta["island"], facts.meta["size"])
     told: list[list[float]] = []
     if facts.meta["evolved"] is None:
@@ -190,16 +190,3 @@ def _piece(island: int, size: int, until: int, evolved: Evolved | None) -> bytes
 def _evolved(answer: Checkpoint, n_ports: int) -> Evolved:
     arrays = {name: np.asarray(array) for name, array in answer.arrays.items()}
     return unpacked_evolved(answer.meta["evolved"], arrays, n_ports)
-
-
-class _Unheard:
-    """A reporter on a context: what there is to tell goes back with the answer."""
-
-    def __init__(self, pulse: Callable[[], None]) -> None:
-        self.pulse = pulse
-
-    def emit(self, event: Event) -> None:
-        """Nobody listens."""
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        """The answer is the checkpoint."""

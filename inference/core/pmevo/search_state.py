@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from inference.core.errors import InvalidInputError
+from inference.core.checkpoint import check_same_search, saved_search
 from inference.core.experiment import Experiment
 from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.observing import Cycles
@@ -96,16 +96,10 @@ def from_checkpoint(whose: Json, checkpoint: Checkpoint, n_ports: int) -> Search
     Raises `InvalidInputError` where the checkpoint belongs to another search.
     """
     n_ports = checkpoint.meta.get("ports", n_ports)
-    saved = checkpoint.meta.get("search")
-    if not isinstance(saved, dict) or saved.get("algorithm") != "pmevo":
-        raise InvalidInputError("this checkpoint is not one of PMEvo")
+    saved = saved_search(checkpoint, whose, "PMEvo")
     # Settings that came later: the search goes on with what they are now.
     saved = {**saved, "settings": whose["settings"] | saved.get("settings", {})}
-    changed = sorted(key for key in whose.keys() | saved.keys() if whose.get(key) != saved.get(key))
-    if changed:
-        raise InvalidInputError(
-            f"this checkpoint belongs to another PMEvo search (other {', '.join(changed)}); start a new run"
-        )
+    check_same_search(saved, whose, "PMEvo search")
     arrays = {name: np.asarray(array) for name, array in checkpoint.arrays.items()}
     facts, chains = checkpoint.meta["evolved"], checkpoint.meta.get("refit")
     bounded = checkpoint.meta.get("bounded")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from inference.core.mapping import MAX_PORTS, R_MAX_RANGE
-from inference.core.protocols import Json
-from inference.core.tunables import check_choice, check_number, check_whole, setting, values_of
+from inference.core.tunables import AlgorithmSettings, check_choice, check_number, check_whole, setting
 
 SEARCHES = ("evolution", "refit", "both")
 CEILINGS = ("none", "data")
@@ -50,8 +47,10 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class PMEvoSettings:
+class PMEvoSettings(AlgorithmSettings):
     """How PMEvo searches. `metadata["paper"]` of a field is what the publication used."""
+
+    NAME = "PMEvo"
 
     ports: int | None = setting(
         None, "Number of ports of the inferred port mapping; empty: as many as the data ask for.", "given"
@@ -283,15 +282,3 @@ class PMEvoSettings:
     def minimises(self) -> str:
         """What an evolution and the climb after it minimise beside the volume: the mean "error" or "loss"."""
         return "loss" if self.objective == "bounded" else "error"
-
-    @classmethod
-    def parse(cls, options: Mapping[str, Any]) -> PMEvoSettings:
-        """From names to values or their text ("5000", "", "none"), as forms and `--set` give them.
-
-        Raises `InvalidInputError` for an unknown name (telling the nearest) or a value out of its domain.
-        """
-        return cls(**values_of(cls, options, "PMEvo"))
-
-    def as_json(self) -> Json:
-        """Plain JSON that `parse` takes back."""
-        return dataclasses.asdict(self)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 from inference.formats.exported import ExportedScheme
 from inference.formats.exported_core import ExportedCore
 from inference.formats.llvm_patch.shipped import OpcodeClass, ShippedModel, WriteCosts
-from inference.formats.llvm_td import plainest_first
+from inference.formats.llvm_td import plainest_by_opcode
 
 LATENCY_NOISE = 0.6
 THROUGHPUT_NOISE = 0.15
@@ -53,19 +54,15 @@ class ModelDifference:
 
 def model_difference(core: ExportedCore, opcodes: Mapping[str, str], model: ShippedModel) -> ModelDifference:
     """`opcodes`: LLVM's names by scheme text."""
-    by_opcode: dict[str, list[ExportedScheme]] = {}
-    for scheme in core.mapping.schemes:
-        if opcode := opcodes.get(scheme.text):
-            by_opcode.setdefault(opcode, []).append(scheme)
     found = ModelDifference()
-    for opcode, schemes in sorted(by_opcode.items()):
+    for opcode, scheme in sorted(plainest_by_opcode(core.mapping, opcodes).items(), key=itemgetter(0)):
         group = model.class_of(opcode)
         if group is None:
             found.left_alone.append((opcode, "these files of LLVM do not have it"))
         elif len(group.writes) != 1 or group.writes[0] not in model.costs:
             found.left_alone.append((opcode, f"scheduled by {', '.join(group.writes) or 'nothing'}"))
         else:
-            found.compared.append(_compared(core, opcode, plainest_first(schemes)[0], group, model))
+            found.compared.append(_compared(core, opcode, scheme, group, model))
     return found
 
 

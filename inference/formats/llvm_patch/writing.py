@@ -185,7 +185,4 @@ class _Patch:
         yield ")>;\n"
 
     def _evidence(self, change: OpcodeChange) -> str:
-        pairs = self._core.pairs(change.scheme.text)
-        told = [*change.told, self._core.mapping.line(change.scheme)]
-        told += [f"latencies {pairs}"] if pairs else []
-        return "; ".join(told)
+        return "; ".join((*change.told, self._core.line(change.scheme)))

@@ -10,14 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import cast
 
 from iced_x86 import OpCodeOperandKind as Kind
-from iced_x86 import OpKind, Register
+from iced_x86 import OpKind, Register, RegisterExt
 
 from inference.isa.scheme import OperandKind
 from inference.isa.x86.iced_types import KindValue, OpKindValue, RegisterValue
+from inference.isa.x86.operand_kinds import (
+    FIXED_NAMES,
+    FIXED_REGISTERS,
+    OR_MEMORY,
+    REGISTER_CLASSES,
+    VECTOR_INDEX,
+)
 
 MEMORY_BASE = Register.RSI
 
@@ -109,55 +115,37 @@ CONTROL = _class("CR", 64, Register.CR0, (0, 0))
 DEBUG = _class("DR", 64, Register.DR0, (0, 0))
 
 
-def _fixed(name: str, width: int, register: RegisterValue) -> Hole:
-    return Hole(name, "register", OpKind.REGISTER, width, (register,), fixed=True)
-
-
 _FIXED_REGISTERS = {
-    Kind.ES: _fixed("es", 16, Register.ES),
-    Kind.CS: _fixed("cs", 16, Register.CS),
-    Kind.SS: _fixed("ss", 16, Register.SS),
-    Kind.DS: _fixed("ds", 16, Register.DS),
-    Kind.FS: _fixed("fs", 16, Register.FS),
-    Kind.GS: _fixed("gs", 16, Register.GS),
-    Kind.AL: _fixed("al", 8, Register.AL),
-    Kind.CL: _fixed("cl", 8, Register.CL),
-    Kind.AX: _fixed("ax", 16, Register.AX),
-    Kind.DX: _fixed("dx", 16, Register.DX),
-    Kind.EAX: _fixed("eax", 32, Register.EAX),
-    Kind.RAX: _fixed("rax", 64, Register.RAX),
-    Kind.ST0: _fixed("st0", 80, Register.ST0),
+    kind: Hole(
+        FIXED_NAMES[kind],
+        "register",
+        OpKind.REGISTER,
+        8 * RegisterExt.size(register),
+        (register,),
+        fixed=True,
+    )
+    for kind, register in FIXED_REGISTERS.items()
 }
 
-_REGISTER_CLASSES: dict[Hole, tuple[KindValue, ...]] = {
-    GPR16: (Kind.R16_REG, Kind.R16_REG_MEM, Kind.R16_RM, Kind.R16_OPCODE),
-    GPR32: (Kind.R32_REG, Kind.R32_REG_MEM, Kind.R32_RM, Kind.R32_OPCODE, Kind.R32_VVVV),
-    GPR64: (Kind.R64_REG, Kind.R64_REG_MEM, Kind.R64_RM, Kind.R64_OPCODE, Kind.R64_VVVV),
-    MMX: (Kind.MM_REG, Kind.MM_RM),
-    XMM: (Kind.XMM_REG, Kind.XMM_RM, Kind.XMM_VVVV, Kind.XMM_IS4, Kind.XMM_IS5),
-    YMM: (Kind.YMM_REG, Kind.YMM_RM, Kind.YMM_VVVV, Kind.YMM_IS4, Kind.YMM_IS5),
-    ZMM: (Kind.ZMM_REG, Kind.ZMM_RM, Kind.ZMM_VVVV),
-    XMM_BLOCK: (Kind.XMMP3_VVVV,),
-    ZMM_BLOCK: (Kind.ZMMP3_VVVV,),
-    MASK: (Kind.K_REG, Kind.K_RM, Kind.K_VVVV),
-    MASK_PAIR: (Kind.KP1_REG,),
-    TILE: (Kind.TMM_REG, Kind.TMM_RM, Kind.TMM_VVVV),
-    X87: (Kind.STI_OPCODE,),
-    SEGMENT: (Kind.SEG_REG,),
-    CONTROL: (Kind.CR_REG,),
-    DEBUG: (Kind.DR_REG,),
+_CLASSES = {
+    "R16": GPR16,
+    "R32": GPR32,
+    "R64": GPR64,
+    "MM": MMX,
+    "XMM": XMM,
+    "YMM": YMM,
+    "ZMM": ZMM,
+    "XMMP3": XMM_BLOCK,
+    "ZMMP3": ZMM_BLOCK,
+    "K": MASK,
+    "KP1": MASK_PAIR,
+    "TMM": TILE,
+    "STI": X87,
+    "SEG": SEGMENT,
+    "CR": CONTROL,
+    "DR": DEBUG,
 }
-
-_OR_MEMORY = {
-    Kind.R16_OR_MEM: GPR16,
-    Kind.R32_OR_MEM: GPR32,
-    Kind.R64_OR_MEM: GPR64,
-    Kind.MM_OR_MEM: MMX,
-    Kind.XMM_OR_MEM: XMM,
-    Kind.YMM_OR_MEM: YMM,
-    Kind.ZMM_OR_MEM: ZMM,
-    Kind.K_OR_MEM: MASK,
-}
+"""{iced's name of a class of registers: the hole}."""
 
 
 def _immediate(width: int, op_kind: OpKindValue, value: int) -> Hole:
@@ -183,14 +171,7 @@ _IMMEDIATES = {
     Kind.XBEGIN_4: Hole("REL[32]", "branch", OpKind.NEAR_BRANCH64, 32, value=0x2000),
 }
 
-_VECTOR_INDEX = {
-    Kind.MEM_VSIB32X: ("XMM", Register.XMM7),
-    Kind.MEM_VSIB64X: ("XMM", Register.XMM7),
-    Kind.MEM_VSIB32Y: ("YMM", Register.YMM7),
-    Kind.MEM_VSIB64Y: ("YMM", Register.YMM7),
-    Kind.MEM_VSIB32Z: ("ZMM", Register.ZMM7),
-    Kind.MEM_VSIB64Z: ("ZMM", Register.ZMM7),
-}
+_INDEXES = {"XMM": Register.XMM7, "YMM": Register.YMM7, "ZMM": Register.ZMM7}
 
 _FIXED_ADDRESSES = {
     Kind.SEG_RSI: ("rsi", OpKind.MEMORY_SEG_RSI),
@@ -199,13 +180,6 @@ _FIXED_ADDRESSES = {
 }
 
 _PLAIN_MEMORY = frozenset({Kind.MEM, Kind.MEM_MIB, Kind.SIBMEM})
-
-
-@cache
-def _by_kind() -> dict[KindValue, Hole]:
-    """Holes of the operand kinds that have exactly one, memory aside."""
-    table = {kind: hole for hole, kinds in _REGISTER_CLASSES.items() for kind in kinds}
-    return {**table, **_FIXED_REGISTERS, **_IMMEDIATES}
 
 
 def memory(width: int) -> Hole:
@@ -226,9 +200,8 @@ def literal(hole: Hole, value: int) -> Hole:
 def _memory_hole(kind: KindValue, width: int) -> Hole | None:
     if kind in _PLAIN_MEMORY:
         return memory(width)
-    if kind in _VECTOR_INDEX:
-        name, index = _VECTOR_INDEX[kind]
-        return Hole(f"MEM[{width},{name}]", "memory", OpKind.MEMORY, width, vector_index=index)
+    if name := VECTOR_INDEX.get(kind):
+        return Hole(f"MEM[{width},{name}]", "memory", OpKind.MEMORY, width, vector_index=_INDEXES[name])
     if kind in _FIXED_ADDRESSES:
         name, op_kind = _FIXED_ADDRESSES[kind]
         return Hole(f"MEM[{width},{name}]", "memory", op_kind, width, shape=name)
@@ -249,8 +222,10 @@ def choices(kind: KindValue, memory_width: int) -> tuple[Hole, ...]:
         return GPR8, GPR8_HIGH, memory(memory_width)
     if kind in {Kind.R8_REG, Kind.R8_OPCODE}:
         return GPR8, GPR8_HIGH
-    if kind in _OR_MEMORY:
-        return _OR_MEMORY[kind], memory(memory_width)
+    if kind in OR_MEMORY:
+        return _CLASSES[OR_MEMORY[kind]], memory(memory_width)
     if in_memory := _memory_hole(kind, memory_width):
         return (in_memory,)
-    return (_by_kind()[kind],)
+    if kind in REGISTER_CLASSES:
+        return (_CLASSES[REGISTER_CLASSES[kind]],)
+    return ({**_FIXED_REGISTERS, **_IMMEDIATES}[kind],)

@@ -10,28 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_LOAD, _STORE = "mov GPR[64]:W, MEM[64]:R", "mov MEM[64]:W, GPR[64]:R"
-_NARROW_LOAD, _NARROW_STORE = "mov GPR[16]:W, MEM[16]:R", "mov MEM[16]:W, GPR[16]:R"
-_STORE_OF_A_NUMBER = "mov MEM[64]:W, IMM[32]:R"
+from inference.isa.tables import table_beside
 
 _ACCUMULATORS = {"al": 8, "ax": 16, "eax": 32, "rax": 64}
 
 WORK_OF_OTHERS: Mapping[str, tuple[str, ...]] = {
-    "push GPR[64]:R": (_STORE,),
-    "push GPR[16]:R": (_NARROW_STORE,),
-    "push 0x0": (_STORE_OF_A_NUMBER,),
-    "push IMM[8]:R": (_STORE_OF_A_NUMBER,),
-    "push IMM[32]:R": (_STORE_OF_A_NUMBER,),
-    "push IMM[16]:R": ("mov MEM[16]:W, IMM[16]:R",),
-    "push MEM[64]:R": (_LOAD, _STORE),
-    "push MEM[16]:R": (_NARROW_LOAD, _NARROW_STORE),
-    "pop GPR[64]:W": (_LOAD,),
-    "pop GPR[16]:W": (_NARROW_LOAD,),
-    "pop MEM[64]:W": (_LOAD, _STORE),
-    "pop MEM[16]:W": (_NARROW_LOAD, _NARROW_STORE),
-    "cbw": ("movsx GPR[16]:W, GPR[8]:R",),
-    "cwde": ("movsx GPR[32]:W, GPR[16]:R",),
-    "cdqe": ("movsxd GPR[64]:W, GPR[32]:R",),
+    **{scheme: tuple(others) for scheme, others in table_beside(__file__).items()},
     **{
         f"{mnemonic} {register}:RW, IMM[{min(width, 32)}]:R": (
             f"{mnemonic} GPR[{width}]:RW, IMM[{min(width, 32)}]:R",

@@ -1,5 +1,5 @@
 """`manage.py check-model`."""
 
-from inference.features.judging.model_check.command import Command
+from inference.features.judging.findings.run_commands import CheckModelCommand as Command
 
 __all__ = ["Command"]

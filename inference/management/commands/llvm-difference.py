@@ -1,5 +1,5 @@
 """`manage.py llvm-difference`."""
 
-from inference.features.judging.llvm_difference.command import Command
+from inference.features.judging.findings.run_commands import LlvmDifferenceCommand as Command
 
 __all__ = ["Command"]

@@ -6,7 +6,6 @@ The setting `API_ACCESS` names an object of the site, by its dotted path, that k
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -80,19 +79,28 @@ class AccessRules(Protocol):
         ...
 
 
-def needs(
-    scope: CallerScope | None = None, *, by_token: bool = True, recent: bool = False
-) -> Callable[[HttpRequest], ApiCaller]:
+@dataclass(frozen=True)
+class ScopeRule:
     """What ninja asks before an operation. Without a scope: reading for GET, operating for all else.
 
     `by_token`: False for what only a session may do. A token that leaks shall not help anybody to more than
     it lets them do, nor to what lasts longer than itself. `recent`: its user has to have logged in lately.
-
-    Raises `ProblemError`: 401 without a valid token or session, 403 for one that may not do it, and for a
-    session that changes something without the token against forged requests.
     """
 
-    def let_in(request: HttpRequest) -> ApiCaller:
+    scope: CallerScope | None = None
+    by_token: bool = True
+    recent: bool = False
+
+    def needed(self, method: str | None) -> CallerScope:
+        """The scope that a request with this method needs."""
+        return self.scope or (CallerScope.READ if method in SAFE else CallerScope.OPERATE)
+
+    def __call__(self, request: HttpRequest) -> ApiCaller:
+        """Let the caller in.
+
+        Raises `ProblemError`: 401 without a valid token or session, 403 for one that may not do it, and for a
+        session that changes something without the token against forged requests.
+        """
         caller = access().caller_of(request)
         if caller is None:
             if "Authorization" in request.headers:
@@ -104,7 +112,7 @@ def needs(
                 where="header Authorization",
                 headers={"WWW-Authenticate": 'Bearer realm="pmweb"'},
             )
-        needed = scope or (CallerScope.READ if request.method in SAFE else CallerScope.OPERATE)
+        needed = self.needed(request.method)
         if _RANK[caller.scope] < _RANK[needed]:
             access().refused(request, caller, f"needs the scope {needed}")
             raise ProblemError(
@@ -120,7 +128,7 @@ def needs(
                 right="send the cookie `csrftoken-PORT` as the header X-CSRFToken too, or use a token",
                 where="header X-CSRFToken",
             )
-        if not by_token and not caller.by_cookie:
+        if not self.by_token and not caller.by_cookie:
             access().refused(request, caller, "not by a token")
             raise ProblemError(
                 403,
@@ -128,7 +136,7 @@ def needs(
                 right="a browser's session of somebody who may; on the computer of the site, its command",
                 where="header Authorization",
             )
-        if recent and not access().is_recent(request):
+        if self.recent and not access().is_recent(request):
             raise ProblemError(
                 403,
                 "The log-in of this session is too long ago for this",
@@ -137,8 +145,6 @@ def needs(
             )
         request.user = caller.user
         return caller
-
-    return let_in
 
 
 def account_of(request: HttpRequest) -> Any:
@@ -151,23 +157,17 @@ def note(request: HttpRequest, deed: Deed, subject: Model) -> None:
     access().note(request, deed, subject)
 
 
-reading = needs(CallerScope.READ)
+reading = ScopeRule(CallerScope.READ)
 """For operations that change nothing, but have a body."""
-operating = needs(CallerScope.OPERATE)
+operating = ScopeRule(CallerScope.OPERATE)
 """For operations that change nothing, but take much work, and belong to others that do."""
-administering = needs(CallerScope.ADMINISTER)
-in_person = needs(CallerScope.ADMINISTER, by_token=False)
+administering = ScopeRule(CallerScope.ADMINISTER)
+in_person = ScopeRule(CallerScope.ADMINISTER, by_token=False)
 """For what lets somebody in or runs programs here: a person has to do it, by a session."""
-confirmed_in_person = needs(CallerScope.ADMINISTER, by_token=False, recent=True)
+confirmed_in_person = ScopeRule(CallerScope.ADMINISTER, by_token=False, recent=True)
 """The same for accounts, and what they may do."""
-confirmed_operator = needs(CallerScope.OPERATE, by_token=False, recent=True)
+confirmed_operator = ScopeRule(CallerScope.OPERATE, by_token=False, recent=True)
 """For what shows something to people without an account: a person has to do it."""
-READS, OPERATES, ADMINISTERS = (
-    {"x-scope": scope.value} for scope in (CallerScope.READ, CallerScope.OPERATE, CallerScope.ADMINISTER)
-)
-"""What the reference says of these three."""
-IN_PERSON = {**ADMINISTERS, "x-by-session": True}
-"""Of both that a person has to do."""
 
 
 @cache

@@ -10,8 +10,11 @@ from functools import cache
 from typing import Any
 
 from ninja import NinjaAPI, Schema
+from ninja.openapi.schema import OpenAPISchema
+from ninja.operation import Operation
 from pydantic import Field
 
+from inference.web.api.access import ScopeRule
 from inference.web.api.errors import CONTENT_TYPE
 
 Json = dict[str, Any]
@@ -48,10 +51,23 @@ class Problem(Schema):
     problems: list[ProblemPart]
 
 
+class _OperationsSchema(OpenAPISchema):
+    """With what a caller needs for each operation."""
+
+    def operation_details(self, operation: Operation) -> Json:
+        details: Json = super().operation_details(operation)
+        (rule,) = operation.auth_callbacks
+        assert isinstance(rule, ScopeRule), "nobody is let in otherwise"
+        details[SCOPE] = rule.needed(operation.methods[0]).value
+        if not rule.by_token:
+            details[BY_SESSION] = True
+        return details
+
+
 @cache
 def document_of(api: NinjaAPI, root: str) -> Json:
     """The document of an API whose operations are below `root`."""
-    document: Json = dict(api.get_openapi_schema(path_prefix=root))
+    document: Json = dict(_OperationsSchema(api, root))
     problem = Problem.model_json_schema(ref_template=f"{_REFERENCE}{{model}}")
     schemas = document["components"]["schemas"]
     schemas |= {**problem.pop("$defs"), _PROBLEM_NAME: problem}
@@ -66,8 +82,8 @@ def document_of(api: NinjaAPI, root: str) -> Json:
     }
     document["security"] = [{"token": []}, {"session": []}]
     document["servers"] = [{"url": "/"}]
-    for method, _, operation in operations_of(document):
-        _complete(method, operation, schemas)
+    for _, _, operation in operations_of(document):
+        _complete(operation, schemas)
     return document
 
 
@@ -110,8 +126,7 @@ def _example_of_type(schema: Mapping[str, Any], schemas: Mapping[str, Any], seen
     return {name: example_of(each, schemas, seen) for name, each in properties.items()}
 
 
-def _complete(method: str, operation: Json, schemas: Json) -> None:
-    operation.setdefault(SCOPE, "read" if method == "get" else "operate")
+def _complete(operation: Json, schemas: Json) -> None:
     for parameter in operation["parameters"]:
         parameter.pop("examples", None)
         if "default" not in parameter["schema"] or parameter["schema"].get("examples"):

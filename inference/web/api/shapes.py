@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import Annotated, Any, Self
 
-from django.db.models import Model
 from ninja import Schema
 from ninja.params import functions
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, model_validator
@@ -111,7 +110,3 @@ def ref(row: Any) -> dict[str, Any] | None:
 def uops_json(uops: Uops, ports: Sequence[str]) -> list[dict[str, Any]]:
     """Each kind of µop with the names of its ports."""
     return [{"count": count, "ports": [ports[bit] for bit in ports_in(mask)]} for mask, count in uops]
-
-
-def by_id(rows: Iterable[Model]) -> dict[int, Any]:
-    return {row.pk: row for row in rows}

@@ -17,7 +17,7 @@ from ninja.parser import Parser
 from inference import __version__
 from inference.formats.strict_json import StrictJsonError, load
 from inference.web.api import errors, registry
-from inference.web.api.access import needs, reading
+from inference.web.api.access import ScopeRule, reading
 from inference.web.api.client import CLIENT_NAME, client_answer
 from inference.web.api.document import document_of
 from inference.web.api.errors import ProblemError, answer
@@ -52,7 +52,7 @@ def _made() -> NinjaAPI:
         description="Port mappings of processors, inferred from throughput measurements.",
         docs_url=None,
         openapi_url=None,
-        auth=needs(),
+        auth=ScopeRule(),
         parser=StrictParser(),
         urls_namespace="pmweb-api",
     )

@@ -23,7 +23,7 @@ from inference.core.protocols import Json
 from inference.features.asking.block_files.request import BlockImportConfig, LoopsConfig
 from inference.features.judging.accuracy_checks.request import AccuracyCheckConfig
 from inference.features.judging.engine.request import ComparisonConfig, JudgeConfig
-from inference.features.judging.llvm_difference.job import DifferenceConfig
+from inference.features.judging.findings.llvm_job import DifferenceConfig
 from inference.models import BasicBlockSet, BlockColumn, ExperimentSet, PortMapping, Predictor, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError

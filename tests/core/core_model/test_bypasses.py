@@ -21,8 +21,8 @@ from inference.isa.x86.chains import (
     plain_additions,
 )
 from inference.isa.x86.chains.mixing import MixedChains
-from inference.measuring.simulated_dataflow import DataflowCore, OperandWait, WaitingTime
 from inference.storage.measured_latencies import latencies_of_schemes
+from tests.core.core_model.dataflow import DataflowCore, OperandWait, WaitingTime
 from tests.drawn import fewer
 
 WIDTH = 8

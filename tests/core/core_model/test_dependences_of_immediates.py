@@ -18,8 +18,8 @@ from inference.isa.x86.chains import connectors, links_of, pair_chains
 from inference.isa.x86.operand_places import MEMORY, destinations, sources
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated_chains import SimulatedLatencies
-from inference.measuring.simulated_dataflow import DataflowCore, OperandWait
 from inference.storage.measured_latencies import latencies_of_schemes
+from tests.core.core_model.dataflow import DataflowCore, OperandWait
 
 EXTRACT, SHUFFLE = "vextractf128 XMM:W, YMM:R, IMM[8]:R", "vpermilps XMM:W, XMM:R, IMM[8]:R"
 SHIFT = "shl GPR[32]:RW, cl:R"

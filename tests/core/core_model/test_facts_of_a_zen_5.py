@@ -31,11 +31,11 @@ from inference.isa.chains import MemoryChain
 from inference.isa.timed_code import TimedCode
 from inference.isa.x86.chains import connectors, links_of, memory_chains, pair_chains
 from inference.isa.x86.front_end import front_end_codes
-from inference.measuring.simulated_dataflow import DataflowCore, OperandWait
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.measuring.simulated_memory import MemoryUnit, SimulatedMemory
 from inference.storage.core_models import front_end_limits
 from inference.storage.measured_latencies import latencies_of_schemes
+from tests.core.core_model.dataflow import DataflowCore, OperandWait
 
 NEAR = 0.03
 MOVE = "mov GPR[64]:W, GPR[64]:R"

@@ -10,9 +10,11 @@ from inference.core.core_model.scheduled_times import ScheduledTimes
 from inference.core.core_model.scheduler_experiments import scheduler_experiments
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
+from inference.core.throughput import inverse_throughput
 from inference.core.waste import Simulated, wasteful_times
 from inference.isa.x86.bodies import loop_body
 from tests.core.core_model.test_scheduler_inference import CORE, KINDS, MODEL, PORTS, schemes
+from tests.measuring.test_scheduled_core import ADD, MULTIPLY
 
 SCHEMES = schemes(*PORTS.usage)
 
@@ -45,6 +47,19 @@ def test_what_the_scheduler_wastes_is_told(
 ) -> None:
     times = wasteful_times(measured, mapping, simulated, source.least_cycles(measured))
     assert times.error < 0.4 * times.error_of_bounds
+
+
+def test_experiments_that_wait_for_registers_are_simulated_where_that_is_asked(
+    source: ScheduledTimes, mapping: PortMapping, simulated: Simulated, measured: dict[Experiment, float]
+) -> None:
+    experiment = Experiment.of([ADD, MULTIPLY])
+    cycles = CORE.cycles(experiment)
+    registers = source.least_cycles({experiment: cycles})[experiment]
+    assert 1.1 * inverse_throughput(mapping, experiment) < registers < 0.9 * cycles
+    assert simulated(mapping, experiment) is None
+    with_chains = source.with_chains().simulator(mapping, measured, lambda: True)
+    assert with_chains is not None
+    assert with_chains(mapping, experiment) == pytest.approx(cycles, rel=0.05)
 
 
 def test_policies_found_under_other_ports_are_tried_first(

@@ -21,7 +21,6 @@ OTHER = {
     "inference/front_end/": "of the front end, by the code that each line names",
     "inference/core_model/core_model.html": "of parts of the model, not of a block",
     "inference/core_model/scheduler.html": "of experiments of a scheduler, loops by their nature",
-    "inference/model_check/": EXPERIMENTS,
     "inference/experiments/": EXPERIMENTS,
     "inference/comparing/": EXPERIMENTS,
     "inference/evaluations/": EXPERIMENTS,
@@ -40,7 +39,6 @@ OTHER = {
     "inference/block_files/upload.html": "the word in an explanation",
     "inference/block_sets/list.html": "the word in an explanation",
     "inference/block_sets/doubts.html": "of a file that is looked at before it is imported",
-    "inference/llvm_difference/": "of one scheme, and says how it is measured",
     "inference/predictors/list.html": "the word in an explanation",
     "inference/questions/ask.html": "the question, whose form has the mode",
 }
@@ -77,7 +75,7 @@ def _includers(name: str, texts: dict[str, str]) -> list[str]:
 
 def _says_mode(name: str, texts: dict[str, str], above: frozenset[str] = frozenset()) -> bool:
     """Whether a template says it, or each page that includes it does."""
-    if _MODE.search(texts[name]):
+    if _MODE.search(texts[name]) or name.startswith(tuple(OTHER)):
         return True
     others = [other for other in _includers(name, texts) if other not in above]
     return bool(others) and all(_says_mode(other, texts, above | {name}) for other in others)

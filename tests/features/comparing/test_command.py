@@ -42,15 +42,17 @@ def mappings(db: None) -> None:
 
 
 def test_equal_mappings_are_told_with_the_names_of_their_ports(mappings: None) -> None:
-    said = manage("one", "renamed").splitlines()
-    assert said == ["Equal up to renaming ports.", "Ports of 'renamed' in 'one': x is 1, y is 0"]
+    lines = [line.split() for line in manage("one", "renamed").splitlines()]
+    assert lines[0] == ["Equal", "up", "to", "renaming", "ports."]
+    assert lines[lines.index(["Ports"]) :][1:4] == [["renamed", "one"], ["x", "1"], ["y", "0"]]
 
 
 def test_differences_are_listed_with_an_experiment_that_shows_them(mappings: None) -> None:
     said = manage("one", "different").splitlines()
     assert said[0] == "1 of 2 common schemes use the same µops (50.0 %)."
-    assert said[2] == "Distinguished by add R, R: 0.500 and 1.000 cycles, not measured"
-    assert said[3] == "  add R, R: 1×[0,1] | 1×[0]"
+    assert said[1] == "Distinguished by (cycles)"
+    assert said[3].split() == ["tells", "them", "apart", "add", "R,", "R", "0.500", "1.000", "–", "–"]
+    assert any(line.split()[:6] == ["add", "R,", "R", "different", "1×[0,1]", "1×[0]"] for line in said)
 
 
 def test_json_is_one_object(mappings: None) -> None:
@@ -109,8 +111,9 @@ def test_random_experiments_tell_how_far_two_mappings_are_apart(mappings: None) 
     said = manage("one", "different", "--experiments", 50, "--length", 3, "--unit", "cycles", "--seed", 7)
     lines = said.splitlines()
     assert lines[0] == "1 of 2 common schemes use the same µops (50.0 %)."
-    assert "4 random experiments of 2 common schemes, in CYCLES with R_max none and none:" in lines
-    assert any(line.startswith("  mean deviation ") for line in lines)
+    assert lines[-1].startswith("4 random experiments of 3 from 2 common schemes, in cycles.")
+    assert lines[-3].split()[0] == "one"
+    assert lines[-2].split()[0] == "different"
     told = json.loads(manage("one", "renamed", "--experiments", 50, "--r-max", 2, "--json"))["deviation"]
     assert (told["n"], told["mape"], told["r_max"], told["unit"]) == (6, 0.0, [2.0, 2.0], "ipc")
 
@@ -120,7 +123,7 @@ def test_a_resource_mapping_is_compared_by_what_it_predicts(palmed: None) -> Non
     assert set(told) == {"first", "second", "deviation"}
     assert (told["deviation"]["n"], told["deviation"]["common"]) == (6, 2)
     assert told["deviation"]["mape"] > 0
-    assert manage("palmed", "one").splitlines()[0].startswith("6 random experiments of 2 common schemes")
+    assert "6 random experiments of 5 from 2 common schemes" in manage("palmed", "one")
     with pytest.raises(CommandError, match="'palmed' describes toy, 'foreign' describes other"):
         manage("palmed", "foreign")
     with pytest.raises(CommandError, match="length must be a whole number from 1 to 100, not 0"):

@@ -10,7 +10,7 @@ from django.conf import settings
 from inference.core.deviating import Sampling
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.resources import ResourceMapping as Resources
-from inference.features.judging.comparing.deviation_query import beside_loads, described_loads, deviation_of
+from inference.features.judging.comparing.query import compared_schemes, described_loads, deviation_of
 from inference.formats.errors import ExchangeError
 from inference.formats.side_files import name_list_of
 from inference.isa.targets import X86
@@ -29,7 +29,10 @@ def test_models_of_different_instruction_sets_are_not_compared(db: None) -> None
     resources = store_resource_mapping(
         "r", there, Resources(("R",), {"a": ((0, 1.0),)}), origin=ResourceMapping.Origin.IMPORT
     )
-    for compare in (lambda: deviation_of(row, resources, Sampling()), lambda: beside_loads(row, resources)):
+    for compare in (
+        lambda: deviation_of(row, resources, Sampling()),
+        lambda: compared_schemes(row, resources),
+    ):
         with pytest.raises(ExchangeError, match="'m' describes here, 'r' describes there"):
             compare()
 

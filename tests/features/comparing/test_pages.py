@@ -33,6 +33,15 @@ def compared(visitor: Client, mapping: PortMapping, with_: PortMapping, query: s
     return response
 
 
+def table_of(response: Any, key: str) -> Any:
+    tables = (shown["table"] for shown in response.context["structure_tables"])
+    return next(table for table in tables if table.key == key)
+
+
+def schemes_in(response: Any) -> Any:
+    return response.context["schemes"]["table"].rows
+
+
 def test_without_another_mapping_the_tab_says_how_to_get_one(visitor: Client, mapping: PortMapping):
     text = visitor.get(f"/mappings/{mapping.pk}/?tab=compare").content.decode()
     assert "Nothing to compare with yet" in text
@@ -47,7 +56,7 @@ def test_the_other_mapping_is_chosen_among_those_of_the_same_instruction_set(
         "foreign", toy, Mapping(("p",), {"add R, R": ((1, 1),)}), origin=PortMapping.Origin.IMPORT
     )
     response = visitor.get(f"/mappings/{mapping.pk}/?tab=compare")
-    assert response.context["candidates"] == [there]
+    assert response.context["candidates"] == [(str(there.pk), there.name)]
     assert "Choose a mapping" in response.content.decode()
     refused = visitor.get(f"/mappings/{mapping.pk}/?tab=compare&with={foreign.pk}")
     assert refused.status_code == 400
@@ -58,9 +67,9 @@ def test_the_other_mapping_is_chosen_among_those_of_the_same_instruction_set(
 def test_a_renamed_mapping_is_equal(visitor: Client, mapping: PortMapping):
     response = compared(visitor, mapping, other(mapping, RENAMED))
     assert response.context["summary"] == "Equal up to renaming ports."
-    assert response.context["told"] == []
-    assert {there: here for there, here, _ in response.context["renamed"]}["c"] == "p1"
-    assert [row.compared.kind for row in response.context["rows"]] == ["equal", "equal"]
+    assert table_of(response, "differences").rows == ()
+    assert dict(table_of(response, "ports").rows)["c"] == "p1"
+    assert [row[1] for row in schemes_in(response)] == ["same", "same"]
 
 
 def test_differences_come_first_and_are_summed_up(visitor: Client, mapping: PortMapping):
@@ -69,21 +78,18 @@ def test_differences_come_first_and_are_summed_up(visitor: Client, mapping: Port
         "1 of 2 common schemes use the same µops (50.0 %). 1 scheme only in the second. "
         "Instructions per cycle: no limit in the first, 4 in the second."
     )
-    rows = [(row.compared.scheme, row.compared.kind.value) for row in response.context["rows"]]
-    assert rows == [(ADD, "different"), (LOAD, "only-second"), (IMUL, "equal")]
-    text = response.content.decode()
-    assert "Instructions per cycle: no limit in the first" in text
-    assert "not described" in text
+    rows = [row[:2] for row in schemes_in(response)]
+    assert rows == [(ADD, "different"), (LOAD, "only in the other"), (IMUL, "same")]
+    assert "Instructions per cycle: no limit in the first" in response.text
 
 
 def test_the_experiment_that_tells_them_apart_links_to_its_measurement(
     visitor: Client, mapping: PortMapping, experiment_set: ExperimentSet
 ):
-    (told,) = compared(visitor, mapping, other(mapping, DIFFERENT)).context["told"]
-    assert str(told.witness.distinction.experiment) == ADD
-    assert (told.witness.distinction.first, told.witness.distinction.second) == (pytest.approx(1 / 3), 1.0)
-    assert (told.witness.measured, told.witness.nearer) == (0.25, 0)
-    assert visitor.get(told.url).context["measured"] == 0.25
+    witness, furthest = table_of(compared(visitor, mapping, other(mapping, DIFFERENT)), "differences").rows
+    assert witness[1:] == (ADD, pytest.approx(1 / 3), 1.0, 0.25, mapping.name)
+    assert visitor.get(witness[1].url).context["measured"] == 0.25
+    assert furthest[:2] == ("furthest apart, alone", ADD)
 
 
 def test_an_experiment_that_nobody_measured_is_joined_by_one_that_was(
@@ -94,12 +100,11 @@ def test_an_experiment_that_nobody_measured_is_joined_by_one_that_was(
     here = other(
         mapping, Mapping(ports=("x", "y"), usage={ADD: ((0b11, 1),), IMUL: ((0b01, 1), (0b10, 1))}), "h"
     )
-    smallest, measured = compared(visitor, here, other(mapping, value)).context["told"]
-    assert str(smallest.witness.distinction.experiment) == IMUL
-    assert smallest.witness.measured is None
-    assert visitor.get(smallest.url).context["text"] == IMUL
-    assert str(measured.witness.distinction.experiment) == f"2*{ADD}; {IMUL}"
-    assert measured.witness.measured == 1.02
+    response = compared(visitor, here, other(mapping, value))
+    smallest, measured, _ = table_of(response, "differences").rows
+    assert (smallest[1], smallest[4]) == (IMUL, None)
+    assert visitor.get(smallest[1].url).context["text"] == IMUL
+    assert (measured[1], measured[4]) == (f"2*{ADD}; {IMUL}", 1.02)
 
 
 def test_the_table_is_searched_filtered_sorted_and_paged(
@@ -108,7 +113,7 @@ def test_the_table_is_searched_filtered_sorted_and_paged(
     there = other(mapping, DIFFERENT)
 
     def shown(query: str) -> list[str]:
-        return [row.compared.scheme for row in compared(visitor, mapping, there, query).context["rows"]]
+        return [row[0] for row in schemes_in(compared(visitor, mapping, there, query))]
 
     assert shown("&q=ext:X64") == [IMUL]
     assert shown("&show=only-second") == [LOAD]
@@ -152,22 +157,21 @@ def test_random_experiments_are_asked_of_both_as_the_address_says(visitor: Clien
     page = compared(visitor, mapping, there, "&experiments=4&length=3&seed=2&unit=cycles&r_max=2.5&sort=text")
     found = page.context["deviation"]
     assert (found.scores.n, found.r_max) == (4, (2.5, 2.5))
-    assert sum(1 for _ in page.context["deviation_cells"]) <= 4
+    assert "Heat map: 4 experiments, second against first" in page.context["deviation_map"]
     assert visitor.get(page.context["furthest_url"]).status_code == 200
-    assert page.context["other_fields"] == {"tab": "compare", "with": str(there.pk), "sort": "text"}
     text = page.content.decode()
-    assert 'name="r_max" value="2.5"' in text  # the other form keeps it
-    assert "4 experiments of 3 from 2 schemes" in text
+    assert 'placeholder="their own" value="2.5"' in text
+    assert "4 random experiments of 3 from 2 common schemes, in cycles" in text
 
 
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("&experiments=0", "experiments must be a whole number from 1"),
-        ("&experiments=20001", "at most 20,000 experiments here; the shell takes more"),
-        ("&r_max=fast", "R_max must be a number, not &#x27;fast&#x27;"),
+        ("&experiments=0", "experiments: it is less than 1; right would be at least 1"),
+        ("&experiments=20001", "experiments: it is more than 20000; right would be at most 20000"),
+        ("&r_max=fast", "r_max: it is not a number; right would be a number"),
         ("&r_max=nan", "R_max must be"),
-        ("&length=101", "length must be a whole number from 1 to 100"),
+        ("&length=101", "length: it is more than 100; right would be at most 100"),
     ],
 )
 def test_what_cannot_be_asked_is_told_beside_the_rest(
@@ -175,12 +179,12 @@ def test_what_cannot_be_asked_is_told_beside_the_rest(
 ):
     text = compared(visitor, mapping, other(mapping, DIFFERENT), query).content.decode()
     assert told in text
-    assert "different µops" in text
+    assert "1 of 2 common schemes" in text
 
 
 def test_mappings_without_a_common_scheme_have_no_deviation(visitor: Client, mapping: PortMapping):
     there = other(mapping, Mapping(("a",), {LOAD: ((1, 1),)}))
-    assert "No scheme is described by both." in compared(visitor, mapping, there).content.decode()
+    assert "0 schemes are described by both." in compared(visitor, mapping, there).content.decode()
 
 
 def test_a_resource_mapping_stands_beside_with_its_loads(
@@ -192,16 +196,14 @@ def test_a_resource_mapping_stands_beside_with_its_loads(
         "0 of 1 common schemes take as long alone, within 0.02 cycles. "
         "1 only in the first, 1 only in the second."
     )
-    rows = [(row.compared.scheme, row.compared.kind.value, row.loads) for row in response.context["rows"]]
+    rows = [(*row[:2], row[3]) for row in schemes_in(response)]
     assert rows == [
         (ADD, "different", "R0: 0.25, R1: 0.5"),
-        (IMUL, "only-first", ""),
-        (LOAD, "only-second", "R1: 1"),
+        (IMUL, "only in this mapping", None),
+        (LOAD, "only in the other", "R1: 1"),
     ]
     assert response.context["deviation"].common == 1
-    assert [row.compared.scheme for row in visitor.get(f"{address}&show=only-second").context["rows"]] == [
-        LOAD
-    ]
+    assert [row[0] for row in schemes_in(visitor.get(f"{address}&show=only-second"))] == [LOAD]
     assert visitor.get(f"{address}&q=colour:red").status_code == 400
     assert visitor.get(f"/mappings/{mapping.pk}/compare.csv?with=r{resources.pk}").status_code == 400
     for wrong in ("r", "rx", "x1", "r-1"):
@@ -219,11 +221,11 @@ def test_a_scheme_that_differs_shows_the_witness_that_contradicts_the_other(
     )
     judged.witnesses.create(blocker_id=ids[IMUL], mask=0b111, copies=10, samples=1, uops=9, seen="odd")
     there = other(mapping, DIFFERENT)
-    row = next(row for row in compared(visitor, mapping, there).context["rows"] if row.compared.scheme == ADD)
-    assert (row.contradiction.copies, row.contradiction.shown, row.contradiction.said) == (10, 1, 0)
-    text = compared(visitor, mapping, there).content.decode()
-    assert f"/mappings/{mapping.pk}/schemes/{ids[ADD]}/" in text
-    assert "A witness contradicts the other" in text
+    response = compared(visitor, mapping, there)
+    remark = next(row[1] for row in schemes_in(response) if row[0] == ADD)
+    assert remark.note == f"beside 10 × {IMUL}, 1 µops cannot evade its ports, not 0"
+    assert f"/mappings/{mapping.pk}/schemes/{ids[ADD]}/" in remark.url
+    assert "A witness contradicts the other" in response.text
 
 
 def test_a_data_set_tells_which_uops_can_be_seen(
@@ -231,7 +233,7 @@ def test_a_data_set_tells_which_uops_can_be_seen(
 ):
     there = other(mapping, DIFFERENT)
     plain = compared(visitor, mapping, there)
-    assert plain.context["up_to_hidden"] is None
+    assert plain.context["structure"].up_to_hidden is None
     assert "of the common schemes have the same µops" in plain.text
     judged = compared(visitor, mapping, there, f"&set={experiment_set.pk}")
     assert judged.context["judged_by"] == experiment_set

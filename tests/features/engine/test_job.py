@@ -17,8 +17,8 @@ from inference.core.experiment import Experiment
 from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import score
 from inference.core.tables import ExperimentTable
-from inference.features.judging.engine.experiment_answers import joined
 from inference.features.judging.engine.experiment_blocks import block_of
+from inference.features.judging.engine.experiment_chunks import joined_tables
 from inference.features.judging.engine.query import ComparisonPart, columns_of, comparison_rows, scores_of
 from inference.features.judging.engine.question_blocks import sampled
 from inference.features.judging.engine.request import read_lists
@@ -60,11 +60,11 @@ def test_the_same_seed_draws_the_same_experiments() -> None:
 def test_tables_are_joined_whatever_their_numbering() -> None:
     first = ExperimentTable.from_experiments([Experiment.of({"b": 1, "c": 2})], ("c", "b"))
     second = ExperimentTable.from_experiments([Experiment.of({"a": 3}), Experiment.of({"a": 1, "c": 1})])
-    found = joined([first, second])
+    found = joined_tables([first, second])
     assert found.schemes == ("a", "b", "c")
     assert found.scheme.tolist() == [1, 2, 0, 0, 2]
     assert found.count.tolist() == [1, 2, 3, 1, 1]
-    assert joined([]).lengths.tolist() == []
+    assert joined_tables([]).lengths.tolist() == []
 
 
 def test_every_kind_of_column_answers_for_the_same_experiments(monkeypatch: pytest.MonkeyPatch) -> None:

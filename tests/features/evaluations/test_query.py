@@ -5,84 +5,86 @@ import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
-from inference.core.predicting import PortMappingModel
-from inference.features.judging.evaluations.query import listed, tool_scores
+from inference.features.judging.engine.query import scores_of
+from inference.features.judging.evaluations.query import question_of, worst_of
 from inference.models import ExperimentSet, PortMapping
 from inference.storage.errors import UnknownNameError
-from inference.storage.evaluating import evaluate
-from inference.storage.evaluations import evaluations_of, evaluations_on, listing_in
+from inference.storage.evaluating import compare_tool, evaluate
+from inference.storage.evaluations import evaluations_of, evaluations_on, residuals_in
 from tests.rows import instructions
-from tests.rows.instructions import ADD, VALUE
+from tests.rows.instructions import ADD
 
 isa, mapping, measured = instructions.isa, instructions.mapping, instructions.measured
-
-PREDICTOR = PortMappingModel(VALUE)
 
 
 def ids_of(measured: ExperimentSet) -> list[int]:
     return list(measured.measurements.order_by("id").values_list("id", flat=True))
 
 
-def test_measurements_are_listed_with_their_predictions_in_the_order_asked_for(
-    measured: ExperimentSet,
-) -> None:
-    ids = ids_of(measured)
-    first, second = listed(PREDICTOR, [ids[3], ids[2]])
-    assert (first.difference, first.stored.value.experiment) == (pytest.approx(-20), Experiment.of({ADD: 4}))
-    assert (second.measured, second.predicted) == (1.1, 1.0)
-    assert [row.predicted for row in listed(PREDICTOR, ids, Unit.IPC)] == [2.0, 1.0, 2.0, 2.0]
-
-
-def test_what_is_gone_or_has_no_prediction_is_not_listed(measured: ExperimentSet) -> None:
-    ids = ids_of(measured)
-    measured.measurements.get(pk=ids[3]).delete()
-    assert [row.stored.id for row in listed(PREDICTOR, reversed(ids))] == [ids[2], ids[1], ids[0]]
-
-
 def test_an_evaluation_lists_the_worst_predictions_first(
     mapping: PortMapping, measured: ExperimentSet
 ) -> None:
     ids = ids_of(measured)
-    assert listing_in(evaluate(mapping, measured)).worst == (ids[3], ids[2], ids[0], ids[1])
+    worst = worst_of(evaluate(mapping, measured))
+    assert [item.stored.id for item in worst] == [ids[3], ids[2], ids[0], ids[1]]
+    assert (worst[0].difference, worst[0].stored.value.experiment) == (
+        pytest.approx(-20),
+        Experiment.of({ADD: 4}),
+    )
+    in_ipc = worst_of(evaluate(mapping, measured, Unit.IPC))
+    assert sorted(item.predicted for item in in_ipc) == [1.0, 2.0, 2.0, 2.0]
+
+
+def test_what_is_gone_is_not_listed(mapping: PortMapping, measured: ExperimentSet) -> None:
+    ids, evaluation = ids_of(measured), evaluate(mapping, measured)
+    assert len(worst_of(evaluation)) == 4
+    measured.measurements.get(pk=ids[3]).delete()
+    assert [item.stored.id for item in worst_of(evaluation)] == [ids[2], ids[0], ids[1]]
 
 
 def test_the_bins_of_an_evaluation_hold_exactly_its_experiments(
     mapping: PortMapping, measured: ExperimentSet
 ) -> None:
     evaluation = evaluate(mapping, measured)
-    bins = listing_in(evaluation).bins
-    counts = np.zeros((35, 35), dtype=int)
-    for place, ids in bins.items():
-        counts[place] = len(ids)
-    assert counts.tolist() == evaluation.heat_map["counts"]
-    assert sorted(pk for ids in bins.values() for pk in ids) == ids_of(measured)[:4]
+    counts = np.array(evaluation.heat_map["counts"])
+    bins = {place: worst_of(evaluation, place=place) for place in zip(*np.nonzero(counts), strict=True)}
+    assert {place: len(items) for place, items in bins.items()} == {place: counts[place] for place in bins}
+    assert sorted(item.stored.id for items in bins.values() for item in items) == ids_of(measured)[:4]
 
 
-def test_looking_at_a_stored_evaluation_reads_no_measurements(
+def test_errors_by_scheme_are_stored_and_worked_out_where_they_are_not(
     mapping: PortMapping, measured: ExperimentSet, django_assert_num_queries: object
 ) -> None:
     evaluation = evaluate(mapping, measured)
-    with django_assert_num_queries(0):
-        listing_in(evaluation)
-
-
-def test_an_evaluation_from_before_there_were_lists_gets_the_same_ones(
-    mapping: PortMapping, measured: ExperimentSet
-) -> None:
-    evaluation = evaluate(mapping, measured)
-    expected = listing_in(evaluation)
+    with django_assert_num_queries(1):
+        expected = residuals_in(evaluation)
     del evaluation.heat_map["listing"]
     evaluation.save()
-    assert listing_in(evaluation) == expected
+    assert expected
+    assert residuals_in(evaluation) == expected
 
 
-def test_tools_that_came_with_a_set_are_scored(mapping: PortMapping, measured: ExperimentSet) -> None:
-    first, second = listing_in(evaluate(mapping, measured)).tools
-    assert (first.tool, first.scores.n, first.scores.mape, first.skipped) == ("IACA", 2, 25.0, 4)
-    assert (second.tool, second.scores.n, second.scores.mape) == ("OSACA", 1, 100.0)
-    assert tool_scores(measured, "OSACA", Unit.CPI)[0].mape == 100.0
+def test_the_errors_by_scheme_of_an_earlier_version_are_read(
+    mapping: PortMapping, measured: ExperimentSet
+) -> None:
+    """It stored the worst experiments of all and of each bin, and the scores of tools, beside them."""
+    evaluation = evaluate(mapping, measured)
+    expected = residuals_in(evaluation)
+    evaluation.heat_map["listing"] |= {"worst": [1], "bins": {"0,0": [1]}, "lengths": [], "tools": []}
+    evaluation.save()
+    assert residuals_in(evaluation) == expected
+
+
+def test_tools_that_came_with_a_set_are_columns(mapping: PortMapping, measured: ExperimentSet) -> None:
+    question = question_of(evaluate(mapping, measured))
+    own, first, second = ((one.name, scores_of(one, question.part)) for one in question.columns)
+    assert own[0] == mapping.name
+    assert (first[0], first[1].n, first[1].mape) == ("IACA", 2, 25.0)
+    assert (second[0], second[1].n, second[1].mape) == ("OSACA", 1, 100.0)
+    in_cpi = compare_tool(measured, "OSACA", Unit.CPI)
+    assert (in_cpi.scores.mape, in_cpi.skipped) == (100.0, 5)
     with pytest.raises(UnknownNameError, match="no tool with answers in 'measured' named 'iaca'"):
-        tool_scores(measured, "iaca", Unit.CYCLES)
+        compare_tool(measured, "iaca", Unit.CYCLES)
 
 
 def test_evaluations_are_listed_without_their_heat_maps(

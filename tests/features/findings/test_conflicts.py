@@ -42,14 +42,14 @@ def test_the_page_draws_the_matrix_and_names_the_classes(visitor: Client, pairs:
     page = visitor.get(reverse("set-conflicts", args=[pairs.pk]))
     conflicts = page.context["conflicts"]
     assert (page.context["pairs"], conflicts.conflicts.competing, conflicts.left_out) == (2, 1, 0)
-    assert sorted(len(each.schemes) for each in page.context["classes"]) == [1, 2]
+    assert sorted(len(schemes) for schemes in page.context["classes"]) == [1, 2]
     (trace,) = page.context["figure"]["figure"]["data"]
     at = {label: place for place, label in enumerate(trace["x"])}
     assert trace["z"][at[ADD]][at[IMUL]] == trace["z"][at[IMUL]][at[ADD]] == 0
     assert sum(cell is None for line in trace["z"] for cell in line) == 5
     classes = visitor.get(reverse("set-conflicts", args=[pairs.pk]), {"by": "classes"})
     assert (len(classes.context["figure"]["ids"]), classes.context["figure"]["sizes"]) == (2, [1, 1])
-    assert page.context["figure"]["sizes"] == [len(each.schemes) for each in page.context["classes"]]
+    assert page.context["figure"]["sizes"] == [len(schemes) for schemes in page.context["classes"]]
     assert reverse("set-conflicts", args=[pairs.pk]) in visitor.get(reverse("set", args=[pairs.pk])).text
 
 
@@ -118,6 +118,11 @@ def test_programs_and_the_shell_get_the_same(visitor: Client, pairs: ExperimentS
     assert text == page
     assert len([line for line in page.splitlines() if not line.startswith("#")]) == 3
     assert printed("conflicts", "pairs").startswith("pairs: 1 of 2 pairs compete")
+    judged = printed("judge", "set:pairs", "--view", "conflicts", "--json")
+    assert judged == printed("conflicts", "pairs", "--json")
+    for items in ("mapping:pairs", "set:pairs mapping:7"):
+        with pytest.raises(CommandError, match="right would be, without sources, "):
+            printed("judge", *items.split(), "--view", "conflicts")
     with pytest.raises(CommandError, match="no experiment set"):
         call_command("conflicts", "nothing", stdout=StringIO())
 

@@ -90,6 +90,7 @@ def test_programs_and_the_shell_are_told_the_same(visitor: Client, isa: ISA, row
     found = agreed(visitor, f"/mappings/{row.pk}/congruence", "congruence", row.name)
     assert (found["known"], [each["scheme"] for each in found["weak"]]) == (True, ["a y"])
     assert re.search("a y +1  a x", printed("congruence", row.name))
+    assert json.loads(printed("judge", f"mapping:{row.name}", "--view", "congruence", "--json")) == found
     machine = simulated_machine(isa, TRUTH, seed=1)
     address = f"/api/v1/mappings/{row.pk}/congruence/measurements"
     made = visitor.post(address, json.dumps({"machine": machine.pk}), content_type="application/json")

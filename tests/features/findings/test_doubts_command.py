@@ -43,6 +43,8 @@ def test_one_scheme_is_told_with_its_experiments(row: PortMapping):
     assert doubt["others"] == ["1×[3]"]
     assert IMUL in doubt["decides"]
     assert doubt["again"][0] == IMUL
+    judged = printed("judge", "mapping:found", "--view", "doubts", "--against", "mapping:other", "--json")
+    assert judged == manage("found", "--against", "other", "--json")
     assert "would decide: " in manage("found", "--against", "other", "--scheme", IMUL)
 
 

@@ -45,6 +45,8 @@ def test_programs_and_the_shell_are_told_the_same(visitor: Client, mapping: Port
     assert told["groups"][0]["port_sets"] == [["0", "1"], ["0", "1", "3"]]
     said = json.loads(printed("excess", "mine", "--dataset", "mixes", "--json"))
     assert said["groups"][0]["median"] == told["groups"][0]["median"]
+    judged = printed("judge", "mapping:mine", "--view", "excess", "--against", "set:mixes", "--json")
+    assert json.loads(judged) == said
     shown = printed("excess", "mine", "--dataset", "mixes")
     assert shown.startswith("2 of 3 experiments take longer than mine says")
     assert re.search(r"\[0,1\] and \[0,1,3\] +2 +2 ", shown)

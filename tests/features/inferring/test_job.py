@@ -250,7 +250,7 @@ def test_the_description_is_completed_with_every_setting(recorded):
         ({"source": {"machine": 1, "colour": 3}}, "source has no field 'colour'; its fields are machine"),
         ({"source": {"simulate": 1, "noise": 1}}, "source noise must be a number from 0 to 0.999, not 1"),
         ({"known": {"uops": {"a": "2"}}}, "known uops must be an object {…: a whole number}, not '2'"),
-        ({"known": {"uops": {"a": 2}}}, "known: PMEvo finds out uops itself"),
+        ({"known": {"uops": {"a": 2}}}, "known: PMEvo makes no use of uops"),
         ({"colour": "red"}, "no field 'colour'"),
         ({"isa": "arm"}, "the source is for 'toy'"),
     ],

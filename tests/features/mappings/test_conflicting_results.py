@@ -201,8 +201,7 @@ def test_pages_and_answers_say_so(
 
 
 SILENT = {
-    # Two mappings side by side, or doubts, which name the other mapping themselves.
-    "inference/comparing/compare.html",
+    # Tables of two mappings side by side, or of doubts, which name the other mapping themselves.
     "inference/engine/view_table.html",
     # What a running or finished search says of blocking instructions and classes of schemes.
     "inference/inferring/explain/blocking.html",

@@ -141,10 +141,10 @@ def test_the_accuracy_shows_the_heat_map_and_the_largest_errors_first(
     response = visitor.get(f"/mappings/{mapping.pk}/?tab=accuracy")
     figure = embedded(response.content.decode(), "heat-map")["figure"]
     assert figure["data"][0]["type"] == "heatmap"
-    errors = [abs(row.difference) for row in response.context["worst"]]
+    errors = [abs(row.difference) for row in response.context["bin_rows"]]
     assert errors == sorted(errors, reverse=True)
     assert len(errors) == 2
-    assert [row.tool for row in response.context["tools"]] == ["llvm-mca"]
+    assert [column.name for column in response.context["columns"]] == [mapping.name, "llvm-mca"]
 
 
 def test_a_bin_lists_exactly_its_experiments(
@@ -156,9 +156,27 @@ def test_a_bin_lists_exactly_its_experiments(
         for column, count in enumerate(counts):
             if count:
                 response = visitor.get(f"/mappings/{mapping.pk}/?tab=accuracy&bin={row},{column}")
-                assert response.context["bin"].total == count
+                assert response.context["bin_total"] == count
                 found += count
     assert found == 2
+
+
+def test_the_accuracy_tab_has_every_view_of_a_comparison_in_any_unit(
+    visitor: Client, mapping: PortMapping, experiment_set: ExperimentSet
+):
+    evaluate(mapping, experiment_set)
+    host = f"tab=accuracy&set={experiment_set.pk}"
+    links = visitor.get(f"/mappings/{mapping.pk}/?{host}").context["view_links"]
+    assert {name for name, _, _ in links} >= {"scores", "map", "schemes", "traits", "matrix", "telling"}
+    for name, _, url in links:
+        assert url.startswith(f"?{host}&")
+        shown = visitor.get(f"/mappings/{mapping.pk}/{url}&unit=ipc")
+        assert (shown.context["view_name"], shown.context["tab"]) == (name, "accuracy")
+        assert shown.context["unit_label"] == "instructions per cycle"
+    few = visitor.get(f"/mappings/{mapping.pk}/?{host}&view=scores&shortest=1&longest=1")
+    assert few.context["selected"] < few.context["comparison"].n
+    assert visitor.get(f"/mappings/{mapping.pk}/?{host}&q=colour:red").status_code == 400
+    assert visitor.get(f"/mappings/{mapping.pk}/?{host}&view=odd").status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -202,8 +220,8 @@ def test_what_a_run_held_out_can_be_looked_at_experiment_by_experiment(
     response = visitor.get(f"/mappings/{inferred.pk}/?tab=accuracy&set=held-out")
     evaluation = response.context["evaluation"]
     assert evaluation.held_out_by == run
-    assert len(response.context["worst"]) == evaluation.n > 0
-    mape = sum(abs(row.difference) for row in response.context["worst"]) / evaluation.n
+    assert len(response.context["bin_rows"]) == evaluation.n > 0
+    mape = sum(abs(row.difference) for row in response.context["bin_rows"]) / evaluation.n
     assert mape == pytest.approx(evaluation.mape)
 
 
@@ -232,11 +250,11 @@ def test_an_evaluation_made_anew_is_shown_anew(
 ):
     evaluate(mapping, experiment_set)
     address = f"/mappings/{mapping.pk}/?tab=accuracy&set={experiment_set.pk}"
-    before = visitor.get(address).context["worst"]
-    assert visitor.get(address).context["worst"] == before
+    before = visitor.get(address).context["bin_rows"]
+    assert visitor.get(address).context["bin_rows"] == before
     experiment_set.measurements.filter(pk=before[0].stored.id).update(cycles=before[0].predicted)
     evaluate(mapping, experiment_set)
-    after = visitor.get(address).context["worst"]
+    after = visitor.get(address).context["bin_rows"]
     assert [row.difference for row in after if row.stored.id == before[0].stored.id] == [0]
 
 

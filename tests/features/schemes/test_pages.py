@@ -41,7 +41,7 @@ def test_every_mapping_says_its_uops_how_long_they_take_and_how_far_off_it_is(
     assert row["error"].n == 2
     errors = [100 * (1 / 3 - 0.25) / 0.25, 100 * (1.0 - 1.02) / 1.02]
     assert row["error"].signed == pytest.approx(sum(errors) / 2, abs=0.01)
-    assert visitor.get(row["url"] + str(response.context["scheme"].pk)).context["of_scheme"].total == 2
+    assert visitor.get(row["url"] + str(response.context["scheme"].pk)).context["bin_total"] == 2
     assert f"pin=i{response.context['scheme'].pk}" in response.content.decode()
 
 

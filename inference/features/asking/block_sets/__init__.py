@@ -2,47 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import BinaryIO
 
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Job, RunKind
-
-if TYPE_CHECKING:
-    from inference.web.dependents import Dependent
-
-
-def _columns_job() -> Job:
-    from inference.features.asking.block_sets.columns_job import ColumnsJob  # noqa: PLC0415  runs load it
-
-    return ColumnsJob()
-
-
-def _columns_presentation() -> KindPresentation:
-    from inference.features.asking.block_sets.asked import columns_words, sets_of  # noqa: PLC0415  pages load it
-
-    return KindPresentation(words=columns_words, outcomes=sets_of)
-
+from inference.runs.kinds import RunKind
+from inference.runs.lazy import lazy
 
 KINDS = (
     RunKind(
         "columns",
         label="Predictions",
-        job=_columns_job,
+        job=lazy(__name__, "columns_job.ColumnsJob"),
         summary="Predictions for all blocks of a set",
         example={"block_set": 6, "predictors": [2, 5]},
     ),
 )
 
-PRESENTATIONS = {"columns": _columns_presentation}
+PRESENTATIONS = {
+    "columns": lambda: KindPresentation(
+        words=lazy(__name__, "asked.columns_words"), outcomes=lazy(__name__, "asked.sets_of")
+    )
+}
 
-
-def _dependents(row: Any) -> list[Dependent]:
-    from inference.features.asking.block_sets.query import of_block_set  # noqa: PLC0415  pages load it
-
-    return of_block_set(row)
-
-
-DEPENDENTS = {"inference.BasicBlockSet": _dependents}
+DEPENDENTS = {"inference.BasicBlockSet": lazy(__name__, "query.of_block_set")}
 
 
 def _write(name: str, file: BinaryIO) -> None:

@@ -18,7 +18,7 @@ from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.targets import names_with_blocks
 from inference.models import ISA, PortMapping
 from inference.storage.instruction_sets import code_isa
-from inference.web.api.access import READS, reading
+from inference.web.api.access import reading
 from inference.web.api.answers import MOST_BLOCKS, Code, NamedBlock
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Cycles, Ref, Uop, fields_of, ref, uops_json
@@ -55,7 +55,7 @@ class BlockOut(NamedBlock):
     predictions: list[BlockPredictionOut]
 
 
-@router.post("/blocks", response=list[BlockOut], auth=reading, openapi_extra=READS)
+@router.post("/blocks", response=list[BlockOut], auth=reading)
 def decode_blocks(request: HttpRequest, data: Code) -> Any:
     """Decode up to 100 basic blocks, and predict them by the newest port mappings that describe them."""
     code = read(data.code, MOST_BLOCKS, data.isa)
@@ -95,7 +95,7 @@ class DecodedOut(Schema):
     dropped: list[DroppedOut] = Field(description="Those of them that look like code.")
 
 
-@router.post("/decode", response=DecodedOut, auth=reading, openapi_extra=READS)
+@router.post("/decode", response=DecodedOut, auth=reading)
 def decode_code(request: HttpRequest, data: Code) -> Any:
     """Read code to up to 100 loops and straight pieces; the same object as `manage.py decode --json`."""
     return decoded_json(read(data.code, MOST_BLOCKS, data.isa))
@@ -131,7 +131,7 @@ class LoadsOut(Schema):
     blocks: list[BlockLoadOut]
 
 
-@router.post("/mappings/{mapping_id}/block-loads", response=LoadsOut, auth=reading, openapi_extra=READS)
+@router.post("/mappings/{mapping_id}/block-loads", response=LoadsOut, auth=reading)
 def load_ports(request: HttpRequest, mapping_id: Id, data: Code) -> Any:
     """The load of each port, instruction by instruction, of up to 100 basic blocks."""
     row = get_object_or_404(PortMapping.objects.defer("report").select_related("isa"), pk=mapping_id)

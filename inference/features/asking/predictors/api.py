@@ -18,7 +18,7 @@ from inference.predictors.kinds import PredictorKind
 from inference.predictors.protocol import PredictorError
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, free_or_refuse
 from inference.web.api import access
-from inference.web.api.access import ADMINISTERS, Deed, administering, confirmed_in_person
+from inference.web.api.access import Deed, administering, confirmed_in_person
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Name, Note, RowOut, fields_of
 from inference.web.validation import Id
@@ -94,10 +94,7 @@ def list_configurations(request: HttpRequest) -> Any:
 
 
 @router.post(
-    "/predictors/configurations",
-    response={200: ConfigurationOut, 201: ConfigurationOut},
-    auth=administering,
-    openapi_extra=ADMINISTERS,
+    "/predictors/configurations", response={200: ConfigurationOut, 201: ConfigurationOut}, auth=administering
 )
 def add_predictor(request: HttpRequest, data: NewConfiguration) -> Any:
     """Add a predictor with these options; one with the same is not added twice. `POST /questions` tries it.
@@ -125,12 +122,7 @@ def add_predictor(request: HttpRequest, data: NewConfiguration) -> Any:
     return Status(201 if fresh else 200, _row(row))
 
 
-@router.delete(
-    "/predictors/configurations/{predictor_id}",
-    response={204: None},
-    auth=administering,
-    openapi_extra=ADMINISTERS,
-)
+@router.delete("/predictors/configurations/{predictor_id}", response={204: None}, auth=administering)
 def remove_predictor(request: HttpRequest, predictor_id: Id) -> Any:
     """Forget a configured predictor and its remembered answers; one that a campaign has asked stays."""
     row = get_object_or_404(Predictor, pk=predictor_id, origin=Predictor.Origin.CONFIGURED)

@@ -17,7 +17,7 @@ from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, MOST_TOLER
 from inference.features.running.runs.runs_of_kind import started
 from inference.formats.accuracy_baseline import AccuracyBaseline
 from inference.models import BasicBlockSet, BlockColumn
-from inference.web.api.access import READS, reading
+from inference.web.api.access import reading
 from inference.web.api.errors import ProblemError
 from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.runs import RunOut
@@ -176,12 +176,7 @@ def get_baseline(
     return baseline_of(row, judge, found, column)
 
 
-@router.post(
-    "/block-sets/{block_set_id}/accuracy/baseline/judged",
-    response=GateResultOut,
-    auth=reading,
-    openapi_extra=READS,
-)
+@router.post("/block-sets/{block_set_id}/accuracy/baseline/judged", response=GateResultOut, auth=reading)
 def judge_columns(request: HttpRequest, block_set_id: Id, data: ColumnsToJudge) -> Any:
     """Hold the columns of a set against a baseline: those that are worse, and why. It changes nothing."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)

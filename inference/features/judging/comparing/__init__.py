@@ -16,9 +16,17 @@ if TYPE_CHECKING:
 def _tab(request: HttpRequest, subject: ShownMapping) -> Context:
     from inference.features.judging.comparing.pages import compare_tab  # noqa: PLC0415  pages load it, not every start
 
-    return compare_tab(request, subject.row, subject.value)
+    return compare_tab(request, subject.row)
 
 
 PANELS = (
-    PagePanel(PanelPlace.MAPPING, "compare", "Compare", "inference/comparing/compare.html", _tab, place=40),
+    PagePanel(
+        PanelPlace.MAPPING,
+        "compare",
+        "Compare",
+        "inference/comparing/compare.html",
+        _tab,
+        place=40,
+        styles=("css/core-diagram.css",),
+    ),
 )

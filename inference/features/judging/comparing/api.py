@@ -1,8 +1,7 @@
-"""Two port mappings side by side, up to a renaming of ports."""
+"""Two models of a processor side by side: µops up to a renaming of ports, loads, and random experiments."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,41 +10,48 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.core.identity import ComparedScheme, MappingComparison, SchemeRelation
+from inference.core.identity import ComparedScheme
 from inference.core.mapping import Uops, ports_in
-from inference.features.judging.comparing.deviation_api import Shown
-from inference.features.judging.comparing.deviation_api import router as deviation_router
 from inference.features.judging.comparing.query import (
-    DifferingExperiment,
-    comparison_head,
+    Model,
+    Structure,
+    compared_schemes,
+    described_loads,
+    deviation_of,
     differences_first,
-    up_to_hidden,
-    witnesses,
-    write_comparison_csv,
+    finite,
+    furthest_json,
 )
+from inference.features.judging.comparing.request import Relation, SamplingRequest
+from inference.features.judging.comparing.tables import comparison_csv
 from inference.features.learning.explained.reference_contradictions import (
     ReferenceContradiction,
     contradictions,
 )
 from inference.features.library.mappings.compared import comparison_of, summary
-from inference.models import ExperimentSet, PortMapping
-from inference.models.scheme_search import texts_found
+from inference.figures.heatmap import heat_map
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.web.api.document import FILE
+from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Ref, SchemeText, Text, Uop, ref, uops_json
+from inference.web.api.shapes import Ref, SchemeText, Scores, Text, Unit, Uop, ref, uops_json
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
-router.add_router("", deviation_router)
 
 
-class WitnessOut(Schema):
-    """An experiment on which the mappings differ; cycles, `measured` null where nobody has measured it."""
+class DifferingOut(Schema):
+    """An experiment on which two models differ, and what they say."""
 
     experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
     first: float = Field(examples=[0.5])
     second: float = Field(examples=[0.67])
+
+
+class WitnessOut(DifferingOut):
+    """In cycles; `measured` is null where nobody has measured it."""
+
     measured: float | None = Field(examples=[0.51])
 
 
@@ -87,15 +93,20 @@ class ContradictionOut(Schema):
     said: int = Field(description="µops, by the second mapping.", examples=[2])
 
 
-class ComparedOut(Schema):
-    """A scheme in both mappings, the second with the first one's port names; null where one lacks it."""
+class ComparedSchemeOut(Schema):
+    """A scheme in both; null where one lacks it."""
 
     scheme: SchemeText
     kind: str = Field(description="different, only-first, only-second or equal.", examples=["different"])
+    first_cycles: float | None = Field(description="Alone.", examples=[0.5])
+    second_cycles: float | None = Field(examples=[1.0])
+
+
+class ComparedOut(ComparedSchemeOut):
+    """A scheme in two port mappings, the second with the first one's port names."""
+
     first: list[Uop] | None
     second: list[Uop] | None
-    first_cycles: float | None = Field(examples=[0.5])
-    second_cycles: float | None = Field(examples=[1.0])
     difference: float | None = Field(
         description="Per cent of the first; null where undefined or without end.", examples=[100.0]
     )
@@ -105,30 +116,49 @@ class ComparedOut(Schema):
     contradiction: ContradictionOut | None
 
 
+class BesideLoadsOut(ComparedSchemeOut):
+    """A scheme beside a resource mapping: the µops of the one, the loads of the other in words."""
+
+    uops: list[Uop] | None
+    loads: str | None = Field(examples=["r01: 0.5"])
+
+
+class DeviationOut(Schema):
+    """Two models on the same experiments; no measurement says which is right.
+
+    `scores` has the second against the first, `backwards` the first against the second. `heat_map` has the
+    first across.
+    """
+
+    first: Ref
+    second: Ref
+    unit: Unit
+    common: int = Field(description="Schemes that both know.", examples=[497])
+    r_max: list[float | None] = Field(description="What each was held to.", examples=[[5.0, 5.0]])
+    skipped: int = Field(description="Experiments that a model takes to need no time.", examples=[0])
+    scores: Scores
+    backwards: Scores
+    heat_map: HeatMapOut | None
+    furthest: DifferingOut | None
+
+
 @router.get("/mappings/{mapping_id}/comparisons/{other_id}", response=ComparisonOut)
 def compare_mappings(request: HttpRequest, mapping_id: Id, other_id: Id, dataset: Id | None = None) -> Any:
     """Compare two mappings: what agrees, under which renaming, and an experiment that tells them apart.
 
     `dataset`: the experiment set whose measurements tell which µops can be seen at all.
     """
-    row, other, found = _compared(mapping_id, other_id)
-    agreement = found.agreement
+    row, other = _mappings(mapping_id, other_id)
+    comparison = comparison_of(row, other)
+    judged_by = None if dataset is None else get_object_or_404(ExperimentSet, pk=dataset, isa=row.isa_id)
+    structure = Structure(row, other, judged_by)
     return {
+        **structure.figures(),
         "first": ref(row),
         "second": ref(other),
-        "summary": summary(found),
-        "agreeing": len(agreement.agreeing),
-        "differing": len(agreement.differing),
-        "only_first": len(agreement.only_first),
-        "only_second": len(agreement.only_second),
-        "equal": found.are_equal,
-        "share": agreement.share,
-        "same_number_of_uops": found.same_number,
-        "up_to_hidden": None
-        if dataset is None
-        else up_to_hidden(row, other, get_object_or_404(ExperimentSet, pk=dataset, isa=row.isa_id)),
-        "renaming": _renaming(row, other, found),
-        "witnesses": [_witness(each) for each in witnesses(row, other, found)],
+        "summary": summary(comparison),
+        "differing": len(comparison.agreement.differing),
+        "witnesses": [witness.as_json() for witness in structure.witnesses],
     }
 
 
@@ -139,25 +169,28 @@ def list_compared_schemes(
     other_id: Id,
     paging: Query[Paging],
     q: Text = "",
-    show: Shown = "",
+    show: Relation = "",
 ) -> Any:
     """The schemes of both mappings, the largest differences first."""
-    row, _, found = _compared(mapping_id, other_id)
-    schemes = [
-        each for each in differences_first(found.schemes) if not show or each.kind == SchemeRelation(show)
-    ]
-    if q.strip():
-        wanted = texts_found(row.isa_id, q)
-        schemes = [each for each in schemes if each.scheme in wanted]
+    row, other = _mappings(mapping_id, other_id)
+    comparison = comparison_of(row, other)
 
-    def told(page: Sequence[ComparedScheme]) -> list[dict[str, Any]]:
-        spoken = contradictions(row, found, {each.scheme for each in page})
+    def page_json(page: Sequence[ComparedScheme]) -> list[dict[str, Any]]:
+        spoken = contradictions(row, comparison, {each.scheme for each in page})
         return [
-            {**_scheme(each, found.ports), "contradiction": _contradiction(row, spoken.get(each.scheme))}
+            {
+                **_scheme(each),
+                "first": _uops(each.uops[0], comparison.ports),
+                "second": _uops(each.uops[1], comparison.ports),
+                "difference": finite(each.difference),
+                "differs_in_hidden": each.differs_in_hidden,
+                "contradiction": _contradiction(row, spoken.get(each.scheme)),
+            }
             for each in page
         ]
 
-    return listed_in_memory(schemes, paging, told)
+    schemes = differences_first(comparison.schemes, row.isa_id, q, show)
+    return listed_in_memory(schemes, paging, page_json)
 
 
 @router.get(
@@ -165,55 +198,97 @@ def list_compared_schemes(
 )
 def export_comparison(request: HttpRequest, mapping_id: Id, other_id: Id) -> HttpResponse:
     """The whole comparison as CSV, differences first."""
-    row, other, found = _compared(mapping_id, other_id)
-    text = write_comparison_csv(found, differences_first(found.schemes), comparison_head(row, other))
-    return attachment(text, "text/csv; charset=utf-8", f"{row.name} and {other.name}", "csv")
+    row, other = _mappings(mapping_id, other_id)
+    return attachment(
+        comparison_csv(row, other), "text/csv; charset=utf-8", f"{row.name} and {other.name}", "csv"
+    )
 
 
-def _compared(mapping_id: int, other_id: int) -> tuple[PortMapping, PortMapping, MappingComparison]:
-    """Both rows; raises `ExchangeError` for different instruction sets."""
+@router.get("/mappings/{mapping_id}/comparisons/{other_id}/deviation", response=DeviationOut)
+def get_deviation(request: HttpRequest, mapping_id: Id, other_id: Id, sampled: Query[SamplingRequest]) -> Any:
+    """How far two port mappings are apart on random experiments."""
+    return _deviation(mapping_id, get_object_or_404(PortMapping, pk=other_id), sampled)
+
+
+@router.get(
+    "/mappings/{mapping_id}/resource-comparisons/{resource_mapping_id}/deviation", response=DeviationOut
+)
+def get_deviation_of_resources(
+    request: HttpRequest, mapping_id: Id, resource_mapping_id: Id, sampled: Query[SamplingRequest]
+) -> Any:
+    """How far a port mapping and a resource mapping are apart on random experiments."""
+    return _deviation(mapping_id, get_object_or_404(ResourceMapping, pk=resource_mapping_id), sampled)
+
+
+@router.get(
+    "/mappings/{mapping_id}/resource-comparisons/{resource_mapping_id}/schemes",
+    response=PageOf[BesideLoadsOut],
+)
+def list_schemes_beside_loads(
+    request: HttpRequest,
+    mapping_id: Id,
+    resource_mapping_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    show: Relation = "",
+) -> Any:
+    """The schemes of a port mapping and a resource mapping side by side, the largest differences first."""
+    row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
+    other = get_object_or_404(ResourceMapping.objects.select_related("isa"), pk=resource_mapping_id)
+
+    def page_json(page: Sequence[ComparedScheme]) -> list[dict[str, Any]]:
+        loads = described_loads(other, [each.scheme for each in page])
+        return [
+            {
+                **_scheme(each),
+                "uops": _uops(each.uops[0], row.ports),
+                "loads": loads.get(each.scheme),
+            }
+            for each in page
+        ]
+
+    schemes = differences_first(compared_schemes(row, other), row.isa_id, q, show)
+    return listed_in_memory(schemes, paging, page_json)
+
+
+def _mappings(mapping_id: int, other_id: int) -> tuple[PortMapping, PortMapping]:
     rows = PortMapping.objects.select_related("isa", "machine", "run")
-    row, other = get_object_or_404(rows, pk=mapping_id), get_object_or_404(rows, pk=other_id)
-    return row, other, comparison_of(row, other)
+    return get_object_or_404(rows, pk=mapping_id), get_object_or_404(rows, pk=other_id)
 
 
-def _renaming(row: PortMapping, other: PortMapping, found: MappingComparison) -> dict[str, str | None]:
-    partners = found.agreement.renaming.ports
-    return {
-        there: None if index is None else row.ports[index]
-        for there, index in zip(other.ports, partners, strict=True)
-    }
-
-
-def _scheme(each: ComparedScheme, ports: Sequence[str]) -> dict[str, Any]:
-    def shown(uops: Uops | None) -> list[dict[str, Any]] | None:
-        return None if uops is None else uops_json(uops, ports)
-
-    difference = each.difference
+def _scheme(each: ComparedScheme) -> dict[str, Any]:
     return {
         "scheme": each.scheme,
         "kind": each.kind.value,
-        "first": shown(each.uops[0]),
-        "second": shown(each.uops[1]),
         "first_cycles": each.cycles[0],
         "second_cycles": each.cycles[1],
-        "difference": difference if difference is not None and math.isfinite(difference) else None,
-        "differs_in_hidden": each.differs_in_hidden,
     }
 
 
-def _contradiction(row: PortMapping, found: ReferenceContradiction | None) -> dict[str, Any] | None:
-    if found is None:
+def _uops(uops: Uops | None, ports: Sequence[str]) -> list[dict[str, Any]] | None:
+    return None if uops is None else uops_json(uops, ports)
+
+
+def _contradiction(row: PortMapping, witness: ReferenceContradiction | None) -> dict[str, Any] | None:
+    if witness is None:
         return None
-    copied = {name: getattr(found, name) for name in ("blocker", "copies", "shown", "said")}
-    return {**copied, "ports": [row.ports[bit] for bit in ports_in(found.mask)]}
+    copied = {name: getattr(witness, name) for name in ("blocker", "copies", "shown", "said")}
+    return {**copied, "ports": [row.ports[bit] for bit in ports_in(witness.mask)]}
 
 
-def _witness(each: DifferingExperiment) -> dict[str, Any]:
-    said = each.distinction
+def _deviation(mapping_id: int, other: Model, sampled: SamplingRequest) -> dict[str, Any]:
+    row = get_object_or_404(PortMapping, pk=mapping_id)
+    apart = deviation_of(row, other, sampled.as_sampling())
+    points = apart.points
     return {
-        "experiment": str(said.experiment),
-        "first": said.first,
-        "second": said.second,
-        "measured": each.measured,
+        "first": ref(row),
+        "second": ref(other),
+        "unit": sampled.unit.value,
+        "common": apart.common,
+        "r_max": list(apart.r_max),
+        "skipped": apart.skipped,
+        "scores": apart.scores.as_json(),
+        "backwards": apart.backwards.as_json(),
+        "heat_map": heat_map(points.reference, points.predicted).as_json() if len(points) else None,
+        "furthest": furthest_json(apart.furthest),
     }

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from inference.core.deviating import Deviation, Sampling
-from inference.core.identity import MappingComparison, SchemeRelation
-from inference.core.mapping import described
-from inference.core.metrics import Scores, Unit
+from inference.core.deviating import Sampling
+from inference.core.identity import SchemeRelation
+from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.random_mixes import MIX_LENGTH
-from inference.features.judging.comparing.deviation_query import Model, deviation_of, require_same_isa
 from inference.features.judging.comparing.query import (
-    DifferingExperiment,
-    comparison_head,
+    Model,
+    Structure,
+    deviation_of,
     differences_first,
-    up_to_hidden,
-    witnesses,
-    write_comparison_csv,
+    furthest_json,
+    require_same_isa,
 )
-from inference.features.learning.explained.reference_contradictions import (
-    ReferenceContradiction,
-    contradictions,
+from inference.features.judging.comparing.tables import (
+    comparison_csv,
+    contradiction_in_words,
+    deviation_table,
+    schemes_table,
+    structure_tables,
 )
-from inference.features.library.mappings.compared import comparison_of, summary
+from inference.features.judging.engine.tables import shell_lines
+from inference.features.learning.explained.reference_contradictions import contradictions
+from inference.features.library.mappings.compared import summary
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
@@ -75,44 +78,32 @@ class Command(DataCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print what is equal, what tells the mappings apart, and how far apart their predictions are."""
         row, other = (_model(options[name]) for name in ("mapping", "other"))
+        require_same_isa(row, other)
         lines: list[str] = []
-        told: Json = {}
+        result: Json = {"first": row.name, "second": other.name}
+        is_structural = isinstance(row, PortMapping) and isinstance(other, PortMapping)
         if isinstance(row, PortMapping) and isinstance(other, PortMapping):
-            lines, told = self._structure(row, other, options)
-        if options["experiments"] is not None or not told:
-            require_same_isa(row, other)
-            found = deviation_of(row, other, _sampling(options))
-            lines += _deviation_lines(row, other, found, options["unit"])
-            told["deviation"] = _deviation_json(found, options)
-        if options["json"]:
-            self.stdout.write(
-                json.dumps({"first": row.name, "second": other.name, **told}, ensure_ascii=False)
-            )
-        else:
-            for line in lines:
-                self.stdout.write(line)
-
-    def _structure(
-        self, row: PortMapping, other: PortMapping, options: dict[str, Any]
-    ) -> tuple[list[str], dict[str, Any]]:
-        """Lines and JSON of the comparison by µops."""
-        comparison = comparison_of(row, other)
-        found = witnesses(row, other, comparison)
-        csv, dataset = options["csv"], options["dataset"]
-        judged_by = None if dataset is None else by_name(ExperimentSet, dataset)
-        share = None if judged_by is None else up_to_hidden(row, other, judged_by)
-        if csv is not None:
-            rows = differences_first(comparison.schemes)
-            write_file(csv, write_comparison_csv(comparison, rows, comparison_head(row, other)).encode())
-        spoken = contradictions(row, comparison)
-        lines = [summary(comparison)]
-        if share is not None:
-            lines.append(
-                f"{100 * share:.1f} % have the same µops up to those that {dataset!r} does not show."
-            )
-        lines += _told(row, other, comparison, found, spoken)
-        told = _as_json(row, other, comparison, found, spoken)
-        return lines, {**told, "up_to_hidden": share}
+            dataset = options["dataset"]
+            structure = Structure(row, other, None if dataset is None else by_name(ExperimentSet, dataset))
+            if options["csv"] is not None:
+                write_file(options["csv"], comparison_csv(row, other).encode())
+            lines += _structure_lines(structure)
+            result |= _structure_json(structure)
+        if options["experiments"] is not None or not is_structural:
+            sampling = _sampling(options)
+            apart = deviation_of(row, other, sampling)
+            lines += shell_lines([deviation_table(row, other, apart, sampling)])
+            result["deviation"] = {
+                **apart.scores.as_json(),
+                "mape_backwards": apart.backwards.mape,
+                "common": apart.common,
+                "skipped": apart.skipped,
+                **{name: options[name] for name in ("length", "seed", "unit")},
+                "r_max": list(apart.r_max),
+                "furthest_apart": furthest_json(apart.furthest),
+            }
+        for line in [json.dumps(result, ensure_ascii=False)] if options["json"] else lines:
+            self.stdout.write(line)
 
 
 def _model(name: str) -> Model:
@@ -124,130 +115,36 @@ def _model(name: str) -> Model:
 
 
 def _sampling(options: dict[str, Any]) -> Sampling:
-    experiments = options["experiments"]
-    return Sampling(
-        experiments=Sampling().experiments if experiments is None else experiments,
-        length=options["length"],
-        seed=options["seed"],
-        unit=Unit(options["unit"]),
-        r_max=options["r_max"],
-    )
+    names = ("experiments", "length", "seed", "r_max")
+    given = {name: options[name] for name in names if options[name] is not None}
+    return Sampling(unit=Unit(options["unit"]), **given)
 
 
-def _deviation_lines(row: Model, other: Model, found: Deviation, unit: str) -> Iterator[str]:
-    if not found.scores.n:
-        yield f"No random experiment to ask: {found.common} schemes are described by both."
-        return
-    rates = " and ".join("none" if rate is None else f"{rate:g}" for rate in found.r_max)
-    yield (
-        f"{found.scores.n} random experiments of {found.common} common schemes, "
-        f"in {unit.upper()} with R_max {rates}:"
-    )
-    yield (
-        f"  mean deviation {_percent(found.scores)} of {row.name!r}, "
-        f"{_percent(found.backwards)} of {other.name!r}"
-    )
-    yield f"  Pearson {_decimals(found.scores.pearson)}, Kendall {_decimals(found.scores.kendall)}"
-    if found.skipped:
-        yield f"  {found.skipped} left out: they need no time"
-    if found.furthest is not None:
-        far = found.furthest
-        yield f"  furthest apart on {far.experiment}: {far.first:.3f} and {far.second:.3f}"
+def _structure_lines(structure: Structure) -> Iterator[str]:
+    comparison = structure.comparison
+    yield summary(comparison)
+    if structure.judged_by is not None and (share := structure.up_to_hidden) is not None:
+        name = structure.judged_by.name
+        yield f"{100 * share:.1f} % have the same µops up to those that {name!r} does not show."
+    different = differences_first(comparison.schemes, relation=SchemeRelation.DIFFERENT)
+    tables = [*structure_tables(structure), schemes_table(different, comparison.ports)]
+    yield from shell_lines(tables, LISTED)
+    for scheme, contradiction in sorted(contradictions(structure.row, comparison).items()):
+        yield f"{scheme}: {contradiction_in_words(contradiction)}"
 
 
-def _percent(scores: Scores) -> str:
-    return "–" if scores.mape is None else f"{scores.mape:.1f} %"
-
-
-def _decimals(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _deviation_json(found: Deviation, options: dict[str, Any]) -> dict[str, Any]:
-    far = found.furthest
-    return {
-        **found.scores.as_json(),
-        "mape_backwards": found.backwards.mape,
-        "common": found.common,
-        "skipped": found.skipped,
-        "length": options["length"],
-        "seed": options["seed"],
-        "unit": options["unit"],
-        "r_max": list(found.r_max),
-        "furthest_apart": None
-        if far is None
-        else {"experiment": str(far.experiment), "first": far.first, "second": far.second},
-    }
-
-
-def _told(
-    row: PortMapping,
-    other: PortMapping,
-    comparison: MappingComparison,
-    found: list[DifferingExperiment],
-    spoken: Mapping[str, ReferenceContradiction],
-) -> Iterator[str]:
-    renamed = ", ".join(f"{there} is {here or 'none'}" for there, here in _ports(row, other, comparison))
-    yield f"Ports of {other.name!r} in {row.name!r}: {renamed}"
-    for witness in found:
-        said = witness.distinction
-        measured = "not measured" if witness.measured is None else f"measured {witness.measured:.3f}"
-        yield f"Distinguished by {said.experiment}: {said.first:.3f} and {said.second:.3f} cycles, {measured}"
-    different = [
-        each for each in differences_first(comparison.schemes) if each.kind is SchemeRelation.DIFFERENT
-    ]
-    for each in different[:LISTED]:
-        first, second = (described(uops or (), comparison.ports) for uops in each.uops)
-        yield f"  {each.scheme}: {first} | {second}"
-        if (shown := spoken.get(each.scheme)) is not None:
-            yield (
-                f"    beside {shown.copies} × {shown.blocker}, {shown.shown} µops cannot evade "
-                f"its ports, not {shown.said}"
-            )
-    if len(different) > LISTED:
-        yield f"  … and {len(different) - LISTED} more; --csv writes them all"
-
-
-def _ports(
-    row: PortMapping, other: PortMapping, comparison: MappingComparison
-) -> list[tuple[str, str | None]]:
-    """(port of the other mapping, what the first one calls it or None)."""
-    partners = comparison.agreement.renaming.ports
-    return [
-        (name, None if port is None else row.ports[port])
-        for name, port in zip(other.ports, partners, strict=True)
-    ]
-
-
-def _as_json(
-    row: PortMapping,
-    other: PortMapping,
-    comparison: MappingComparison,
-    found: list[DifferingExperiment],
-    spoken: Mapping[str, ReferenceContradiction],
-) -> dict[str, Any]:
+def _structure_json(structure: Structure) -> Json:
+    comparison = structure.comparison
     agreement, largest = comparison.agreement, comparison.largest
     return {
-        "equal": comparison.are_equal,
+        **structure.figures(),
         "common": len(agreement.agreeing) + len(agreement.differing),
-        "agreeing": len(agreement.agreeing),
-        "share": agreement.share,
-        "same_number_of_uops": comparison.same_number,
-        "only_first": len(agreement.only_first),
-        "only_second": len(agreement.only_second),
-        "renaming": dict(_ports(row, other, comparison)),
         "renaming_is_best": agreement.renaming.exact,
         "furthest_apart": None
         if largest is None
         else {"scheme": largest.scheme, "first": largest.cycles[0], "second": largest.cycles[1]},
-        "told_apart_by": [
-            {
-                "experiment": str(witness.distinction.experiment),
-                "first": witness.distinction.first,
-                "second": witness.distinction.second,
-                "measured": witness.measured,
-            }
-            for witness in found
-        ],
-        "contradicted_by": {scheme: asdict(each) for scheme, each in sorted(spoken.items())},
+        "told_apart_by": [witness.as_json() for witness in structure.witnesses],
+        "contradicted_by": {
+            scheme: asdict(each) for scheme, each in sorted(contradictions(structure.row, comparison).items())
+        },
     }

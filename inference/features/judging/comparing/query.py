@@ -1,29 +1,60 @@
-"""Two stored port mappings side by side: µops, what was measured, and the comparison as CSV."""
+"""Two stored models of a processor side by side: what each says of every scheme, what tells them apart, and
+how far they are apart on random experiments.
+
+Port mappings are compared up to a renaming of ports, with resource mappings by what schemes take alone.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
+from inference.core.deviating import Deviation, Furthest, Sampling, deviation
 from inference.core.experiment import Experiment
 from inference.core.identity import ComparedScheme, Distinction, MappingComparison, SchemeRelation
+from inference.core.identity.comparison import NOISE
 from inference.core.identity.hidden import agreement_up_to_hidden
-from inference.core.mapping import PortMapping as Mapping
-from inference.core.mapping import Uops, described
+from inference.core.mapping import Uops
+from inference.core.predicting import PortMappingModel, ThroughputModel
+from inference.core.protocols import Json
+from inference.core.resources import Conversion, TooManyResourcesError, from_port_mapping
+from inference.core.resources import ResourceMapping as Resources
+from inference.core.resources.mapping import MAX_RESOURCES
 from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.query import measured_row, settled_cycles
-from inference.formats.csv_cells import written
-from inference.models import ExperimentSet, Measurement, PortMapping
-from inference.storage.provenance import provenance_of
+from inference.features.library.mappings.compared import comparison_of
+from inference.formats.errors import ExchangeError
+from inference.models import ExperimentSet, Measurement, PortMapping, ResourceMapping
+from inference.models.scheme_search import texts_found
+from inference.storage.resource_mappings import load_resource_mapping
 from inference.storage.rows import load_mapping, measurements_of
 
 SHORT = 3  # instructions of the measured experiments among which one that distinguishes is looked for
 LOOKED_AT = 1000  # of them, at most
 
 _ORDER = {kind: place for place, kind in enumerate(SchemeRelation)}
+
+Model = PortMapping | ResourceMapping
+_Key = tuple[type[Model], int, datetime]
+"""Of a mapping in memory: what it says never changes, and a new one has a new number and date."""
+
+
+def _key(row: Model) -> _Key:
+    return type(row), row.pk, row.created
+
+
+def require_same_isa(row: Model, other: Model) -> None:
+    """Raise `ExchangeError` for models of different instruction sets."""
+    if row.isa_id != other.isa_id:
+        raise ExchangeError(
+            f"{row.name!r} describes {row.isa.name}, {other.name!r} describes {other.isa.name}: "
+            "mappings of the same instruction set can be compared"
+        )
 
 
 @dataclass(frozen=True)
@@ -42,124 +73,230 @@ class DifferingExperiment:
         """Which mapping is nearer to the measurement: 0 the first, 1 the second; None if neither is."""
         if self.measured is None:
             return None
-        first, second = (
-            abs(said - self.measured) for said in (self.distinction.first, self.distinction.second)
-        )
+        first, second = (abs(said - self.measured) for said in self.cycles)
         return None if first == second else int(second < first)
 
+    @property
+    def cycles(self) -> tuple[float, float]:
+        """Cycles that the first and the second mapping predict."""
+        return self.distinction.first, self.distinction.second
 
-def up_to_hidden(row: PortMapping, other: PortMapping, judged_by: ExperimentSet) -> float | None:
-    """The share of the common schemes, 0 to 1, with equal µops but for those that a set does not show.
+    def as_json(self) -> Json:
+        said = self.distinction
+        experiment = str(said.experiment)
+        return {
+            "experiment": experiment,
+            "first": said.first,
+            "second": said.second,
+            "measured": self.measured,
+        }
 
-    None where both describe no scheme, or no experiment. Seconds for tens of thousands of experiments.
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """Two port mappings up to a renaming of the second one's ports. Raises `ExchangeError` for other ISAs.
+
+    `judged_by`: the set whose measurements tell which µops can be seen at all.
     """
-    n = judged_by.measurements.count()
-    return _up_to_hidden((row.pk, row.created), (other.pk, other.created), judged_by.pk, n)
+
+    row: PortMapping
+    other: PortMapping
+    judged_by: ExperimentSet | None = None
+
+    @property
+    def comparison(self) -> MappingComparison:
+        return comparison_of(self.row, self.other)
+
+    @property
+    def ports(self) -> dict[str, str | None]:
+        """{port of the second mapping: what the first one calls it, None without a partner}."""
+        partners = self.comparison.agreement.renaming.ports
+        names = (None if port is None else self.row.ports[port] for port in partners)
+        return dict(zip(self.other.ports, names, strict=True))
+
+    @property
+    def up_to_hidden(self) -> float | None:
+        """The share of the common schemes, 0 to 1, with equal µops but for those that the set does not show.
+
+        None without a set, and where both describe none of its experiments. Seconds for tens of thousands.
+        """
+        if self.judged_by is None:
+            return None
+        n = self.judged_by.measurements.count()
+        return _up_to_hidden(_key(self.row), _key(self.other), self.judged_by.pk, n)
+
+    @property
+    def witnesses(self) -> list[DifferingExperiment]:
+        """A smallest experiment that tells the mappings apart, then, if nobody measured it, a measured one.
+
+        The measured one is looked for among the shortest experiments of all sets; it is the one on which the
+        mappings are furthest apart.
+        """
+        comparison = self.comparison
+        if comparison.distinction is None:
+            return []
+        smallest = self._witness(comparison.distinction)
+        if smallest.measured is not None:
+            return [smallest]
+        measured = self._measured_distinction(comparison.noise)
+        return [smallest] if measured is None else [smallest, self._witness(measured)]
+
+    def _witness(self, distinction: Distinction) -> DifferingExperiment:
+        stored = measured_row(distinction.experiment, self.row.isa)
+        if stored is None:
+            return DifferingExperiment(distinction, None, None)
+        return DifferingExperiment(distinction, settled_cycles(stored.measurements.all()), stored.pk)
+
+    def _measured_distinction(self, noise: float) -> Distinction | None:
+        """Of the shortest measured experiments the one on which the mappings differ most, if by more than
+        noise.
+        """
+        settled = Measurement.objects.filter(
+            experiment__isa=self.row.isa_id, experiment__length__lte=SHORT, state=Measurement.State.SETTLED
+        )
+        stored = measurements_of(settled.order_by("experiment__length", "id")[:LOOKED_AT])
+        mappings = (load_mapping(self.row), load_mapping(self.other))
+        best, furthest = None, 0.0
+        for experiment in dict.fromkeys(entry.value.experiment for entry in stored):
+            if not all(mapping.usage.keys() >= set(experiment.schemes) for mapping in mappings):
+                continue
+            first, second = (inverse_throughput(mapping, experiment) for mapping in mappings)
+            apart = abs(first - second) / experiment.length
+            if apart > max(2 * noise, furthest):
+                best, furthest = Distinction(experiment, first, second), apart
+        return best
+
+    def figures(self) -> Json:
+        """What API and shell give alike."""
+        comparison, agreement = self.comparison, self.comparison.agreement
+        return {
+            "equal": comparison.are_equal,
+            "agreeing": len(agreement.agreeing),
+            "only_first": len(agreement.only_first),
+            "only_second": len(agreement.only_second),
+            "share": agreement.share,
+            "same_number_of_uops": comparison.same_number,
+            "up_to_hidden": self.up_to_hidden,
+            "renaming": self.ports,
+        }
 
 
 @lru_cache(maxsize=16)
-def _up_to_hidden(
-    row: tuple[int, datetime], other: tuple[int, datetime], set_id: int, measurements: int
-) -> float | None:
-    del measurements  # with more of them it is another question
-    first, second = (load_mapping(PortMapping.objects.get(pk=pk)) for pk, _ in (row, other))
+def _up_to_hidden(row: _Key, other: _Key, set_id: int, _measurements: int) -> float | None:
+    first, second = (load_mapping(PortMapping.objects.get(pk=key[1])) for key in (row, other))
     stored = Measurement.objects.filter(experiment_set=set_id, state=Measurement.State.SETTLED)
     return agreement_up_to_hidden(first, second, (each.value.experiment for each in measurements_of(stored)))
 
 
-def differences_first(rows: Sequence[ComparedScheme]) -> list[ComparedScheme]:
+def compared_schemes(row: PortMapping, other: Model) -> tuple[ComparedScheme, ...]:
+    """All schemes that either describes. Raises `ExchangeError` for different instruction sets.
+
+    Ports and resources cannot be compared: beside a resource mapping, schemes differ where what one instance
+    takes does, by more than the noise of measurements.
+    """
+    if isinstance(other, PortMapping):
+        return comparison_of(row, other).schemes
+    require_same_isa(row, other)
+    return _beside_loads(_key(row), _key(other))
+
+
+@lru_cache(maxsize=8)
+def _beside_loads(row: _Key, other: _Key) -> tuple[ComparedScheme, ...]:
+    mapping = load_mapping(PortMapping.objects.get(pk=row[1]))
+    resources = load_resource_mapping(ResourceMapping.objects.get(pk=other[1]))
+    ours: dict[Uops, float] = {}
+    schemes = []
+    for scheme in sorted(mapping.usage.keys() | resources.loads.keys()):
+        uops = mapping.usage.get(scheme)
+        alone = Experiment.of([scheme])
+        if uops is not None and uops not in ours:
+            ours[uops] = inverse_throughput(mapping, alone)
+        here = None if uops is None else ours[uops]
+        there = resources.inverse_throughput(alone) if scheme in resources.loads else None
+        schemes.append(ComparedScheme(scheme, _relation(here, there), (uops, None), (here, there)))
+    return tuple(schemes)
+
+
+def _relation(here: float | None, there: float | None) -> SchemeRelation:
+    if there is None:
+        return SchemeRelation.ONLY_FIRST
+    if here is None:
+        return SchemeRelation.ONLY_SECOND
+    return SchemeRelation.DIFFERENT if abs(here - there) > NOISE else SchemeRelation.EQUAL
+
+
+def differences_first(
+    schemes: Sequence[ComparedScheme], isa: int | None = None, q: str = "", relation: str = ""
+) -> list[ComparedScheme]:
     """Different schemes first, the largest difference in cycles at the top, then those that one mapping
-    lacks."""
+    lacks; only those that a search of the `isa` finds, and of one relation. Raises `SearchError`.
+    """
+    texts = texts_found(isa, q.strip()) if isa is not None and q.strip() else None
+    rows = (
+        row for row in schemes if relation in ("", row.kind.value) and (texts is None or row.scheme in texts)
+    )
     return sorted(rows, key=lambda row: (_ORDER[row.kind], -row.factor, row.scheme))
 
 
-def witnesses(
-    row: PortMapping, other: PortMapping, comparison: MappingComparison
-) -> list[DifferingExperiment]:
-    """A smallest experiment that tells the mappings apart, then, if nobody measured it, a measured one that
-    does.
-
-    The measured one is looked for among the shortest experiments of all sets; it is the one on which the
-    mappings are furthest apart.
-    """
-    if comparison.distinction is None:
-        return []
-    smallest = _witness(row, comparison.distinction)
-    if smallest.measured is not None:
-        return [smallest]
-    measured = _measured_distinction(row, other, comparison.noise)
-    return [smallest] if measured is None else [smallest, _witness(row, measured)]
-
-
-def _witness(row: PortMapping, distinction: Distinction) -> DifferingExperiment:
-    found = measured_row(distinction.experiment, row.isa)
-    if found is None:
-        return DifferingExperiment(distinction, None, None)
-    return DifferingExperiment(distinction, settled_cycles(found.measurements.all()), found.pk)
-
-
-def _measured_distinction(row: PortMapping, other: PortMapping, noise: float) -> Distinction | None:
-    """Of the shortest measured experiments the one on which the mappings differ most, if by more than
-    noise."""
-    settled = Measurement.objects.filter(
-        experiment__isa=row.isa_id, experiment__length__lte=SHORT, state=Measurement.State.SETTLED
+def loads_summary(schemes: Collection[ComparedScheme]) -> str:
+    """The comparison with a resource mapping in a sentence or two."""
+    counts = Counter(each.kind for each in schemes)
+    common = counts[SchemeRelation.EQUAL] + counts[SchemeRelation.DIFFERENT]
+    if not common:
+        return "No scheme is described by both."
+    first, second = counts[SchemeRelation.ONLY_FIRST], counts[SchemeRelation.ONLY_SECOND]
+    return (
+        f"{counts[SchemeRelation.EQUAL]:,} of {common:,} common schemes take as long alone, within {NOISE:g} "
+        f"cycles. {first:,} only in the first, {second:,} only in the second."
     )
-    stored = measurements_of(settled.order_by("experiment__length", "id")[:LOOKED_AT])
-    mappings = (load_mapping(row), load_mapping(other))
-    best, furthest = None, 0.0
-    for experiment in dict.fromkeys(entry.value.experiment for entry in stored):
-        if not all(_describes(mapping, experiment) for mapping in mappings):
-            continue
-        first, second = (inverse_throughput(mapping, experiment) for mapping in mappings)
-        apart = abs(first - second) / experiment.length
-        if apart > max(2 * noise, furthest):
-            best, furthest = Distinction(experiment, first, second), apart
-    return best
 
 
-def _describes(mapping: Mapping, experiment: Experiment) -> bool:
-    return all(scheme in mapping.usage for scheme in experiment.schemes)
+def described_loads(other: ResourceMapping, schemes: Collection[str]) -> dict[str, str]:
+    """{scheme: its loads in words}, of those that the resource mapping describes."""
+    rows = other.loads.filter(scheme__text__in=schemes).order_by("resource")
+    loads: dict[str, list[tuple[int, float]]] = {}
+    for scheme, resource, load in rows.values_list("scheme__text", "resource", "load"):
+        entry = loads.setdefault(scheme, [])
+        if load:
+            entry.append((resource, load))
+    value = Resources(tuple(other.resources), {scheme: tuple(entry) for scheme, entry in loads.items()})
+    return {scheme: value.describe(scheme) for scheme in loads}
 
 
-HEADER = (
-    "scheme",
-    "comparison",
-    "µops first",
-    "µops second",
-    "cycles first",
-    "cycles second",
-    "difference %",
-    "differs in hidden",
-)
-"""µops are written as on pages, `2×[0,1] + 1×[5]`, both with the port names of the first mapping; cells are
-empty where a mapping does not describe the scheme. `differs in hidden` is 1 where only µops differ that no
-experiment can show, 0 where others do.
-"""
+def deviation_of(row: Model, other: Model, sampling: Sampling) -> Deviation:
+    """How far two models are apart on random experiments; raises `ExchangeError` for different ISAs.
+
+    A fraction of a second for the usual thousands, and remembered.
+    """
+    require_same_isa(row, other)
+    return _deviation(_key(row), _key(other), sampling)
 
 
-def write_comparison_csv(
-    comparison: MappingComparison, rows: Iterable[ComparedScheme], head: str = ""
-) -> str:
-    """Some schemes of a comparison as CSV, in the order given, below the lines of `head`."""
-    return written(HEADER, (_cells(comparison, row) for row in rows), head)
+@lru_cache(maxsize=16)
+def _deviation(row: _Key, other: _Key, sampling: Sampling) -> Deviation:
+    (first, first_rate), (second, second_rate) = (_model(*key) for key in (row, other))
+    return deviation(first, second, sampling, (first_rate, second_rate))
 
 
-def comparison_head(first: PortMapping, second: PortMapping) -> str:
-    """Lines of comments: which is which, and who made them."""
-    both = (("first", first), ("second", second))
-    return "".join(f"# {which}\n{provenance_of(row).commented('#')}" for which, row in both)
+@lru_cache(maxsize=8)
+def _model(kind: type[Model], pk: int, _created: datetime) -> tuple[ThroughputModel, float | None]:
+    """What predicts without R_max, and its R_max."""
+    row = kind.objects.get(pk=pk)
+    if isinstance(row, ResourceMapping):
+        return load_resource_mapping(row), None
+    value = load_mapping(row)
+    bare = replace(value, r_max=None)
+    try:
+        # An equal model (Theorem 5.2) that answers thousands of experiments in hundredths of a second.
+        return from_port_mapping(bare, Conversion(MAX_RESOURCES)), value.r_max
+    except TooManyResourcesError:
+        return PortMappingModel(bare), value.r_max
 
 
-def _cells(comparison: MappingComparison, row: ComparedScheme) -> list[object]:
-    usages = [_usage(uops, comparison.ports) for uops in row.uops]
-    cycles = [_finite(value) for value in row.cycles]
-    hidden = int(row.differs_in_hidden) if row.kind is SchemeRelation.DIFFERENT else None
-    return [row.scheme, row.kind.value, *usages, *cycles, _finite(row.difference), hidden]
-
-
-def _usage(uops: Uops | None, ports: tuple[str, ...]) -> str:
-    return "" if uops is None else described(uops, ports)
-
-
-def _finite(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
+
+
+def furthest_json(furthest: Furthest | None) -> dict[str, Any] | None:
+    """The experiment on which two models are furthest apart."""
+    return None if furthest is None else {**vars(furthest), "experiment": str(furthest.experiment)}

@@ -12,12 +12,12 @@ from pydantic import Field
 
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.judging.engine.file_pages import answer_lines
+from inference.features.judging.engine.listed_items import Predicted, in_bin
 from inference.features.judging.engine.query import (
     ComparisonPart,
     biases_in,
     columns_of,
     heat_map_of,
-    in_bin,
     key_of,
     length_maps_of,
     scores_of,
@@ -25,10 +25,9 @@ from inference.features.judging.engine.query import (
     sheet_of,
 )
 from inference.features.judging.engine.request import BY_KIND_OF_COLUMN, KINDS, ComparisonConfig
+from inference.features.judging.engine.shapes import PredictedOut, predicted_json
 from inference.features.judging.engine.views_api import PartOfComparison, comparison_of_run, part_of
 from inference.features.judging.engine.views_api import router as views_router
-from inference.features.judging.evaluations.query import Predicted
-from inference.features.judging.evaluations.shapes import PredictedOut, predicted_json
 from inference.features.running.runs.runs_of_kind import NameOfRun, listed_runs, started
 from inference.models import ComparedColumn, Run
 from inference.web.api.answers import PredictorNames

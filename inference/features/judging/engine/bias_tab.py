@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils.http import urlencode
 
 from inference.core.judging.biases import GRADES, STEPS, SchemeBias
 from inference.features.judging.engine.query import ComparisonPart, biases_in
-from inference.features.judging.engine.selection import column_in
+from inference.features.judging.engine.view_addresses import HEAT_MAP, view_url
+from inference.features.judging.engine.view_values import ViewQuestion
 from inference.models import ComparedColumn, Comparison
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, page_in_memory
@@ -69,11 +69,12 @@ class Strong:
 
 @dataclass(frozen=True)
 class BiasRow:
-    """A scheme of the list; `pk` None for one that the instruction set has lost since."""
+    """A scheme of the list; `pk` None for one that the instruction set has lost. `url`: its items."""
 
     text: str
     pk: int | None
     bias: SchemeBias
+    url: str
 
 
 def words_of(grade: int) -> str:
@@ -97,11 +98,9 @@ def strong_biases(request: HttpRequest, column: ComparedColumn, part: Comparison
     return Strong(sum(grade >= TWICE for grade in grades), sum(grade <= -TWICE for grade in grades), *urls)
 
 
-def bias_tab(
-    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], choice: ComparisonPart
-) -> dict[str, Any]:
+def bias_tab(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
     """The bars of all predictors, and the schemes of one: all, of a grade, or from a grade on."""
-    column = column_in(request, columns)
+    column, choice = question.column, question.part
     order = Order.read(request.GET.get("sort", ""), {key: key for key in COLUMNS}, f"-{FURTHEST}")
     wanted = one_of(request, "grade", tuple(f"{grade:+d}" for grade in GRADES))
     beyond = request.GET.get("beyond") == "1"
@@ -110,17 +109,15 @@ def bias_tab(
     shown.sort(key=COLUMNS[order.column], reverse=order.descending)
     page = page_in_memory(shown, whole_number(request, "page", 0) or 0, PAGE)
     return {
-        "column": column,
-        "bars": [_bar(request, each, column, choice) for each in columns],
+        "bars": [_bar(request, each, column, choice) for each in question.columns],
         "legend": [(css_of(grade), words_of(grade)) for grade in GRADES],
         "bias_width": WIDTH,
         "scheme_count": len(found),
         "list_title": _title(wanted, beyond),
         "page": page,
-        "rows": _rows(row, page.rows),
+        "rows": _rows(request, question, page.rows),
         "sort": str(order),
         "all_url": _url(request, column.position),
-        "files": {"column": column.position},
     }
 
 
@@ -160,14 +157,10 @@ def _bar(
 
 
 def _url(request: HttpRequest, position: int, grade: str = "", *, beyond: bool = False) -> str:
-    fields: dict[str, Any] = {
-        name: value
-        for name, value in request.GET.items()
-        if name not in ("tab", "column", "grade", "beyond", "page", "bin")
-    }
-    chosen = {"grade": grade} if grade else {}
-    further = {"beyond": 1} if beyond else {}
-    return "?" + urlencode({**fields, "tab": "schemes", "column": position, **chosen, **further}) + "#schemes"
+    fields: dict[str, Any] = {"column": position}
+    fields |= {"grade": grade} if grade else {}
+    fields |= {"beyond": 1} if beyond else {}
+    return view_url(request, "schemes", fields) + "#schemes"
 
 
 def schemes_in(row: Comparison, texts: Iterable[str]) -> dict[str, int]:
@@ -175,7 +168,12 @@ def schemes_in(row: Comparison, texts: Iterable[str]) -> dict[str, int]:
     return {} if row.isa_id is None else ids_of_schemes(row.isa_id, texts)
 
 
-def _rows(row: Comparison, found: Sequence[SchemeBias]) -> list[BiasRow]:
-    texts = row.schemes
-    ids = schemes_in(row, (texts[bias.scheme] for bias in found))
-    return [BiasRow(texts[bias.scheme], ids.get(texts[bias.scheme]), bias) for bias in found]
+def _rows(request: HttpRequest, question: ViewQuestion, biases: Sequence[SchemeBias]) -> list[BiasRow]:
+    texts, at = question.row.schemes, question.column.position
+    ids = schemes_in(question.row, (texts[bias.scheme] for bias in biases))
+    return [
+        BiasRow(text, pk, bias, view_url(request, HEAT_MAP, {"column": at, "of": pk}, part=False))
+        for bias in biases
+        for text in [texts[bias.scheme]]
+        for pk in [ids.get(text)]
+    ]

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from inference.core.judging.disagreement import DifferenceMetric
@@ -38,6 +39,8 @@ from inference.storage.names import by_name
 
 _SETS: dict[str, type[Subject]] = {"set": ExperimentSet, "blocks": BasicBlockSet}
 _RUN = "run"
+FINDINGS = {"doubts": "mapping", "excess": "mapping", "congruence": "mapping", "conflicts": "set"}
+"""{view that is a command of this name: the kind of its items}."""
 
 
 class Command(GatedCommand):
@@ -54,7 +57,8 @@ class Command(GatedCommand):
         parser.add_argument(
             "items",
             metavar="ITEMS",
-            help="set:NAME, an experiment set; blocks:NAME, a basic-block set; run:NUMBER, a comparison",
+            help="set:NAME, an experiment set; blocks:NAME, a basic-block set; run:NUMBER, a comparison; "
+            "mapping:NAME, a port mapping whose doubts, excess or congruence are viewed",
         )
         parser.add_argument(
             "sources",
@@ -64,7 +68,7 @@ class Command(GatedCommand):
             "tool:NAME or column:NAME; numbers of rows do as well",
         )
         parser.add_argument("--against", metavar="SOURCE", default="", help="what sources are held against")
-        parser.add_argument("--view", choices=tuple(VIEWS), default="scores")
+        parser.add_argument("--view", choices=tuple({**VIEWS, **FINDINGS}), default="scores")
         parser.add_argument("--column", metavar="NAME", default="", help="the source that is looked at")
         parser.add_argument("--unit", choices=[unit.value for unit in Unit], default=Unit.CYCLES.value)
         parser.add_argument("--shortest", type=int, metavar="N", help="instructions of an item, at least")
@@ -99,6 +103,9 @@ class Command(GatedCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Compare, or look at a comparison, and write."""
+        if options["view"] not in VIEWS or options["items"].startswith("mapping:"):
+            self._show_findings(options)
+            return
         row = self._comparison(options)
         if options["write_baseline"]:
             self.write_baseline(baseline_of(row), options)
@@ -107,6 +114,17 @@ class Command(GatedCommand):
         else:
             self._show(row, options)
         self.stderr.write(f"its page: /comparisons/{row.run_id}/")
+
+    def _show_findings(self, options: dict[str, Any]) -> None:
+        """What the command of this name says of the items: which schemes are questionable."""
+        view, (kind, _, name) = options["view"], options["items"].partition(":")
+        if FINDINGS.get(view) != kind or options["sources"]:
+            views = ", ".join(f"{of}:NAME --view {view}" for view, of in FINDINGS.items())
+            raise CommandError(f"{options['items']} --view {view}: right would be, without sources, {views}")
+        chosen = {"json": options["json"]}
+        if options["against"]:
+            chosen["dataset" if view == "excess" else "against"] = options["against"].partition(":")[2]
+        call_command(view, name, **chosen, stdout=self.stdout, stderr=self.stderr)
 
     def _comparison(self, options: dict[str, Any]) -> Comparison:
         kind, _, number = options["items"].partition(":")

@@ -1,19 +1,23 @@
-"""What takes longer than a port mapping among the sources allows; see `inference.core.excess`."""
+"""What takes longer than a port mapping allows, in a comparison or a set; see `inference.core.excess`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import lru_cache
 
 import numpy as np
 
-from inference.core.excess import Excess, excess
+from inference.core.excess import Excess, ExcessGroup, excess
 from inference.core.experiment import Experiment
-from inference.core.mapping import PortMapping
+from inference.core.mapping import PortMapping as Mapping
+from inference.core.protocols import Json
 from inference.features.judging.engine.query import ComparisonPart, key_of, points_of, sheet_of
-from inference.features.judging.engine.tables import LinkedText, code, number
+from inference.features.judging.engine.tables import LinkedText, code, number, table_of
 from inference.features.judging.engine.view_values import ViewQuestion
-from inference.storage.rows import load_mapping
-from inference.web.published_page import PublishedTable, Value
+from inference.models import ExperimentSet, Measurement, PortMapping
+from inference.storage.rows import load_mapping, measurements_of
+from inference.web.published_page import PublishedTable
 
 MOST = 5000
 """Items that are looked at: seconds; of more, as many that are spread evenly."""
@@ -37,27 +41,30 @@ def excess_table(
     url: Callable[[Experiment], str] = lambda experiment: "",
 ) -> PublishedTable:
     """`measured`, `predicted`: the headings of the cycles; `url`: the page of an experiment."""
-    rows: list[tuple[Value, ...]] = []
-    for group in found.groups:
-        limits = " and ".join(f"[{','.join(names)}]" for names in group.port_names(ports))
-        largest = group.exceeding[0]
-        readings = f"{largest.readings} readings, all longer" if largest.repeated else ""
-        experiment = LinkedText(str(largest.experiment), url(largest.experiment), note=readings)
-        rows.append(
-            (
-                *(limits or "issue slots", group.experiments, len(group.exceeding), 100 * group.median),
-                *(experiment, largest.measured, largest.predicted),
-            )
-        )
-    heads = (
-        *(code("Limited by"), number("Experiments", 0), number("Longer", 0)),
-        *(number("Median excess (%)", 1), code("Largest excess")),
-        *(number(measured, 3), number(predicted, 3)),
+
+    def limits(group: ExcessGroup) -> str:
+        return " and ".join(f"[{','.join(names)}]" for names in group.port_names(ports)) or "issue slots"
+
+    def largest(group: ExcessGroup) -> LinkedText:
+        first = group.exceeding[0]
+        readings = f"{first.readings} readings, all longer" if first.repeated else ""
+        return LinkedText(str(first.experiment), url(first.experiment), note=readings)
+
+    return table_of(
+        "excess",
+        f"What takes longer than {predicted} allows",
+        found.groups,
+        (code("Limited by"), limits),
+        (number("Experiments", 0), lambda group: group.experiments),
+        (number("Longer", 0), lambda group: len(group.exceeding)),
+        (number("Median excess (%)", 1), lambda group: 100 * group.median),
+        (code("Largest excess"), largest),
+        (number(measured, 3), lambda group: group.exceeding[0].measured),
+        (number(predicted, 3), lambda group: group.exceeding[0].predicted),
     )
-    return PublishedTable("excess", f"What takes longer than {predicted} allows", heads, tuple(rows))
 
 
-def _excess(question: ViewQuestion, mapping: PortMapping) -> Excess:
+def _excess(question: ViewQuestion, mapping: Mapping) -> Excess:
     key = key_of(question.row)
     in_cycles = ComparisonPart(selection=question.part.selection, against=question.part.against)
     points, table = points_of(key, question.column.position, in_cycles), sheet_of(key).items.table
@@ -67,4 +74,45 @@ def _excess(question: ViewQuestion, mapping: PortMapping) -> Excess:
     readings: dict[Experiment, list[float]] = {}
     for at, cycles in zip(points.at.tolist(), points.reference.tolist(), strict=True):
         readings.setdefault(table.experiment(at), []).append(cycles)
+    return excess(mapping, readings)
+
+
+def sets_for(row: PortMapping) -> Sequence[ExperimentSet]:
+    """Sets to hold a mapping against: those that its run measured, its machine's, then the others."""
+
+    def rank(dataset: ExperimentSet) -> tuple[bool, bool, int]:
+        own = row.run_id is not None and dataset.run_id == row.run_id
+        same = row.machine_id is not None and dataset.machine_id == row.machine_id
+        return not own, not same, -dataset.pk
+
+    sets = ExperimentSet.objects.filter(isa_id=row.isa_id).only("pk", "name", "run_id", "machine_id")
+    return sorted(sets, key=rank)
+
+
+def excess_json(found: Excess, ports: Sequence[str], most: int) -> Json:
+    """For programs, with at most so many experiments of a group."""
+    return {
+        "experiments": found.experiments,
+        "exceeding": found.exceeding,
+        "groups": [group.as_json(ports, most) for group in found.groups],
+    }
+
+
+def excess_in(row: PortMapping, dataset: ExperimentSet) -> Excess:
+    """What of a set takes longer than the mapping allows, of the experiments whose schemes it all knows."""
+    return _excess_in((row.pk, row.created), dataset.pk, dataset.measurements.count())
+
+
+@lru_cache(maxsize=8)
+def _excess_in(row: tuple[int, datetime], set_id: int, measurements: int) -> Excess:
+    mapping = load_mapping(PortMapping.objects.get(pk=row[0]))
+    settled = Measurement.objects.filter(experiment_set=set_id, state=Measurement.State.SETTLED)
+    ids = list(settled.order_by("experiment_id", "id").values_list("id", flat=True))
+    del measurements  # with more of them it is another question
+    chosen = ids[:: max(1, -(-len(ids) // MOST))]
+    readings: dict[Experiment, list[float]] = {}
+    for stored in measurements_of(Measurement.objects.filter(pk__in=chosen).order_by("id")):
+        value = stored.value
+        if value.cycles is not None and mapping.usage.keys() >= set(value.experiment.schemes):
+            readings.setdefault(value.experiment, []).append(value.cycles)
     return excess(mapping, readings)

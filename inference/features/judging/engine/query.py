@@ -20,21 +20,17 @@ from inference.core.judging.agreement import Agreement, agreement
 from inference.core.judging.biases import SchemeBias
 from inference.core.judging.biases import biases as biases_of
 from inference.core.judging.sheet import EVERYTHING as ALL_ITEMS
-from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemKind, ItemSelection
+from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemSelection
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
 from inference.features.judging.engine.column_verdicts import ColumnRoles, column_verdict
-from inference.features.judging.evaluations.query import Predicted
+from inference.features.judging.engine.evaluation_sheets import evaluation_columns, evaluation_sheet
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
 from inference.figures.reach import Reach
-from inference.models import BasicBlock, ComparedColumn, Comparison, Measurement
+from inference.models import ComparedColumn, Comparison
 from inference.models.scheme_search import texts_found
 from inference.storage.answer_sheets import biases_from, read_sheet
-from inference.storage.rows import measurements_of
-
-LISTED = 50
-"""Items of a bin or a scheme that are listed: those predicted worst."""
 
 _IN_MEMORY = 2  # comparisons: one of 10^6 items takes 60 MB, and 8 MB for each source looked at
 _POINTS = 3  # of a source, 24 MB each for 10^6 items
@@ -60,20 +56,6 @@ class ComparisonPart:
 EVERYTHING = ComparisonPart()
 
 
-@dataclass(frozen=True)
-class PredictedBlock:
-    """A block with the cycles of the reference and of a source, in the unit that was asked for."""
-
-    block: BasicBlock
-    measured: float
-    predicted: float
-
-    @property
-    def difference(self) -> float:
-        """In per cent of the reference."""
-        return 100 * (self.predicted - self.measured) / self.measured
-
-
 def comparison_rows() -> QuerySet[Comparison]:
     """All comparisons, without their arrays."""
     return Comparison.objects.select_related("run", "isa", "experiment_set", "block_set").defer(
@@ -83,6 +65,8 @@ def comparison_rows() -> QuerySet[Comparison]:
 
 def columns_of(row: Comparison) -> list[ComparedColumn]:
     """The columns of a comparison in their order, without arrays and pictures."""
+    if row.pk < 0:
+        return evaluation_columns(row)
     related = ("mapping", "resource_mapping", "experiment_set", "predictor")
     found = row.columns.select_related(*related).order_by("position")
     return list(
@@ -104,7 +88,7 @@ def key_of(row: Comparison) -> Key:
 @lru_cache(maxsize=_IN_MEMORY)
 def sheet_of(key: Key) -> AnswerSheet:
     """The arrays of a comparison."""
-    return read_sheet(key[0])
+    return read_sheet(key[0]) if key[0] > 0 else evaluation_sheet(-key[0], key[1]).sheet
 
 
 def sheet_for(key: Key, part: ComparisonPart) -> AnswerSheet:
@@ -149,7 +133,7 @@ def selected(row: Comparison, selection: ItemSelection) -> int:
 def scores_of(column: ComparedColumn, part: ComparisonPart) -> Scores:
     """How well a column agrees with the reference on a part."""
     for selection, stored in ((ALL_ITEMS, "scores"), (ItemSelection(common=True), "common")):
-        if part.against is None and part.selection == selection:
+        if stored in column.summary and part.against is None and part.selection == selection:
             return Scores(**column.summary[stored][part.unit.value])
     return _scores(key_of(column.comparison), column.position, part)
 
@@ -207,7 +191,7 @@ def _verdict(key: Key, position: int, part: ComparisonPart, roles: ColumnRoles) 
 
 def heat_map_of(column: ComparedColumn, part: ComparisonPart) -> HeatMap:
     """A column against the reference of a part."""
-    if part.is_all:
+    if part.is_all and column.pk is not None:
         pictures = _pictures(key_of(column.comparison), column.position)
         return HeatMap.from_json(pictures[part.unit.value]["all"])
     return _heat_map(key_of(column.comparison), column.position, part, None)
@@ -226,7 +210,7 @@ def heat_maps_of(columns: Sequence[ComparedColumn], part: ComparisonPart) -> lis
 
 def axis_limit(column: ComparedColumn, part: ComparisonPart) -> float:
     """Where the axes of a column's own map end."""
-    if part.is_all:
+    if part.is_all and column.pk is not None:
         return heat_map_of(column, part).limit
     return _axis_limit(key_of(column.comparison), column.position, part)
 
@@ -246,7 +230,7 @@ def _heat_map(key: Key, position: int, part: ComparisonPart, limit: float | None
 
 def length_maps_of(column: ComparedColumn, part: ComparisonPart) -> list[LengthMap]:
     """The maps of a column by the length of the items (thesis Figure 3.7)."""
-    if part.is_all:
+    if part.is_all and column.pk is not None:
         stored = _pictures(key_of(column.comparison), column.position)
         return [LengthMap.from_json(panel) for panel in stored[part.unit.value]["lengths"]]
     return _length_maps(key_of(column.comparison), column.position, part)
@@ -266,7 +250,7 @@ def _pictures(key: Key, position: int) -> Json:
 
 def biases_in(column: ComparedColumn, part: ComparisonPart) -> list[SchemeBias]:
     """By which factors a column errs, scheme by scheme, on a part."""
-    if part.is_all:
+    if part.is_all and "biases" in column.summary:
         return biases_from(column.summary["biases"])
     in_cycles = ComparisonPart(Unit.CYCLES, part.selection, part.against)
     return _biases(key_of(column.comparison), column.position, in_cycles)
@@ -276,37 +260,3 @@ def biases_in(column: ComparedColumn, part: ComparisonPart) -> list[SchemeBias]:
 def _biases(key: Key, position: int, part: ComparisonPart) -> list[SchemeBias]:
     table = sheet_of(key).items.table
     return [] if table is None else biases_of(table, points_of(key, position, part))
-
-
-def in_bin(
-    column: ComparedColumn, part: ComparisonPart, place: tuple[int, int] | None
-) -> tuple[list[Predicted | PredictedBlock], int]:
-    """The items in the bin (row, column) of a column's heat map, or in all of it, the worst first.
-
-    `LISTED` at most, and how many there are.
-    """
-    points = points_of(key_of(column.comparison), column.position, part)
-    if place is not None:
-        rows, columns = heat_map_of(column, part).bins_of(points.reference, points.predicted)
-        points = points.where((rows == place[0]) & (columns == place[1]))
-    return list(items_at(column.comparison, points.worst(LISTED)).values()), len(points)
-
-
-def items_at(row: Comparison, points: ComparedPoints) -> dict[int, Predicted | PredictedBlock]:
-    """{place in the sheet: row} of points, in their order, without those that have been deleted."""
-    ids = sheet_of(key_of(row)).items.ids[points.at].tolist()
-    cycles = (points.reference.tolist(), points.predicted.tolist())
-    numbers = list(zip(points.at.tolist(), ids, *cycles, strict=True))
-    if row.item_kind == ItemKind.BLOCKS:
-        blocks = BasicBlock.objects.in_bulk(ids)
-        return {
-            at: PredictedBlock(blocks[pk], reference, predicted)
-            for at, pk, reference, predicted in numbers
-            if pk in blocks
-        }
-    stored = {entry.id: entry for entry in measurements_of(Measurement.objects.filter(pk__in=ids))}
-    return {
-        at: Predicted(stored[pk], reference, predicted)
-        for at, pk, reference, predicted in numbers
-        if pk in stored
-    }

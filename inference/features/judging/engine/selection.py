@@ -15,6 +15,7 @@ from inference.core.judging.sheet import ItemKind, ItemSelection
 from inference.core.metrics import Unit
 from inference.features.judging.engine.query import (
     ComparisonPart,
+    columns_of,
     key_of,
     numbers_of,
     schemes_found,
@@ -51,7 +52,7 @@ def choice_of(request: HttpRequest, row: Comparison) -> ComparisonPart:
 def reference_in(request: HttpRequest, row: Comparison) -> int | None:
     """The position of the column that the address holds the others against; None where it names none."""
     position = whole_number(request, "against")
-    if position is not None and not 0 <= position < row.columns.count():
+    if position is not None and not 0 <= position < len(columns_of(row)):
         raise BadRequest(f"against must be the place of a column, from 0, not {position}")
     return position
 
@@ -67,8 +68,8 @@ def _search(request: HttpRequest) -> str:
 
 
 def pinned_scheme(request: HttpRequest, row: Comparison) -> InstructionScheme | None:
-    """The one scheme whose experiments the address asks for, in place of a search."""
-    pk = whole_number(request, "of")
+    """The one scheme whose experiments the address asks for, in place of a search; `scheme` in older ones."""
+    pk = whole_number(request, "of", whole_number(request, "scheme"))
     return None if pk is None else get_object_or_404(InstructionScheme, pk=pk, isa=row.isa_id)
 
 

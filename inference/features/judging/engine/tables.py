@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from inference.core.mapping import described
 from inference.formats.csv_cells import written
@@ -47,6 +47,29 @@ def number(title: str, decimals: int = 2) -> PublishedColumn:
 
 def code(title: str) -> PublishedColumn:
     return PublishedColumn(title, CellKind.CODE)
+
+
+def text(title: str) -> PublishedColumn:
+    return PublishedColumn(title)
+
+
+def choice(title: str) -> PublishedColumn:
+    return PublishedColumn(title, CellKind.CHOICE)
+
+
+def usage(title: str, ports: Sequence[str]) -> PublishedColumn:
+    return PublishedColumn(title, CellKind.UOPS, ports=tuple(ports))
+
+
+RowT = TypeVar("RowT")
+Column = tuple[PublishedColumn, Callable[[RowT], Value]]
+"""A heading, and what stands below it in a row."""
+
+
+def table_of(key: str, title: str, rows: Iterable[RowT], *columns: Column[RowT]) -> PublishedTable:
+    """A table of these columns, with a line for each of the rows."""
+    heads, cells = zip(*columns, strict=True)
+    return PublishedTable(key, title, heads, tuple(tuple(cell(row) for cell in cells) for row in rows))
 
 
 def csv_of(table: PublishedTable, head: str = "") -> str:

@@ -11,14 +11,10 @@ from inference.core.protocols import Json
 from inference.features.judging.engine.query import (
     EVERYTHING,
     ComparisonPart,
-    PredictedBlock,
     key_of,
     points_of,
 )
-from inference.features.judging.evaluations.query import Predicted
-from inference.isa.blocks.listing import intel_or_digits
 from inference.models import ComparedColumn, Comparison
-from inference.storage.instruction_sets import code_isa
 from inference.web.published_page import PublishedTable
 
 
@@ -52,22 +48,16 @@ class ViewQuestion:
 class ComparisonView:
     """A view.
 
-    `suits`: whether it has anything to say of a comparison. `has_page`: its tables fill a tab.
+    `suits`: whether it has anything to say of a comparison with these columns. `has_page`: its tables fill a
+    tab.
     """
 
     name: str
     label: str
     help: str
     tables: Callable[[ViewQuestion], list[PublishedTable]]
-    suits: Callable[[Comparison], bool] = lambda row: True
+    suits: Callable[[Sequence[ComparedColumn]], bool] = lambda columns: True
     has_page: bool = True
-
-
-def item_text(row: Comparison, item: Predicted | PredictedBlock) -> str:
-    """An experiment as files have it, or the assembly of a block."""
-    if isinstance(item, PredictedBlock):
-        return "; ".join(intel_or_digits(bytes(item.block.code), code_isa(row.isa)))
-    return str(item.stored.value.experiment)
 
 
 def view_json(view: ComparisonView, question: ViewQuestion, selected: int) -> Json:

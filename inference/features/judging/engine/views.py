@@ -14,11 +14,11 @@ from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
 from inference.core.metrics import Unit
 from inference.features.judging.engine.block_traits import memory_traits
 from inference.features.judging.engine.excess_view import excess_tables
+from inference.features.judging.engine.listed_items import item_text, items_at
 from inference.features.judging.engine.query import (
     ComparisonPart,
     agreement_of,
     biases_in,
-    items_at,
     key_of,
     points_of,
     selected,
@@ -27,7 +27,7 @@ from inference.features.judging.engine.query import (
     verdict_of,
 )
 from inference.features.judging.engine.tables import number
-from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion, item_text
+from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion
 from inference.models import BasicBlock, InstructionScheme
 from inference.storage.instruction_sets import code_isa
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
@@ -85,11 +85,14 @@ def _group_row(group: GroupErrors) -> tuple[Value, ...]:
     return (group.name, group.n, group.mape, group.median, group.signed)
 
 
+def length_groups(question: ViewQuestion) -> Grouping:
+    """The items by their numbers of instructions."""
+    known, number_of = np.unique(sheet_of(key_of(question.row)).items.lengths, return_inverse=True)
+    return Grouping(tuple(map(str, known.tolist())), number_of.astype(np.int64))
+
+
 def _lengths(question: ViewQuestion) -> list[PublishedTable]:
-    lengths = sheet_of(key_of(question.row)).items.lengths
-    known, number_of = np.unique(lengths, return_inverse=True)
-    groups = Grouping(tuple(map(str, known.tolist())), number_of.astype(np.int64))
-    return [_grouped(question, groups, "lengths", "Instructions")]
+    return [_grouped(question, length_groups(question), "lengths", "Instructions")]
 
 
 def _bounds(question: ViewQuestion) -> list[PublishedTable]:
@@ -250,14 +253,14 @@ VIEWS = {
             "By which factor predictions are too slow (above 1) or too fast, of items with instructions of "
             "an extension: geometric means.",
             _extensions,
-            lambda row: row.isa_id is not None,
+            lambda columns: columns[0].comparison.isa_id is not None,
         ),
         ComparisonView(
             "bounds",
             "By bound",
             "Errors of the items by the largest bound of the core model among the sources.",
             _bounds,
-            lambda row: sheet_of(key_of(row)).items.bounds is not None,
+            lambda columns: sheet_of(key_of(columns[0].comparison)).items.bounds is not None,
         ),
         ComparisonView(
             "traits",
@@ -271,7 +274,7 @@ VIEWS = {
             "Excess",
             "Experiments that take longer than a port mapping allows, by the µops that limit them.",
             excess_tables,
-            lambda row: row.columns.filter(mapping__isnull=False).exists(),
+            lambda columns: any(column.mapping_id for column in columns),
         ),
         ComparisonView("matrix", "Matrix", "How often each two sources disagree.", _matrix),
         ComparisonView(

@@ -42,38 +42,22 @@ KINDS = (
 PRESENTATIONS = {"evaluate": _presentation}
 
 
-def _of_ports(request: HttpRequest, subject: ShownMapping) -> Context:
-    from inference.core.predicting import PortMappingModel  # noqa: PLC0415  pages load it, not every start
-    from inference.features.judging.evaluations.pages import accuracy_tab  # noqa: PLC0415  as above
+def _tab(request: HttpRequest, subject: ShownMapping | ShownResources) -> Context:
+    from inference.features.judging.evaluations.pages import accuracy_tab  # noqa: PLC0415  pages load it
 
-    return accuracy_tab(request, subject.row, PortMappingModel(subject.value))
-
-
-def _of_resources(request: HttpRequest, subject: ShownResources) -> Context:
-    from inference.features.judging.evaluations.pages import accuracy_tab  # noqa: PLC0415  pages load it, not every start
-
-    return accuracy_tab(request, subject.row, subject.value)
+    return accuracy_tab(request, subject.row)
 
 
-_SCRIPTS = ("js/heatmap.js", "js/figures.js")
-
-PANELS = (
+PANELS = tuple(
     PagePanel(
-        PanelPlace.MAPPING,
+        place_of,
         "accuracy",
         "Accuracy",
         "inference/evaluations/accuracy.html",
-        _of_ports,
+        _tab,
         place=10,
-        scripts=_SCRIPTS,
-    ),
-    PagePanel(
-        PanelPlace.RESOURCE_MAPPING,
-        "accuracy",
-        "Accuracy",
-        "inference/evaluations/accuracy.html",
-        _of_resources,
-        place=10,
-        scripts=_SCRIPTS,
-    ),
+        scripts=("js/heatmap.js", "js/small-maps.js"),
+        styles=("css/comparisons.css",),
+    )
+    for place_of in (PanelPlace.MAPPING, PanelPlace.RESOURCE_MAPPING)
 )

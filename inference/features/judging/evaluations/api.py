@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from django.http import HttpRequest
@@ -10,24 +9,20 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.core.metrics import Unit as Units
-from inference.features.judging.evaluations.query import (
-    ERROR_ORDERS,
-    errors_by_scheme,
-    judgement_of,
-    listed,
-    worst_with,
-)
-from inference.features.judging.evaluations.shapes import AccuracyJudgementOut, PredictedOut, predicted_json
+from inference.core.judging.accuracy import AccuracyFigures, judged_accuracy
+from inference.core.judging.agreement import Agreement, errors_by_group
+from inference.core.residuals import DIGITS
+from inference.features.judging.engine.query import scores_of, verdict_of
+from inference.features.judging.engine.shapes import AccuracyJudgementOut, PredictedOut, predicted_json
+from inference.features.judging.engine.views import length_groups
+from inference.features.judging.evaluations.query import ERROR_ORDERS, errors_by_scheme, question_of, worst_of
 from inference.figures.heatmap import HeatMap
 from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
-from inference.storage.evaluations import evaluations_of, evaluations_on, listing_in
-from inference.storage.listing import WorstPredictions
-from inference.storage.resource_mappings import load_model
+from inference.storage.evaluations import evaluations_of, evaluations_on, residuals_in
 from inference.web.api.errors import ProblemError
 from inference.web.api.mapping_shapes import HeatMapOut, SchemeErrorOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
-from inference.web.api.shapes import Ref, Scores, Text, Time, Unit, parameter, ref
+from inference.web.api.shapes import Ref, Scores, Text, Time, Unit, fields_of, parameter, ref
 from inference.web.paging import Order
 from inference.web.validation import Id
 
@@ -97,15 +92,23 @@ def list_evaluations_on_set(request: HttpRequest, set_id: Id, paging: Query[Pagi
 def get_evaluation(request: HttpRequest, evaluation_id: Id) -> Any:
     """One evaluation with its heat map. A new one is made by a run of the kind `evaluate`."""
     row = _evaluation_row(evaluation_id)
-    listing = listing_in(row)
-    lengths = [{"length": each.length, "n": each.n, "mape": each.mape} for each in listing.lengths or ()]
-    tools = [{"tool": each.tool, "skipped": each.skipped, **each.scores.as_json()} for each in listing.tools]
+    question = question_of(row)
+    own, *tools = ((column.name, scores_of(column, question.part)) for column in question.columns)
+    judgement = verdict_of(question.columns, question.column, question.part)
+    if judgement is None:
+        judgement = judged_accuracy(AccuracyFigures(Agreement(own[1]), 0.0), "experiments")
     return {
         **_evaluation(row),
-        "judgement": judgement_of(row, listing).as_json(),
+        "judgement": judgement.as_json(),
         "heat_map": HeatMap.from_json(row.heat_map).as_json(),
-        "lengths": lengths,
-        "tools": tools,
+        "lengths": [
+            {"length": int(group.name), "n": group.n, "mape": round(group.mape, DIGITS)}
+            for group in errors_by_group(question.points, length_groups(question))
+        ],
+        "tools": [
+            {"tool": name, "skipped": row.n + row.skipped - scores.n, **scores.as_json()}
+            for name, scores in tools
+        ],
     }
 
 
@@ -120,7 +123,7 @@ def list_scheme_errors(
     """Errors by scheme, of those that the search `q` finds, the largest first."""
     row = _evaluation_row(evaluation_id)
     order = Order.of(sort)
-    schemes = errors_by_scheme(row.predictor.isa, listing_in(row).schemes or (), q.strip(), order)
+    schemes = errors_by_scheme(row.predictor.isa, residuals_in(row), q.strip(), order)
     return listed_in_memory(schemes, paging, lambda found: found)
 
 
@@ -135,22 +138,13 @@ def list_worst(
     ),
 ) -> Any:
     """The 50 worst predictions: of all, with a scheme, or of the heat map's bin at `row` and `column`."""
-    found = _evaluation_row(evaluation_id)
-    model = load_model(found.predictor)
-    if scheme is not None:
-        wanted = get_object_or_404(InstructionScheme, pk=scheme, isa=found.predictor.isa_id)
-        ids, _ = worst_with(found, wanted, model)
-        return [predicted_json(each) for each in listed(model, ids, Units(found.unit))]
+    evaluation = _evaluation_row(evaluation_id)
     if (row is None) != (column is None):
         raise ProblemError(422, "A bin has a row and a column", where="query", right="both, or none")
-    shown = _ids(listing_in(found), row, column)
-    return [predicted_json(each) for each in listed(model, shown, Units(found.unit))]
-
-
-def _ids(listing: WorstPredictions, row: int | None, column: int | None) -> Sequence[int]:
-    if row is None or column is None:
-        return listing.worst
-    return listing.bins.get((row, column), ())
+    isa = evaluation.predictor.isa_id
+    wanted = None if scheme is None else get_object_or_404(InstructionScheme, pk=scheme, isa=isa)
+    place = None if row is None or column is None or wanted else (row, column)
+    return [predicted_json(each) for each in worst_of(evaluation, wanted, place)]
 
 
 def _evaluation_row(evaluation_id: int) -> Evaluation:
@@ -168,10 +162,5 @@ def _listed(rows: Any, paging: Paging) -> Any:
 
 
 def _evaluation(row: Evaluation) -> dict[str, Any]:
-    copied = ("unit", "n", "skipped", "mape", "pearson", "kendall", "computed")
     related = ("mapping", "resource_mapping", "experiment_set", "held_out_by")
-    return {
-        "id": row.pk,
-        **{name: getattr(row, name) for name in copied},
-        **{name: ref(getattr(row, name)) for name in related},
-    }
+    return fields_of(row, EvaluationOut, **{name: ref(getattr(row, name)) for name in related})

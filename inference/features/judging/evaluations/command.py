@@ -10,9 +10,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from inference.core.metrics import Scores, Unit
-from inference.features.judging.evaluations.query import tool_scores
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
-from inference.storage.evaluating import evaluate
+from inference.storage.evaluating import compare_tool, evaluate
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 
@@ -36,7 +35,8 @@ class Command(DataCommand):
         unit = Unit(options["unit"])
         experiment_set = by_name(ExperimentSet, options["dataset"])
         if options["tool"]:
-            scores, skipped = tool_scores(experiment_set, options["tool"], unit)
+            predictions = compare_tool(experiment_set, options["tool"], unit)
+            scores, skipped = predictions.scores, predictions.skipped
         else:
             row = evaluate(_predicting(options), experiment_set, unit)
             scores, skipped = Scores(row.n, row.mape, row.pearson, row.kendall), row.skipped

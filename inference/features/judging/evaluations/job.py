@@ -10,12 +10,13 @@ from inference.core.event import Event
 from inference.core.events import Log, ResultStored
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
+from inference.core.residuals import SchemeError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
-from inference.storage.evaluating import StoredEvaluation, judge, store_evaluation
+from inference.storage.evaluating import Predictions, compare_by_scheme, store_evaluation
 from inference.storage.evaluations import scores_of, summary_of
 from inference.storage.resource_mappings import load_model
 
@@ -42,19 +43,14 @@ class EvaluateJob:
         """The complete description; raises `ConfigError`."""
         asked = EvaluationConfig.read(config)
         field = _field(config)
-        complete: Json = {
-            field: getattr(asked, field),
-            "experiment_set": asked.experiment_set,
-            "unit": asked.unit,
-        }
-        predicts = read_row(_PREDICTORS[field], field, complete[field])
+        predicts = read_row(_PREDICTORS[field], field, getattr(asked, field))
         assert isinstance(predicts, PortMapping | ResourceMapping), "these alone are predictors"
         experiment_set = read_row(ExperimentSet, "experiment_set", asked.experiment_set)
         if predicts.isa_id != experiment_set.isa_id:
             raise ConfigError(
                 f"{predicts.name!r} and {experiment_set.name!r} are for different instruction sets"
             )
-        return complete
+        return {field: predicts.pk, "experiment_set": experiment_set.pk, "unit": asked.unit}
 
     def submitted(self, run: Run) -> None:
         """Nothing refers to an evaluation run."""
@@ -63,7 +59,8 @@ class EvaluateJob:
         """Predict, to be stored when the run is finished. Raises `JobError` where the rows are gone."""
         config = task.run.config
         predicts, experiment_set = _existing(config)
-        return partial(_store, config, judge(load_model(predicts), experiment_set, Unit(config["unit"])))
+        unit = Unit(config["unit"])
+        return partial(_store, config, *compare_by_scheme(load_model(predicts), experiment_set, unit))
 
 
 def _field(config: Json) -> str:
@@ -83,11 +80,11 @@ def _existing(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSe
     return predicts, experiment_set
 
 
-def _store(config: Json, judged: StoredEvaluation) -> tuple[Json, Sequence[Event]]:
+def _store(
+    config: Json, predictions: Predictions, schemes: Sequence[SchemeError]
+) -> tuple[Json, Sequence[Event]]:
     predicts, experiment_set = _existing(config)
-    evaluation = store_evaluation(
-        predicts, experiment_set, Unit(config["unit"]), judged.comparison, judged.listing
-    )
+    evaluation = store_evaluation(predicts, experiment_set, Unit(config["unit"]), predictions, schemes)
     result = {
         "evaluation": evaluation.pk,
         _field(config): predicts.pk,

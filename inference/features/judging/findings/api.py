@@ -2,34 +2,82 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from inference.core.doubting import Doubt, DoubtKind
+from inference.features.judging.engine.excess_view import excess_in, excess_json
 from inference.features.judging.findings.conflicts import SetConflicts, conflicts_in, conflicts_json
 from inference.features.judging.findings.congruence import congruence_json, congruence_of
-from inference.features.judging.findings.doubts_api import router as doubts_router
-from inference.features.judging.findings.excess import excess_in, excess_json
-from inference.features.judging.findings.measuring import Remeasurement
-from inference.features.judging.findings.request import ConflictsRequest
+from inference.features.judging.findings.doubts import DoubtsOf, ask
+from inference.features.judging.findings.evidence import DoubtDecision
+from inference.features.judging.findings.measuring import Remeasurement, about_doubt
+from inference.features.judging.findings.request import ConflictsRequest, DoubtsRequest
+from inference.features.judging.findings.runs_api import router as runs_router
 from inference.features.learning.inferring.classes_section import FEW_COMPARED
 from inference.isa.search import SearchError
-from inference.models import ExperimentSet, PortMapping
-from inference.storage.rows import load_mapping
+from inference.models import ExperimentSet, InstructionScheme, PortMapping
+from inference.runs.request import OneOf
+from inference.storage.rows import ids_of_schemes, load_mapping
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Cycles, Input, Ref, SchemeText, parameter, ref
-from inference.web.validation import Id
+from inference.web.api.shapes import Cycles, Input, Ref, SchemeText, Uop, parameter, ref, uops_json
+from inference.web.file_answers import attachment
+from inference.web.validation import Id, RequestError
 
 router = Router()
-router.add_router("", doubts_router)
+router.add_router("", runs_router)
+Kind = Annotated[str, OneOf(kind.value for kind in DoubtKind)]
 PAIRS = 1000
 """Pairs in an answer."""
 LARGEST = 20
 """Experiments of a group in an answer."""
+
+
+class DoubtOut(Schema):
+    """A reason to doubt what a mapping says of a scheme; its µops, and those that it may have instead."""
+
+    kind: str = Field(description="ambiguous, excluded, mispredicted or conflict.", examples=["ambiguous"])
+    scheme_id: Id | None
+    scheme: SchemeText
+    why: str = Field(examples=["another port mapping explains the measurements as well"])
+    uops: list[Uop] | None
+    others: list[list[Uop]]
+
+
+class DecisionOut(Schema):
+    """An experiment that would decide: predicted with the µops here, with the others, and measured."""
+
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    here: Cycles
+    otherwise: Cycles
+    measured: Cycles | None
+
+
+class DoubtInFull(DoubtOut):
+    """A doubt with the experiments that it rests on, which a run can measure again, and one that decides."""
+
+    again: list[str] = Field(examples=[["add GPR[64]:RW, GPR[64]:R"]])
+    decides: DecisionOut | None
+
+
+class MeasureDoubt(Input):
+    """Which experiments about a doubt are measured, and where."""
+
+    machine: Id
+    kind: Kind = Field(description="Of the doubt.", examples=["ambiguous"])
+    what: Literal["again", "decide"] = Field(
+        "again", description="What it rests on, or the experiment that would decide.", examples=["decide"]
+    )
 
 
 class AloneInSetOut(Schema):
@@ -126,6 +174,53 @@ class ExcessOut(Schema):
     groups: list[ExcessGroupOut]
 
 
+@router.get("/mappings/{mapping_id}/doubts", response=PageOf[DoubtOut])
+def list_doubts(
+    request: HttpRequest, mapping_id: Id, paging: Query[Paging], asked: Query[DoubtsRequest]
+) -> Any:
+    """What is ambiguous, excluded, badly predicted, or in conflict with another mapping."""
+    found = ask(_mapping(mapping_id), asked)
+    return listed_in_memory(found.listed, paging, lambda doubts: _doubts_json(found, doubts))
+
+
+@router.get("/mappings/{mapping_id}/doubts/export", response=str, openapi_extra={FILE: "text/csv"})
+def export_doubts(request: HttpRequest, mapping_id: Id, asked: Query[DoubtsRequest]) -> HttpResponse:
+    """All doubts as CSV, or those of one kind."""
+    found = ask(_mapping(mapping_id), asked)
+    access.note(request, Deed.EXPORTED, found.row)
+    return attachment(found.csv, "text/csv; charset=utf-8", f"{found.row.name} doubts", "csv")
+
+
+@router.get("/mappings/{mapping_id}/doubts/{scheme_id}", response=list[DoubtInFull])
+def get_doubts(request: HttpRequest, mapping_id: Id, scheme_id: Id, asked: Query[DoubtsRequest]) -> Any:
+    """The doubts about one scheme, with the experiments to measure again and those that would decide.
+
+    Measure them by `POST` to its `/measurements`, or by a run of kind `measure` with the plan `listed`.
+    """
+    found = ask(_mapping(mapping_id), asked)
+    scheme = get_object_or_404(InstructionScheme, pk=scheme_id, isa=found.row.isa_id)
+    doubts = [doubt for doubt in found.listed if doubt.scheme == scheme.text]
+    decided = found.decisions(doubts)
+    return [
+        {**line, "again": list(map(str, found.again(doubt))), "decides": _decision(decided.get(doubt))}
+        for doubt, line in zip(doubts, _doubts_json(found, doubts), strict=True)
+    ]
+
+
+@router.post("/mappings/{mapping_id}/doubts/{scheme_id}/measurements", response={201: RunOut})
+def measure_doubt(
+    request: HttpRequest, mapping_id: Id, scheme_id: Id, data: MeasureDoubt, asked: Query[DoubtsRequest]
+) -> Any:
+    """Measure what a doubt about a scheme rests on again, or the experiment that would decide it."""
+    found = ask(_mapping(mapping_id), asked)
+    scheme = get_object_or_404(InstructionScheme, pk=scheme_id, isa=found.row.isa_id)
+    try:
+        proposal = about_doubt(found, data.kind, scheme.text, decides=data.what == "decide")
+    except RequestError as error:
+        raise ProblemError(422, error.what, where="body kind", right=error.right) from error
+    return proposal.from_program(request, data.machine)
+
+
 @router.get("/sets/{set_id}/conflicts", response=ConflictsOut)
 def get_conflicts(request: HttpRequest, set_id: Id, asked: Query[ConflictsRequest]) -> Any:
     """Who competes with whom, from schemes alone and in pairs: no port mapping is needed."""
@@ -187,3 +282,31 @@ def _conflicts(set_id: int, asked: ConflictsRequest) -> tuple[ExperimentSet, Set
         return row, conflicts_in(row, asked)
     except SearchError as error:
         raise ProblemError(422, str(error), where="query q", right="a search for schemes") from error
+
+
+def _doubts_json(found: DoubtsOf, doubts: Sequence[Doubt]) -> list[dict[str, Any]]:
+    ids = ids_of_schemes(found.row.isa_id, (doubt.scheme for doubt in doubts))
+    ports = found.doubts.ports
+    return [
+        {
+            "kind": doubt.kind.value,
+            "scheme_id": ids.get(doubt.scheme),
+            "scheme": doubt.scheme,
+            "why": doubt.words,
+            "uops": None if doubt.here is None else uops_json(doubt.here, ports),
+            "others": [uops_json(uops, ports) for uops in doubt.others],
+        }
+        for doubt in doubts
+    ]
+
+
+def _decision(decision: DoubtDecision | None) -> dict[str, Any] | None:
+    if decision is None:
+        return None
+    told = decision.distinction
+    return {
+        "experiment": str(told.experiment),
+        "here": told.first,
+        "otherwise": told.second,
+        "measured": decision.measured,
+    }

@@ -9,7 +9,7 @@ from inference.core.experiment import Experiment
 from inference.core.pmevo.congruence import Likenesses
 from inference.core.pmevo.events import Congruence
 from inference.core.protocols import Json
-from inference.features.judging.engine.tables import code, number
+from inference.features.judging.engine.tables import code, number, table_of
 from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_told
 from inference.models import ExperimentSet, Measurement, PortMapping, RunEvent
 from inference.storage.rows import experiment_of, texts_in
@@ -119,14 +119,16 @@ def _pair(first: str, second: str) -> Experiment:
 
 def weak_members_table(found: ComparedClasses) -> PublishedTable:
     """The members that few experiments were compared for, the least compared first."""
-    rows = tuple(
-        (weak.scheme, weak.compared, weak.representative, " | ".join(map(str, weak.pairs)))
-        for weak in found.weak
-    )
-    heads = (code("scheme"), number("compared", 0), code("representative"), code("pairs to measure"))
     unknown = "" if found.likeness or not found.classes else "; what was compared is not known"
-    title = f"{len(found.classes)} classes, {len(found.weak)} weak members{unknown}"
-    return PublishedTable("weak", title, heads, rows)
+    return table_of(
+        "weak",
+        f"{len(found.classes)} classes, {len(found.weak)} weak members{unknown}",
+        found.weak,
+        (code("scheme"), lambda weak: weak.scheme),
+        (number("compared", 0), lambda weak: weak.compared),
+        (code("representative"), lambda weak: weak.representative),
+        (code("pairs to measure"), lambda weak: " | ".join(map(str, weak.pairs))),
+    )
 
 
 def congruence_json(found: ComparedClasses) -> Json:

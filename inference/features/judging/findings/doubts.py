@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from django.shortcuts import get_object_or_404
 
@@ -12,9 +13,9 @@ from inference.core.experiment import Experiment
 from inference.core.explain import REASONS, NotCharacterised, SchemeFate
 from inference.core.identity import MappingComparison, SchemeRelation
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.mapping import Uops, described
+from inference.core.mapping import described
 from inference.core.residuals import SchemeError
-from inference.features.judging.engine.tables import code, csv_of
+from inference.features.judging.engine.tables import Column, choice, code, csv_of, table_of, text, usage
 from inference.features.judging.findings.evidence import DoubtDecision, again, decisions
 from inference.features.judging.findings.request import NONE, DoubtsRequest
 from inference.features.learning.explained.query import is_explained, regularity_of
@@ -28,7 +29,7 @@ from inference.storage.evidence import Evidence
 from inference.storage.judging import conflicts_of
 from inference.storage.provenance import provenance_of
 from inference.storage.rows import load_mapping
-from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
+from inference.web.published_page import PublishedTable
 from inference.web.validation import RequestError
 
 
@@ -255,21 +256,28 @@ def _merged(found: Sequence[Doubt]) -> Iterator[Doubt]:
         yield Doubt(kind, scheme, words, same[0].here, others, max(each.size for each in same))
 
 
-def doubts_table(doubts: Doubts) -> PublishedTable:
-    """A row per doubt, in their order."""
-    heads = (
-        *(PublishedColumn("kind", CellKind.CHOICE), code("scheme")),
-        *(PublishedColumn("µops", CellKind.UOPS, ports=doubts.ports), PublishedColumn("other µops")),
-        PublishedColumn("why"),
+def doubts_table(
+    doubts: Doubts,
+    *more: Column[Doubt],
+    scheme: Callable[[Doubt], str] = attrgetter("scheme"),
+    why: Callable[[Doubt], str] = attrgetter("words"),
+) -> PublishedTable:
+    """A row per doubt, in their order; `scheme`, `why` and `more` columns are what a page adds."""
+
+    def others(doubt: Doubt) -> str:
+        return " or ".join(described(uops, doubts.ports) for uops in doubt.others)
+
+    return table_of(
+        "doubts",
+        "Doubts",
+        doubts.rows,
+        (choice("kind"), lambda doubt: LABELS[doubt.kind]),
+        (code("scheme"), scheme),
+        (usage("µops", doubts.ports), lambda doubt: doubt.here),
+        (text("other µops"), others),
+        (text("why"), why),
+        *more,
     )
-    rows = tuple(doubt_cells(doubt, doubts.ports) for doubt in doubts.rows)
-    return PublishedTable("doubts", "Doubts", heads, rows)
-
-
-def doubt_cells(doubt: Doubt, ports: Sequence[str]) -> tuple[str, str, Uops | None, str, str]:
-    """Several possibilities of other µops are joined by " or "."""
-    others = " or ".join(described(uops, ports) for uops in doubt.others)
-    return LABELS[doubt.kind], doubt.scheme, doubt.here, others, doubt.words
 
 
 def doubts_head(row: PortMapping, other: PortMapping | None) -> str:

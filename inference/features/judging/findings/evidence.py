@@ -13,15 +13,14 @@ from inference.core.identity import Distinction, MappingComparison, deciding_exp
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.measured_slots import padding_of
-from inference.core.predicting import PortMappingModel
-from inference.features.judging.evaluations.query import worst_with
+from inference.features.judging.evaluations.query import worst_of
 from inference.features.learning.explained.remeasured import rows_of
 from inference.features.library.mappings.compared import comparison_of
 from inference.models import Evaluation, InstructionScheme, Measurement, PortMapping
 from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence
 from inference.storage.recorded import settled_medians
-from inference.storage.rows import load_mapping, measurements_of
+from inference.storage.rows import load_mapping
 
 MOST_AGAIN = 20
 """Experiments that are measured again for one doubt."""
@@ -84,9 +83,7 @@ def again(
         found = [*_asked(row, doubt.scheme), *_witnessed(row, doubt.scheme)]
     elif doubt.kind is DoubtKind.MISPREDICTED and evaluation is not None:
         scheme = InstructionScheme.objects.select_related("isa").get(isa=row.isa_id, text=doubt.scheme)
-        ids, _ = worst_with(evaluation, scheme, PortMappingModel(load_mapping(row)))
-        by_id = {each.id: each.value for each in measurements_of(Measurement.objects.filter(pk__in=ids))}
-        found = [by_id[pk].experiment for pk in ids if pk in by_id]
+        found = [item.stored.value.experiment for item in worst_of(evaluation, scheme)]
     elif doubt.kind is DoubtKind.SLOTS and (padding := padding_of(row.isa.name)) is not None:
         found = [*padding.around(doubt.scheme), *padding.calibration()]
     elif doubt.kind is DoubtKind.CONFLICT and (told := _decider(row, other, doubt)) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -14,21 +14,18 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
-from inference.core.arrays import Floats
-from inference.core.doubting import LABELS, Doubt, DoubtKind
+from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.core.excess import LEAST
 from inference.core.mapping import PortMapping as Value
-from inference.core.protocols import Json
-from inference.features.judging.engine.excess_view import MOST, excess_table
-from inference.features.judging.engine.tables import LinkedText, code, csv_of, page_cells
+from inference.features.judging.engine.excess_view import MOST, excess_in, excess_table, sets_for
+from inference.features.judging.engine.tables import Buttons, LinkedText, code, csv_of, page_cells
 from inference.features.judging.findings.conflicts import (
     SetConflicts,
     conflicts_in,
     pairs_table,
 )
 from inference.features.judging.findings.congruence import congruence_of
-from inference.features.judging.findings.doubts import DoubtsOf, ask, doubt_cells, doubts_table
-from inference.features.judging.findings.excess import excess_in, sets_for
+from inference.features.judging.findings.doubts import DoubtsOf, ask, doubts_table
 from inference.features.judging.findings.measuring import Remeasurement, about_doubt
 from inference.features.judging.findings.request import NONE, ConflictsBy, ConflictsRequest, DoubtsRequest
 from inference.features.learning.explained.query import is_explained
@@ -102,40 +99,38 @@ def _doubts_page(found: DoubtsOf, number: int) -> dict[str, Any]:
     """The rows of a page, linked to their evidence, with what would decide and what can be measured."""
     row = found.row
     page = page_in_memory(found.listed, number, PAGE)
-    doubts = page.rows
-    ids = ids_of_schemes(row.isa_id, [doubt.scheme for doubt in doubts])
-    decided = found.decisions(doubts)
+    ids = ids_of_schemes(row.isa_id, [doubt.scheme for doubt in page.rows])
+    decided = found.decisions(page.rows)
     explained = is_explained(row)
-    rows: list[tuple[Any, ...]] = []
-    buttons = []
-    for doubt in doubts:
-        kind, scheme, here, others, words = doubt_cells(doubt, found.doubts.ports)
-        pk, decision = ids.get(scheme), decided.get(doubt)
-        label, url = _evidence(found, doubt, pk, explained=explained)
-        if decision is not None:
-            experiment = decision.distinction.experiment
-            otherwise = "there" if doubt.kind is DoubtKind.CONFLICT else "otherwise"
-            decides = LinkedText(
-                str(experiment), experiment_url(experiment, row.isa, row), note=decision.in_words(otherwise)
-            )
-        else:
+
+    def scheme(doubt: Doubt) -> LinkedText:
+        pk = ids.get(doubt.scheme)
+        return LinkedText(doubt.scheme, reverse("scheme", args=[pk]) if pk else "")
+
+    def why(doubt: Doubt) -> LinkedText:
+        label, url = _evidence(found, doubt, ids.get(doubt.scheme), explained=explained)
+        return LinkedText(doubt.words, url, label=label)
+
+    def decides(doubt: Doubt) -> LinkedText:
+        if doubt not in decided:
             undecided = "no short experiment distinguishes these µops"
-            decides = LinkedText("", note=undecided if others and here else "measuring it again")
-        page_url = "" if pk is None else reverse("scheme", args=[pk])
-        rows.append(
-            (kind, LinkedText(scheme, page_url), here, others, LinkedText(words, url, label=label), decides)
-        )
-        wishes = (("again", "Measure again"), ("decide", "Measure deciding experiment"))
-        buttons.append(
-            [
-                (f"{wish}:{doubt.kind}:{pk}", text)
-                for wish, text in wishes[: 1 if decision is None else 2]
-                if pk is not None
-            ]
-        )
-    table = doubts_table(found.listed_doubts)
-    heads = (*table.columns, code("deciding experiment"))
-    return {**page_cells(replace(table, columns=heads, rows=tuple(rows)), buttons), "page": page}
+            return LinkedText("", note=undecided if doubt.others and doubt.here else "measuring it again")
+        experiment = decided[doubt].distinction.experiment
+        words = decided[doubt].in_words("there" if doubt.kind is DoubtKind.CONFLICT else "otherwise")
+        return LinkedText(str(experiment), experiment_url(experiment, row.isa, row), note=words)
+
+    def buttons(doubt: Doubt) -> Buttons:
+        wishes = [("again", "Measure again"), ("decide", "Measure deciding experiment")]
+        pk = ids.get(doubt.scheme)
+        return [
+            (f"{wish}:{doubt.kind}:{pk}", label)
+            for wish, label in wishes
+            if pk and (wish == "again" or doubt in decided)
+        ]
+
+    doubts = Doubts(tuple(page.rows), found.doubts.ports)
+    table = doubts_table(doubts, (code("deciding experiment"), decides), scheme=scheme, why=why)
+    return {**page_cells(table, list(map(buttons, page.rows))), "page": page}
 
 
 def _evidence(found: DoubtsOf, doubt: Doubt, pk: int | None, *, explained: bool) -> tuple[str, str]:
@@ -262,65 +257,54 @@ def set_conflicts_csv(request: HttpRequest, pk: int) -> HttpResponse:
     return table_answer(csv_of(pairs_table(pairs)), f"{row.name} conflicts", **{"experiment set": row.name})
 
 
-@dataclass(frozen=True)
-class ConflictClass:
-    """A row of the matrix, or a class: the row ids and texts of its schemes."""
-
-    schemes: tuple[tuple[int, str], ...]
-
-    @property
-    def label(self) -> str:
-        """The first, and how many others."""
-        first, more = self.schemes[0][1], len(self.schemes) - 1
-        return f"{first} + {more}" if more else first
+NumberedSchemes = Sequence[tuple[int, str]]
+"""The schemes of a row of the matrix, or of a class, each with the number of its row in the database."""
 
 
 def _conflicts_context(request: HttpRequest, found: SetConflicts, by: ConflictsBy) -> dict[str, Any]:
-    def numbered(members: Sequence[Sequence[str]]) -> list[ConflictClass]:
-        return [ConflictClass(tuple((found.ids[text], text) for text in schemes)) for schemes in members]
+    def numbered(members: Sequence[Sequence[str]]) -> list[NumberedSchemes]:
+        return [[(found.ids[text], text) for text in schemes] for schemes in members]
 
     members, shares = found.rows(by)
     rows, classes = numbered(members), numbered(found.matrix.classes)
+    labels = [f"{first} + {len(more)}" if more else first for first, *more in members]
+    figure = {
+        "figure": conflict_figure(labels, shares),
+        "ids": [schemes[0][0] for schemes in rows],
+        # Rows of each class, one after the other.
+        "sizes": [1] * len(rows) if len(rows) == len(classes) else list(map(len, classes)),
+    }
     return {
         "conflicts": found,
         "pairs": len(found.conflicts.pairs),
         "members": rows,
         "classes": classes,
-        "figure": _figure(rows, classes, shares) if rows else None,
+        "figure": figure,
         **_chosen_pairs(request, found, rows),
     }
 
 
-def _figure(rows: Sequence[ConflictClass], classes: Sequence[ConflictClass], shares: Floats) -> Json:
-    """`sizes`: rows of each class, one after the other."""
-    sizes = [1] * len(rows) if len(rows) == len(classes) else [len(row.schemes) for row in classes]
-    figure = conflict_figure([row.label for row in rows], shares)
-    return {"figure": figure, "ids": [row.schemes[0][0] for row in rows], "sizes": sizes}
-
-
-def _chosen_pairs(request: HttpRequest, found: SetConflicts, rows: Sequence[ConflictClass]) -> dict[str, Any]:
+def _chosen_pairs(
+    request: HttpRequest, found: SetConflicts, rows: Sequence[NumberedSchemes]
+) -> dict[str, Any]:
     """The pairs of the row, or of the cell of two rows, that the address names by a scheme of each."""
     first, second = (_row(rows, whole_number(request, name)) for name in ("first", "second"))
     if first is None:
         return {}
-    if second is None or (second == first and len(first.schemes) == 1):
-        pairs, second = found.pairs_of(first.schemes[0][1]), None
+    if second is None or (second == first and len(first) == 1):
+        pairs, second = found.pairs_of(first[0][1]), None
     else:
-        pairs = found.pairs_between(*([text for _, text in row.schemes] for row in (first, second)))
-    return {
-        "first": first,
-        "second": second,
-        "total": len(pairs),
-        **page_cells(pairs_table(pairs[:PAIRS])),
-    }
+        pairs = found.pairs_between(*([text for _, text in schemes] for schemes in (first, second)))
+    cells = page_cells(pairs_table(pairs[:PAIRS]))
+    return {"first": first, "second": second, "total": len(pairs), **cells}
 
 
-def _row(rows: Sequence[ConflictClass], scheme: int | None) -> ConflictClass | None:
+def _row(rows: Sequence[NumberedSchemes], scheme: int | None) -> NumberedSchemes | None:
     if scheme is None:
         return None
-    for row in rows:
-        if any(pk == scheme for pk, _ in row.schemes):
-            return row
+    for schemes in rows:
+        if scheme in dict(schemes):
+            return schemes
     raise Http404(f"scheme {scheme} is in no pair of this matrix")
 
 

@@ -28,7 +28,7 @@ from inference.measuring.blocks import LOOP
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.web.api import access
-from inference.web.api.access import READS, Deed, reading
+from inference.web.api.access import Deed, reading
 from inference.web.api.answers import MOST_BLOCKS, Code
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedOut, NamedRows
@@ -212,9 +212,7 @@ def name_ports_of_core_model(request: HttpRequest, core_model_id: Id, data: Port
     return CORE_MODELS.value(row)
 
 
-@router.post(
-    "/core-models/{core_model_id}/why", response=list[BlockReasonOut], auth=reading, openapi_extra=READS
-)
+@router.post("/core-models/{core_model_id}/why", response=list[BlockReasonOut], auth=reading)
 def explain_blocks(request: HttpRequest, core_model_id: Id, data: CodeToExplain) -> Any:
     """Why up to 100 blocks take as long as they do, by all that is known of a core."""
     row = get_object_or_404(usable_core_models(), pk=core_model_id)

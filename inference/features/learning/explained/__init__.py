@@ -1,29 +1,7 @@
 """What explainable inference concluded, and the proof of each scheme's µops."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from inference.runs.lazy import lazy
 from inference.web.panels import PagePanel, PanelPlace
-
-if TYPE_CHECKING:
-    from django.http import HttpRequest
-
-    from inference.features.library.mappings.query import ShownMapping
-    from inference.web.panels import Context
-
-
-def _tab(request: HttpRequest, subject: ShownMapping) -> Context:
-    from inference.features.learning.explained.pages import explained_tab  # noqa: PLC0415  pages load it, not every start
-
-    return explained_tab(request, subject.row, subject.value)
-
-
-def _has_verdicts(subject: ShownMapping) -> bool:
-    from inference.features.learning.explained.query import is_explained  # noqa: PLC0415  pages load it
-
-    return is_explained(subject.row)
-
 
 PANELS = (
     PagePanel(
@@ -31,9 +9,9 @@ PANELS = (
         "explained",
         "Explained",
         "inference/explained/tab.html",
-        _tab,
+        lazy(__name__, "pages.explained_tab"),
         place=100,
-        suits=_has_verdicts,
+        suits=lazy(__name__, "pages.has_verdicts"),
         styles=("css/explain.css", "css/proof.css"),
     ),
 )

@@ -13,7 +13,7 @@ from inference.core.pmevo import settings as pmevo_settings
 from inference.core.pmevo.estimate import estimate as estimate_pmevo
 from inference.core.pmevo.settings import PRESETS, PMEvoSettings
 from inference.core.protocols import Json
-from inference.features.learning.inferring.algorithms import ALGORITHMS
+from inference.features.learning.inferring.algorithms import ALGORITHMS, Algorithm
 
 LABELS = {
     "congruence_epsilon": "Congruence ε",
@@ -142,23 +142,8 @@ class OfferedAlgorithm:
     known_help: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def label(self) -> str:
-        return ALGORITHMS[self.key].title
-
-    @property
-    def knows(self) -> Sequence[str]:
-        """What the form asks for that is known of schemes beforehand."""
-        return ALGORITHMS[self.key].knows
-
-    @property
-    def exact(self) -> bool:
-        """Whether the bottleneck is measured on a simulated processor, too."""
-        return ALGORITHMS[self.key].exact
-
-    @property
-    def explores(self) -> bool:
-        """Whether it measures the bottleneck itself."""
-        return ALGORITHMS[self.key].explores
+    def algorithm(self) -> Algorithm:
+        return ALGORITHMS[self.key]
 
     def tunables(self) -> list[Setting]:
         """All settings in the order of the class."""
@@ -170,12 +155,12 @@ class OfferedAlgorithm:
                 paper=_paper(entry.metadata["paper"]),
                 choices=self.choices.get(entry.name, _SWITCH if isinstance(entry.default, bool) else ()),
             )
-            for entry in dataclasses.fields(ALGORITHMS[self.key].settings)
+            for entry in dataclasses.fields(self.algorithm.settings)
         ]
 
     def parse(self, values: Mapping[str, str]) -> Json:
         """The complete settings as JSON; raises `InvalidInputError`."""
-        return ALGORITHMS[self.key].settings.parse(values).as_json()
+        return self.algorithm.settings.parse(values).as_json()
 
 
 def _paper(value: Any) -> str:

@@ -72,16 +72,12 @@ class Algorithm(Protocol):
     """
 
     title: str
-    mixes: int
-    exact: bool
-    knows: Sequence[str]
-    explores: bool
-    never_held_out: int
-
-    @property
-    def settings(self) -> type[AlgorithmSettings]:
-        """The class of its settings, the number of ports among them."""
-        ...
+    settings: type[AlgorithmSettings]
+    mixes: int = 1000
+    exact: bool = False
+    knows: Sequence[str] = ()
+    explores: bool = False
+    never_held_out: int = 0
 
     def stages(self, settings: AlgorithmSettings) -> tuple[str, ...]:
         """The labels of the phases that it tells of with these settings."""
@@ -89,7 +85,9 @@ class Algorithm(Protocol):
 
     def check_known(self, known: Json) -> None:
         """Raise `InvalidInputError` for facts about schemes that make no sense, or that it cannot use."""
-        ...
+        others = sorted(known.keys() - set(self.knows))
+        if others:
+            raise InvalidInputError(f"{self.title} makes no use of {', '.join(others)}: leave it out")
 
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
@@ -98,26 +96,14 @@ class Algorithm(Protocol):
         ...
 
 
-class PMEvo:
+class PMEvo(Algorithm):
     title = "PMEvo"
     settings = PMEvoSettings
-    mixes = 1000
-    exact = False
-    knows: Sequence[str] = ()
-    explores = False
-    never_held_out = 0
 
     def stages(self, settings: AlgorithmSettings) -> tuple[str, ...]:
         """They depend on the kind of search."""
         assert isinstance(settings, PMEvoSettings)
         return tuple(pmevo.phases(settings).values())
-
-    def check_known(self, known: Json) -> None:
-        """It makes no use of any."""
-        if known:
-            raise InvalidInputError(
-                f"PMEvo finds out {', '.join(known)} itself: leave it out, or use another algorithm"
-            )
 
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
@@ -161,21 +147,19 @@ class PMEvo:
         return Inferred(found.mapping, found.experiments, report, summary, told, found.front)
 
 
-class Cegar:
+class Cegar(Algorithm):
     title = "CEGAR"
     settings = CegarSettings
     mixes = 200
     exact = True
-    knows: Sequence[str] = ("uops", "widths", "improper")
-    explores = False
-    never_held_out = 0
+    knows = ("uops", "widths", "improper")
 
     def stages(self, settings: AlgorithmSettings) -> tuple[str, ...]:
         return tuple(cegar.PHASES.values())
 
     def check_known(self, known: Json) -> None:
         """Of the schemes that are named, beside some other one with a single µop."""
-        refuse_others(self, known)
+        super().check_known(known)
         named = {scheme for facts in known.values() for scheme in facts}
         CegarProblem((*sorted(named), ""), CegarSettings(), **known)
 
@@ -194,7 +178,8 @@ class Cegar:
             tuple(scheme for scheme in known.get("improper", ()) if scheme in asked),
             units_of(question.schemes),
         )
-        found = cegar.infer(problem, measurer, reporter, question.seed, resume, question.core)
+        core = None if question.core is None else question.core.with_chains()
+        found = cegar.infer(problem, measurer, reporter, question.seed, resume, core)
         report: Json = {
             KEY: evidence_json(found, problem.settings),
             "assumptions": list(found.assumptions),
@@ -214,12 +199,10 @@ class Cegar:
         return Inferred(found.mapping, len(found.experiments), report, verdict_in_words(evidence), told)
 
 
-class Explain:
+class Explain(Algorithm):
     title = "Explainable inference"
     settings = ExplainSettings
-    mixes = 1000
-    exact = False
-    knows: Sequence[str] = ("uops", "improper", "documented")
+    knows = ("uops", "improper", "documented")
     explores = True
     never_held_out = 2  # pairs and floods: each is asked for by name
 
@@ -228,7 +211,7 @@ class Explain:
 
     def check_known(self, known: Json) -> None:
         """Of the schemes that are named, whatever others there are."""
-        refuse_others(self, known)
+        super().check_known(known)
         named = {scheme for facts in known.values() for scheme in facts}
         ExplainProblem((*sorted(named), ""), ExplainSettings(), uops=known.get("uops", {}))
         hint_of(known.get("documented", {}))
@@ -268,13 +251,6 @@ class Explain:
             **{key: told[key] for key in ("assumptions", "excess") if key in told},
         }
         return Inferred(found.mapping, found.experiments, report, summary, told, explained=found)
-
-
-def refuse_others(algorithm: Algorithm, known: Json) -> None:
-    """Raise `InvalidInputError` for facts that the algorithm can make no use of."""
-    others = sorted(known.keys() - set(algorithm.knows))
-    if others:
-        raise InvalidInputError(f"{algorithm.title} makes no use of {', '.join(others)}: leave it out")
 
 
 def hint_of(documented: Mapping[str, Sequence[str]]) -> PortMapping | None:

@@ -11,7 +11,6 @@ from django.core.exceptions import ValidationError
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithm_texts import OFFERS, OfferedAlgorithm, Setting
-from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig, SimulatedSource
 from inference.features.machines.measure.form import SELECTION_WORDS, search_field, selection_field
 from inference.formats.known_facts import read_counts, read_names, read_ports
@@ -166,7 +165,7 @@ class InferForm(RunForm):
         help_text="A line per scheme with one µop. They decide where measuring cannot, and name the ports: "
         "add GPR[64]:RW, GPR[64]:R: 6 7 8 9",
     )
-    algorithm = RequestField({key: offer.label for key, offer in OFFERS.items()}, required=True)
+    algorithm = RequestField({key: offer.algorithm.title for key, offer in OFFERS.items()}, required=True)
     seed = RequestField(help_text="The same seed gives the same answer.", required=True)
     name = name_field("the run and its mapping")
 
@@ -210,7 +209,7 @@ class InferForm(RunForm):
     @property
     def known_fields(self) -> list[forms.BoundField]:
         """What is known of schemes beforehand, where the algorithm can use it."""
-        return [self[name] for name in self.offer.knows]
+        return [self[name] for name in self.offer.algorithm.knows]
 
     @property
     def has_known(self) -> bool:
@@ -219,7 +218,7 @@ class InferForm(RunForm):
 
     def known(self) -> Json:
         """As a run's description has it; what is wrong is left out."""
-        return {name: facts for name in self.offer.knows if (facts := self.cleaned_data.get(name))}
+        return {name: facts for name in self.offer.algorithm.knows if (facts := self.cleaned_data.get(name))}
 
     def check_known(self, isa: ISA) -> None:
         """Complain at the fields of schemes that the instruction set does not have, or that make no sense."""
@@ -229,7 +228,7 @@ class InferForm(RunForm):
                 self.add_error(name, complaint)
         if not self.errors:
             try:
-                ALGORITHMS[self.offer.key].check_known(known)
+                self.offer.algorithm.check_known(known)
             except InvalidInputError as error:
                 self.add_error("uops", str(error))
 

@@ -94,9 +94,9 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     machine = row_named(request, "machine", Machine.objects.all())
     if machine is not None:
         selection = first_selection(machine)
-        if OFFERS[algorithm].exact and machine.kind == Machine.Kind.AGENT:
+        if ALGORITHMS[algorithm].exact and machine.kind == Machine.Kind.AGENT:
             selection = PROBE_SELECTION
-        elif OFFERS[algorithm].explores and machine.kind == Machine.Kind.AGENT:
+        elif ALGORITHMS[algorithm].explores and machine.kind == Machine.Kind.AGENT:
             selection = "default"
         initial |= {"source": "machine", "machine": machine.pk, "selection": selection}
     return initial

@@ -45,7 +45,7 @@ def infer_words(run: Run) -> Iterator[DescriptionItem]:
     """What was to be inferred, from what, how."""
     config = run.config
     offer = OFFERS[config["algorithm"]]
-    yield DescriptionItem("Algorithm", offer.label)
+    yield DescriptionItem("Algorithm", offer.algorithm.title)
     yield from _source(config["source"])
     yield DescriptionItem("Instruction set", config["isa"])
     yield DescriptionItem("Schemes", schemes_in_words(config))
@@ -93,7 +93,10 @@ def _bottleneck(run: Run) -> str:
     found = report.get("bottleneck") or report.get(EXPLAINED)
     if found:
         return "measured: " + (as_text(found["r_max"]) or "none beside the ports")
-    if BOTTLENECK in own_stages(InferConfig.stored(run.config)) or OFFERS[run.config["algorithm"]].explores:
+    if (
+        BOTTLENECK in own_stages(InferConfig.stored(run.config))
+        or OFFERS[run.config["algorithm"]].algorithm.explores
+    ):
         return "measured"
     return "as the data show it" if run.config["settings"].get("ceiling") == "data" else "none"
 

@@ -1,13 +1,8 @@
 """Know this CPU: one part of a machine's core after another, from its ports to its scheduler."""
 
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Job, Lane, RunKind
-
-
-def _job() -> Job:
-    from inference.features.learning.know.job import KnowJob  # noqa: PLC0415  runs load it
-
-    return KnowJob()
+from inference.runs.kinds import Lane, RunKind
+from inference.runs.lazy import lazy
 
 
 def _presentation() -> KindPresentation:
@@ -21,7 +16,7 @@ KINDS = (
     RunKind(
         "know",
         label="Know this CPU",
-        job=_job,
+        job=lazy(__name__, "job.KnowJob"),
         summary="Finding out how a machine’s core works",
         example={"machine": 2, "schemes": "starter"},
         lane=Lane.MEASURING,

@@ -10,17 +10,14 @@ from statistics import median
 from django.db.models import Count
 
 from inference.core.protocols import Json
-from inference.core.residuals import SchemeError
 from inference.features.library.instruction.cells import AloneTime, FormLatency
 from inference.models import (
     Characterisation,
-    Evaluation,
     InstructionScheme,
     Measurement,
     PortMapping,
     SchemeLatencies,
 )
-from inference.storage.evaluations import stored_residuals
 
 
 @dataclass(frozen=True)
@@ -112,24 +109,3 @@ def _verdicts(
 ) -> dict[tuple[int, int], tuple[Characterisation, int]]:
     rows = Characterisation.objects.filter(scheme__in=schemes).annotate(number=Count("witnesses"))
     return {(row.mapping_id, row.scheme_id): (row, row.number) for row in rows}
-
-
-def residuals_of(
-    mappings: Iterable[PortMapping], texts: Iterable[str]
-) -> dict[tuple[int, str], tuple[SchemeError, Evaluation]]:
-    """By mapping and scheme: the error in the evaluation with most experiments of it, as far as stored."""
-    rows = Evaluation.objects.filter(mapping__in=list(mappings), unit=Evaluation.Unit.CYCLES)
-    evaluations = list(rows.select_related("experiment_set").defer("heat_map"))
-    stored = stored_residuals(evaluations)
-    found: dict[tuple[int, str], tuple[SchemeError, Evaluation]] = {}
-    wanted = list(texts)
-    for each in evaluations:
-        errors = stored.get(each.pk, {})
-        for text in wanted:
-            error = errors.get(text)
-            if error is None or each.mapping_id is None:
-                continue
-            known = found.get((each.mapping_id, text))
-            if known is None or error.n > known[0].n:
-                found[each.mapping_id, text] = error, each
-    return found

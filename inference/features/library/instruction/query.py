@@ -10,21 +10,20 @@ from inference.core.experiment import Experiment
 from inference.core.judging.words import NO_GROUNDS
 from inference.core.mapping import PortMapping as Value
 from inference.core.mapping import Uops
-from inference.core.residuals import SchemeError
 from inference.core.throughput import inverse_throughput
 from inference.features.library.instruction.cells import FormOnCpu, OtherUsage, differ
 from inference.features.library.instruction.documents import documents_of
-from inference.features.library.instruction.evidence import FormEvidence, evidence_about, residuals_of
+from inference.features.library.instruction.evidence import FormEvidence, evidence_about
 from inference.features.library.instruction.request import InstructionRequest
 from inference.isa.targets import target_of, targets
 from inference.models import (
     ISA,
-    Evaluation,
     InstructionScheme,
     Machine,
     PortMapping,
     StoredCoreModel,
 )
+from inference.storage.evaluations import SchemeResidual, residuals_of
 from inference.storage.instruction_sets import core_of
 from inference.storage.judging import MappingGrounds, grounds_by_mapping
 from inference.storage.rows import load_parts
@@ -110,7 +109,8 @@ def card_of(request: InstructionRequest) -> InstructionCard:
     mappings = [cpu.mapping for cpu in chosen if cpu.mapping is not None]
     texts = [scheme.text for scheme in schemes]
     grounds = grounds_by_mapping(mappings, texts)
-    known = _Known(values, evidence, residuals_of(mappings, texts), grounds)
+    residuals = residuals_of([row.pk for row in mappings], texts)
+    known = _Known(values, evidence, residuals, grounds)
     forms, silent = [], []
     for scheme in schemes:
         cells = tuple(known.cell(scheme, cpu) for cpu in chosen)
@@ -234,7 +234,7 @@ class _Known:
 
     values: Mapping[PortMapping, Value]
     evidence: FormEvidence
-    residuals: Mapping[tuple[int, str], tuple[SchemeError, Evaluation]]
+    residuals: Mapping[tuple[int, str], SchemeResidual]
     grounds: Mapping[int, MappingGrounds]
 
     def cell(self, scheme: InstructionScheme, cpu: Cpu) -> FormOnCpu:
@@ -245,10 +245,10 @@ class _Known:
             latency = self.evidence.latencies.get((cpu.machine.pk, scheme.pk))
         elif cpu.mapping is not None:
             alone = self.evidence.alone_for(cpu.mapping, scheme.pk)
-        verdict, witnesses, residual, evaluation = None, 0, None, None
+        verdict, witnesses, residual = None, 0, None
         if cpu.mapping is not None:
             verdict, witnesses = self.evidence.verdicts.get((cpu.mapping.pk, scheme.pk), (None, 0))
-            residual, evaluation = self.residuals.get((cpu.mapping.pk, scheme.text), (None, None))
+            residual = self.residuals.get((cpu.mapping.pk, scheme.text))
         uops, slots, predicted = self._said(cpu.mapping, scheme.text)
         grounds = None if cpu.mapping is None else self.grounds[cpu.mapping.pk]
         return FormOnCpu(
@@ -259,8 +259,8 @@ class _Known:
             latency=latency,
             verdict=verdict,
             witnesses=witnesses,
-            residual=residual,
-            evaluation=evaluation,
+            residual=None if residual is None else residual.error,
+            evaluation=None if residual is None else residual.evaluation,
             others=() if uops is None else tuple(self._others(cpu, scheme.text, uops)),
             documents=documents_of(cpu.core, scheme.pk, scheme.text, alone, latency),
             grounds=NO_GROUNDS if grounds is None else grounds.of(scheme.text),

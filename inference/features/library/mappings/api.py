@@ -22,7 +22,7 @@ from inference.models import InstructionScheme, PortMapping
 from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.judging import allowed_report, grounds_of
 from inference.storage.rows import load_mapping, load_part
-from inference.web.api.access import READS, reading
+from inference.web.api.access import reading
 from inference.web.api.errors import ProblemError
 from inference.web.api.mapping_shapes import AnyMappingOut, described_schemes
 from inference.web.api.named_rows import NamedRows
@@ -39,6 +39,7 @@ from inference.web.api.shapes import (
     parameter,
     uops_json,
 )
+from inference.web.export_page import exports_for
 from inference.web.validation import Id
 
 router = Router()
@@ -133,7 +134,7 @@ def list_mappings(
 def get_mapping(request: HttpRequest, mapping_id: Id) -> Any:
     """One port mapping. Its µops are a list of their own."""
     row = MAPPINGS.row(mapping_id)
-    exports = {key: each.title for key, each in MAPPING_EXPORTS.items() if each.describes(row.isa.name)}
+    exports = {key: each.title for key, each in exports_for(MAPPING_EXPORTS, row.isa.name).items()}
     return {**MAPPINGS.answer(row), "report": allowed_report(row), "exports": exports}
 
 
@@ -151,9 +152,7 @@ def list_usage(
     return listed(rows, SCHEME_ORDER, sort, paging, lambda found: _usages(row, found))
 
 
-@router.post(
-    "/mappings/{mapping_id}/predictions", response=list[PredictionOut], auth=reading, openapi_extra=READS
-)
+@router.post("/mappings/{mapping_id}/predictions", response=list[PredictionOut], auth=reading)
 def predict(request: HttpRequest, mapping_id: Id, data: Experiments) -> Any:
     """Predict up to 1,000 experiments: cycles, bottleneck and the load of every port."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)

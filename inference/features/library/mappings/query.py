@@ -12,10 +12,8 @@ from typing import Any, TypeVar
 
 from django.db.models import (
     Case,
-    Count,
     F,
     FloatField,
-    IntegerField,
     OuterRef,
     QuerySet,
     Subquery,
@@ -29,6 +27,7 @@ from inference.core.hidden_uops import hidden_kinds
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.measured_slots import MeasuredSlots, padding_of, read_slots
 from inference.models import Evaluation, Measurement, PortMapping, PortUsage
+from inference.models.row_counts import row_count
 from inference.storage.exported import own_sets
 from inference.storage.rows import load_mapping, measurements_of
 from inference.web.paging import having_words
@@ -71,18 +70,17 @@ def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping
     evaluation in cycles, None where there is none: of that on the set with the id `on`, or, without `on`,
     of the one on held-out experiments, else of the newest.
     """
-    schemes = PortUsage.objects.filter(mapping=OuterRef("pk")).order_by().values("mapping")
-    counted = schemes.annotate(n=Count("scheme", distinct=True)).values("n")
     own = Evaluation.objects.filter(mapping=OuterRef("pk"), unit=Evaluation.Unit.CYCLES)
     if on is not None:
         own = own.filter(experiment_set=on)
     held_out_first = Case(When(held_out_by__isnull=False, then=Value(0)), default=Value(1))
     best = own.order_by(held_out_first, "-id")
-    rows = (
-        PortMapping.objects.defer("report")
+    return (
+        PortMapping.objects.filter(having_words(text))
+        .defer("report")
         .select_related("isa", "machine", "run")
         .annotate(
-            scheme_count=Coalesce(Subquery(counted, output_field=IntegerField()), Value(0)),
+            scheme_count=row_count(PortUsage.objects.all(), "mapping", "scheme"),
             evaluation_id=Subquery(best.values("pk")[:1]),
             mape=Subquery(best.values("mape")[:1]),
             pearson=Subquery(best.values("pearson")[:1]),
@@ -95,9 +93,6 @@ def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping
             kendall_or_last=Coalesce(F("kendall"), Value(UNKNOWN_AGREEMENT), output_field=FloatField()),
         )
     )
-    if text:
-        rows = rows.filter(having_words(text))
-    return rows
 
 
 def hidden_kinds_of(row: PortMapping) -> frozenset[int]:

@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
-from django.utils.text import slugify
 
 from inference.core.errors import InvalidInputError
 from inference.core.resources import MAX_RESOURCES, Conversion, TooManyResourcesError
@@ -23,16 +22,15 @@ from inference.features.library.resources.query import (
 )
 from inference.formats.errors import ExchangeError
 from inference.models import Evaluation, PortMapping, ResourceMapping
-from inference.storage.evaluations import evaluations_of
 from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.storage.resource_mappings import convert, load_resource_mapping
+from inference.web.export_page import export_path
 from inference.web.list_page import list_page
-from inference.web.listed_mappings import evaluation_url, listed_mappings, source_label
+from inference.web.listed_mappings import best_score, listed_mappings
 from inference.web.naming import naming_paths
 from inference.web.paging import Page
-from inference.web.panels import PanelPlace, panels_of
-from inference.web.requests import one_of
+from inference.web.panels import PanelPlace, tabs_of
 from inference.web.strict_form import StrictForm
 
 
@@ -64,18 +62,12 @@ def resource_mapping(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(rows, pk=pk)
     value = _value(found.pk, found.created)
     subject = ShownResources(found, value)
-    tabs = {panel.name: panel for panel in panels_of(PanelPlace.RESOURCE_MAPPING, subject)}
-    tab = tabs[one_of(request, "tab", tuple(tabs), "loads")]
-    best = evaluations_of(found).filter(unit="cycles").first()
     context = {
         "mapping": found,
         "facts": _facts(found, value),
-        "best": None if best is None else (best.mape, source_label(best), evaluation_url(best)),
+        "best": best_score(found),
         "left_out": found.report.get("left_out", {}).items(),
-        "tab": tab.name,
-        "tabs": tabs.values(),
-        "panel": tab,
-        **(tab.context(request, subject) or {}),
+        **tabs_of(request, PanelPlace.RESOURCE_MAPPING, subject, "loads"),
     }
     status = 400 if context.get("error") else 200
     return render(request, "inference/resources/page.html", context, status=status)
@@ -137,23 +129,15 @@ def mapping_convert(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "inference/resources/convert.html", context, status=status)
 
 
-def resource_mapping_export(request: HttpRequest, pk: int) -> HttpResponse:
-    """The resource mapping as a file in the product's own JSON."""
-    row = get_object_or_404(ResourceMapping.objects.select_related("isa"), pk=pk)
-    known = tuple(RESOURCE_EXPORTS)
-    export = RESOURCE_EXPORTS[one_of(request, "format", known, known[0])]
-    name = f"{slugify(row.name) or 'resource-mapping'}.{export.extension}"
-    return HttpResponse(
-        export.write(row),
-        content_type=export.content_type,
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
-
-
 urlpatterns = [
     path("resource-mappings/", resource_mappings_page, name="resource-mappings"),
     path("resource-mappings/<int:pk>/", resource_mapping, name="resource-mapping"),
     path("mappings/<int:pk>/convert/", mapping_convert, name="mapping-convert"),
-    path("resource-mappings/<int:pk>/export/", resource_mapping_export, name="resource-mapping-export"),
+    export_path(
+        ResourceMapping.objects.select_related("isa"),
+        "resource-mapping",
+        "resource-mappings",
+        RESOURCE_EXPORTS,
+    ),
     *naming_paths(ResourceMapping, "resource-mapping", "resource-mappings", menu="mappings"),
 ]

@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from inference.core.experiment import Experiment
 from inference.core.resources import Loads
 from inference.core.resources import ResourceMapping as Resources
 from inference.models import ISA, Evaluation, InstructionScheme, ResourceLoad, ResourceMapping
+from inference.models.row_counts import row_count
 from inference.web.paging import having_words
 
 RESOURCE_MAPPING_COLUMNS = {"created": "id", "name": "name", "schemes": "scheme_count"}
@@ -32,20 +32,12 @@ def resource_mappings(text: str = "") -> QuerySet[ResourceMapping]:
 
     Those with a text in name or note where one is given.
     """
-    loads = ResourceLoad.objects.filter(mapping=OuterRef("pk")).order_by().values("mapping")
-    counted = loads.annotate(n=Count("scheme", distinct=True)).values("n")
     own = Evaluation.objects.filter(resource_mapping=OuterRef("pk"), unit=Evaluation.Unit.CYCLES)
-    rows = (
-        ResourceMapping.objects.defer("report")
-        .select_related("isa", "machine")
-        .annotate(
-            scheme_count=Coalesce(Subquery(counted, output_field=IntegerField()), Value(0)),
-            evaluation_id=Subquery(own.order_by("-id").values("pk")[:1]),
-        )
+    rows = ResourceMapping.objects.filter(having_words(text)).defer("report").select_related("isa", "machine")
+    return rows.annotate(
+        scheme_count=row_count(ResourceLoad.objects.all(), "mapping", "scheme"),
+        evaluation_id=Subquery(own.order_by("-id").values("pk")[:1]),
     )
-    if text:
-        rows = rows.filter(having_words(text))
-    return rows
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as Dictionary
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, IntegerField, Model, OuterRef, Q, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Count, QuerySet
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import Uops, uops_of
-from inference.core.residuals import SchemeError
 from inference.core.throughput import inverse_throughput
 from inference.models import (
     ISA,
     Characterisation,
-    Evaluation,
     ExperimentSet,
     InstructionScheme,
     Measurement,
@@ -24,8 +20,9 @@ from inference.models import (
     ResourceMapping,
     Witness,
 )
+from inference.models.row_counts import row_count
 from inference.models.scheme_fit import FIT
-from inference.storage.evaluations import stored_residuals
+from inference.storage.evaluations import SchemeResidual, residuals_of
 from inference.storage.judging import conflicts_of
 from inference.storage.rows import StoredMeasurement, load_part, load_parts, measurements_of
 from inference.web.paging import Order, Page, page_of
@@ -48,18 +45,12 @@ def instruction_sets() -> QuerySet[ISA]:
     `scheme_count`, `default_count`, `set_count`, `mapping_count` (of ports), `resource_mapping_count`.
     """
     return ISA.objects.annotate(
-        scheme_count=_count(InstructionScheme),
-        default_count=_count(InstructionScheme, Q(exclusion="")),
-        set_count=_count(ExperimentSet),
-        mapping_count=_count(PortMapping),
-        resource_mapping_count=_count(ResourceMapping),
+        scheme_count=row_count(InstructionScheme.objects.all(), "isa"),
+        default_count=row_count(InstructionScheme.objects.filter(exclusion=""), "isa"),
+        set_count=row_count(ExperimentSet.objects.all(), "isa"),
+        mapping_count=row_count(PortMapping.objects.all(), "isa"),
+        resource_mapping_count=row_count(ResourceMapping.objects.all(), "isa"),
     )
-
-
-def _count(model: type[Model], condition: Q | None = None) -> Coalesce:
-    rows = model._default_manager.filter(condition or Q(), isa=OuterRef("pk")).order_by()
-    counted = rows.values("isa").annotate(n=Count("pk")).values("n")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
 @dataclass(frozen=True)
@@ -91,14 +82,6 @@ MOST_EXPORTED = 20_000
 
 
 @dataclass(frozen=True)
-class Residual:
-    """How far off predictions are for the experiments with the scheme, and in which evaluation."""
-
-    error: SchemeError
-    evaluation: Evaluation
-
-
-@dataclass(frozen=True)
 class MappingSaid:
     """What a port mapping says of the scheme.
 
@@ -112,7 +95,7 @@ class MappingSaid:
     cycles: float | None
     verdict: Characterisation | None
     witnesses: int
-    residual: Residual | None
+    residual: SchemeResidual | None
     conflicts: Sequence[str] = ()
 
     @property
@@ -132,7 +115,7 @@ def said_of(scheme: InstructionScheme) -> list[MappingSaid]:
     verdicts = {each.mapping_id: each for each in judged}
     mappings = {pk: each.mapping for pk, each in usages.items()}
     mappings |= {pk: each.mapping for pk, each in verdicts.items() if pk not in mappings}
-    residuals = _residuals(scheme, mappings)
+    residuals = residuals_of(mappings, [scheme.text])
     parts = load_parts(scheme.isa_id, {scheme.pk: scheme.text})
     alone = {row.pk: inverse_throughput(value, Experiment.of([scheme.text])) for row, value in parts}
     conflicts = conflicts_of(list(mappings), [scheme.text])
@@ -143,23 +126,9 @@ def said_of(scheme: InstructionScheme) -> list[MappingSaid]:
         number = 0 if verdict is None else verdict.number
         cycles = None if uops is None else alone[pk]
         others = [each.words for each in conflicts.get((pk, scheme.text), [])]
-        found.append(MappingSaid(row, uops, cycles, verdict, number, residuals.get(pk), others))
-    return found
-
-
-def _residuals(scheme: InstructionScheme, mappings: Dictionary[int, PortMapping]) -> dict[int, Residual]:
-    """{mapping: the evaluation in cycles with the most experiments with the scheme}, as far as stored."""
-    rows = Evaluation.objects.filter(mapping__in=mappings, unit=Evaluation.Unit.CYCLES)
-    evaluations = list(rows.select_related("experiment_set").defer("heat_map"))
-    stored = stored_residuals(evaluations)
-    found: dict[int, Residual] = {}
-    for each in evaluations:
-        error = stored.get(each.pk, {}).get(scheme.text)
-        if error is None or each.mapping_id is None:
-            continue
-        known = found.get(each.mapping_id)
-        if known is None or error.n > known.error.n:
-            found[each.mapping_id] = Residual(error, each)
+        found.append(
+            MappingSaid(row, uops, cycles, verdict, number, residuals.get((pk, scheme.text)), others)
+        )
     return found
 
 

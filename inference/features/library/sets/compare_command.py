@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from inference.features.library.sets.comparing import (
+    CSV_WRITERS,
     TOLERANCES,
     SetReport,
     comparison_head,
-    write_lengths_csv,
-    write_schemes_csv,
 )
 from inference.features.library.sets.comparison_query import made_report, pairs_of
 from inference.models import ExperimentSet
@@ -20,7 +19,6 @@ from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
 
 LISTED = 10  # schemes, and experiments, that the output names
-_CSV = {"schemes": write_schemes_csv, "lengths": write_lengths_csv}
 
 
 class Command(DataCommand):
@@ -42,14 +40,14 @@ class Command(DataCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument("--csv", type=Path, metavar="FILE", help="write a table to a file as well")
-        parser.add_argument("--by", choices=list(_CSV), default="schemes", help="rows of that table")
+        parser.add_argument("--by", choices=list(CSV_WRITERS), default="schemes", help="rows of that table")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print how the sets compare."""
         first, second = (by_name(ExperimentSet, options[name]) for name in ("first", "second"))
         report = made_report(first, second)
         if options["csv"] is not None:
-            text = _CSV[options["by"]](report, comparison_head(first, second))
+            text = CSV_WRITERS[options["by"]](report, comparison_head(first, second))
             write_file(options["csv"], text.encode())
         if options["json"]:
             self.stdout.write(json.dumps(_as_json(first, second, report), ensure_ascii=False))

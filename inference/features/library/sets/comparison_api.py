@@ -10,11 +10,10 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.features.library.sets.comparing import (
+    CSV_WRITERS,
     TOLERANCES,
     SetReport,
     comparison_head,
-    write_lengths_csv,
-    write_schemes_csv,
 )
 from inference.features.library.sets.comparison_query import pairs_of, report_at_hand
 from inference.models import ExperimentSet
@@ -27,7 +26,6 @@ from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
-_WRITERS = {"schemes": write_schemes_csv, "lengths": write_lengths_csv}
 
 
 class WithinOut(Schema):
@@ -125,7 +123,7 @@ def export_set_comparison(
 ) -> HttpResponse:
     """The comparison as CSV: a row per scheme, or per number of instructions."""
     first, second, report = _compared(set_id, other_set_id)
-    text = _WRITERS[by](report, comparison_head(first, second))
+    text = CSV_WRITERS[by](report, comparison_head(first, second))
     return attachment(text, "text/csv; charset=utf-8", f"{first.name} and {second.name}", "csv")
 
 

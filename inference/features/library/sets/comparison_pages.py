@@ -16,11 +16,10 @@ from django.views.decorators.http import require_POST
 
 from inference.core.residuals import SchemeError
 from inference.features.library.sets.comparing import (
+    CSV_WRITERS,
     TOLERANCES,
     SetReport,
     comparison_head,
-    write_lengths_csv,
-    write_schemes_csv,
 )
 from inference.features.library.sets.comparison_query import (
     RepeatedExperiment,
@@ -50,7 +49,6 @@ COLUMNS: dict[str, Callable[[SchemeError], Any]] = {
     "signed": lambda row: row.signed,
     "absolute": lambda row: row.absolute,
 }
-_WRITERS = {"schemes": write_schemes_csv, "lengths": write_lengths_csv}
 
 
 @dataclass(frozen=True)
@@ -189,7 +187,7 @@ def sets_compare_start(request: HttpRequest) -> HttpResponse:
 
 def sets_compare_csv(request: HttpRequest) -> HttpResponse:
     """A table of the comparison as a file: `by` is schemes or lengths."""
-    by = one_of(request, "by", tuple(_WRITERS), "schemes")
+    by = one_of(request, "by", tuple(CSV_WRITERS), "schemes")
     first, second = (_found(whole_number(request, name)) for name in ("first", "second"))
     if first is None or second is None:
         raise BadRequest("first and second must be the numbers of two experiment sets")
@@ -199,7 +197,7 @@ def sets_compare_csv(request: HttpRequest) -> HttpResponse:
         raise BadRequest(str(error)) from error
     if report is None:
         raise BadRequest(f"{first.name} and {second.name} are not compared yet: their page has the button")
-    text = _WRITERS[by](report, comparison_head(first, second))
+    text = CSV_WRITERS[by](report, comparison_head(first, second))
     return file_answer(text, "text/csv", f"{first.name} and {second.name} by {by}", "csv")
 
 

@@ -16,7 +16,6 @@ from inference.features.library.sets.comparing import (
     require_comparable,
 )
 from inference.features.library.sets.query import KEPT_FROM
-from inference.formats.errors import ExchangeError
 from inference.models import Experiment as ExperimentRow
 from inference.models import ExperimentSet, Run
 from inference.storage.recorded import settled_medians
@@ -94,12 +93,3 @@ def two_sets(first: int, second: int) -> tuple[ExperimentSet, ExperimentSet]:
     found = rows.get(pk=first), rows.get(pk=second)
     require_comparable(*found)
     return found
-
-
-def refusal_of(first: ExperimentSet, second: ExperimentSet) -> str:
-    """Why two sets cannot be compared, "" where they can."""
-    try:
-        require_comparable(first, second)
-    except ExchangeError as error:
-        return str(error)
-    return ""

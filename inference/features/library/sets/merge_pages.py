@@ -13,7 +13,7 @@ from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.names import free_or_refuse
+from inference.web.naming import usable_name
 from inference.web.request_fields import RequestField, RequestForm, note_field
 
 _OFFERED = 200  # the newest ones; others are merged by shell and API
@@ -59,13 +59,7 @@ class MergeForm(RequestForm):
         self.set_choices(sets=choices, leading=[("", "the newest of those chosen"), *choices])
 
     def clean_name(self) -> str:
-        """Refuse a name in use."""
-        name: str = self.cleaned_data["name"]
-        try:
-            free_or_refuse(ExperimentSet, name)
-        except ExchangeError as error:
-            raise forms.ValidationError(str(error)) from error
-        return name
+        return usable_name(ExperimentSet, self.cleaned_data["name"])
 
     def clean(self) -> dict[str, object]:
         """The ids in the order in which the sets count."""

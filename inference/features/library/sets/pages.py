@@ -23,7 +23,7 @@ from inference.models import ExperimentSet, Measurement
 from inference.storage.evaluations import evaluations_on
 from inference.storage.exporting import SET_EXPORTS
 from inference.storage.rows import StoredMeasurement, measurements_of
-from inference.web.file_answers import file_answer
+from inference.web.export_page import export_path
 from inference.web.list_page import list_page
 from inference.web.listed_mappings import evaluation_url
 from inference.web.menus import MenuPlace, entries_of
@@ -144,16 +144,9 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-def set_export(request: HttpRequest, pk: int) -> HttpResponse:
-    """The settled measurements as a file, as CSV or in `?format=`."""
-    row = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine", "run"), pk=pk)
-    export = SET_EXPORTS[one_of(request, "format", tuple(SET_EXPORTS), next(iter(SET_EXPORTS)))]
-    return file_answer(export.write(row), export.content_type, row.name, export.extension)
-
-
 urlpatterns = [
     path("sets/", sets, name="sets"),
     path("sets/<int:pk>/", experiment_set, name="set"),
-    path("sets/<int:pk>/export/", set_export, name="set-export"),
+    export_path(ExperimentSet.objects.select_related("isa", "machine", "run"), "set", "sets", SET_EXPORTS),
     *naming_paths(ExperimentSet, "set", "sets"),
 ]

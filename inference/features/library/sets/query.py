@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 
 from inference.models import ExperimentSet, ExperimentTerm, Measurement, Run
 from inference.models.experiment import cycles_or_0
+from inference.models.row_counts import row_count
 from inference.models.scheme_search import search_schemes
 from inference.storage.set_summary import SetSummary, keep_summary, kept_summary, summarise
 from inference.web.paging import having_words
@@ -19,20 +19,8 @@ KEPT_FROM = 20_000
 
 def experiment_sets(text: str = "") -> QuerySet[ExperimentSet]:
     """All sets with `measurement_count`, those with a text in name or note where one is given."""
-    counts = (
-        Measurement.objects.filter(experiment_set=OuterRef("pk"))
-        .order_by()
-        .values("experiment_set")
-        .annotate(n=Count("pk"))
-        .values("n")
-    )
-    # A subquery per row: joining the measurements would multiply them with whatever is joined later.
-    sets = ExperimentSet.objects.select_related("isa", "machine").annotate(
-        measurement_count=Coalesce(Subquery(counts, output_field=IntegerField()), Value(0))
-    )
-    if text:
-        sets = sets.filter(having_words(text))
-    return sets
+    sets = ExperimentSet.objects.select_related("isa", "machine").filter(having_words(text))
+    return sets.annotate(measurement_count=row_count(Measurement.objects.all(), "experiment_set"))
 
 
 def summary_of(experiment_set: ExperimentSet) -> SetSummary:

@@ -18,7 +18,7 @@ from inference.features.library.uploads.shapes import FileProblemOut
 from inference.models import ISA
 from inference.storage.names import free_name
 from inference.web.api import access
-from inference.web.api.access import OPERATES, operating
+from inference.web.api.access import operating
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed
 from inference.web.api.shapes import Ref, RowOut, Text, Time, ref
@@ -109,7 +109,7 @@ def list_uploads(request: HttpRequest, paging: Query[Paging]) -> Any:
     return listed(rows, OLDEST_FIRST, "row", paging, list)
 
 
-@router.get("/uploads/{upload_id}", response=PreviewOut, auth=operating, openapi_extra=OPERATES)
+@router.get("/uploads/{upload_id}", response=PreviewOut, auth=operating)
 def preview_upload(
     request: HttpRequest,
     upload_id: Id,

@@ -28,7 +28,8 @@ from inference.formats.uops_info_xml import BEGINNING, XML_PEEK
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import LimitError, RunsError
-from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
+from inference.storage.names import NAME_LIMIT, free_name
+from inference.web.naming import usable_name
 from inference.web.request_fields import RequestField, RequestForm, SetsField, note_field
 from inference.web.requests import as_whole_number
 
@@ -87,11 +88,11 @@ class ImportForm(RequestForm):
 
     def clean_name(self) -> str:
         """Refuse a name in use."""
-        return _free(self.model, self.cleaned_data["name"])
+        return usable_name(self.model, self.cleaned_data["name"])
 
     def clean_new_isa(self) -> str:
         """Refuse a name in use."""
-        return _free(ISA, self.cleaned_data["new_isa"])
+        return usable_name(ISA, self.cleaned_data["new_isa"])
 
 
 AS_PROPOSED = object()
@@ -102,14 +103,6 @@ def _possible_evidence(isa: int | None) -> QuerySet[ExperimentSet]:
     """Small sets of the instruction set, the newest first."""
     sized = ExperimentSet.objects.filter(isa=isa).annotate(size=Count("measurements"))
     return sized.filter(size__lte=EVIDENCE_SIZE).order_by("-id")
-
-
-def _free(model: type[Any], name: str) -> str:
-    try:
-        free_or_refuse(model, name)
-    except ExchangeError as error:
-        raise forms.ValidationError(str(error)) from error
-    return name
 
 
 def upload(request: HttpRequest) -> HttpResponse:

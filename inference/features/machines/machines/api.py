@@ -16,7 +16,6 @@ from inference.features.machines.machines.query import (
     condition_of,
     counts_of,
     machines,
-    microarchitecture_of,
     queues_at,
     readings_of,
 )
@@ -24,9 +23,10 @@ from inference.features.machines.machines.trust import drift_rounds, findings, k
 from inference.models import AgentToken, Machine
 from inference.runs.machines.facts import likely_ports, obstacle_to_measuring, unsupported_runs
 from inference.runs.machines.tokens import add_machine, issue, revoke
+from inference.storage.instruction_sets import core_of
 from inference.storage.names import NAME_LIMIT
 from inference.web.api import access
-from inference.web.api.access import ADMINISTERS, IN_PERSON, Deed, administering, in_person
+from inference.web.api.access import Deed, administering, in_person
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedRows
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
@@ -132,9 +132,7 @@ class NewToken(Schema):
 MACHINES = NamedRows(
     router, "/machines", "machine", machines, MachineOut, lambda rows: [_machine(row) for row in rows]
 )
-MACHINES.add_changes(
-    "Delete a machine that nothing needs any more.", auth=administering, openapi_extra=ADMINISTERS
-)
+MACHINES.add_changes("Delete a machine that nothing needs any more.", auth=administering)
 
 
 @router.get("/machines", response=list[MachineOut])
@@ -143,7 +141,7 @@ def list_machines(request: HttpRequest) -> Any:
     return [_machine(row) for row in machines()]
 
 
-@router.post("/machines", response={201: NewToken}, auth=in_person, openapi_extra=IN_PERSON)
+@router.post("/machines", response={201: NewToken}, auth=in_person)
 def add_a_machine(request: HttpRequest, data: NewMachine) -> Any:
     """Add a computer. Its agent is started there with the token: see Machines, Add a machine.
 
@@ -211,9 +209,7 @@ def get_trust(request: HttpRequest, machine_id: Id, hours: int = parameter(24, g
     }
 
 
-@router.post(
-    "/machines/{machine_id}/tokens", response={201: NewToken}, auth=in_person, openapi_extra=IN_PERSON
-)
+@router.post("/machines/{machine_id}/tokens", response={201: NewToken}, auth=in_person)
 def issue_token(request: HttpRequest, machine_id: Id) -> Any:
     """Issue another token for a machine's agent, but not by a token. Those issued before stay valid."""
     row = get_object_or_404(Machine, pk=machine_id)
@@ -228,12 +224,7 @@ def issue_token(request: HttpRequest, machine_id: Id) -> Any:
     return Status(201, {"machine": ref(row), "token": issue(row)})
 
 
-@router.delete(
-    "/machines/{machine_id}/tokens/{token_id}",
-    response={204: None},
-    auth=administering,
-    openapi_extra=ADMINISTERS,
-)
+@router.delete("/machines/{machine_id}/tokens/{token_id}", response={204: None}, auth=administering)
 def revoke_token(request: HttpRequest, machine_id: Id, token_id: Id) -> Any:
     """Take a token back: an agent that comes with it is refused from now on."""
     tokens = AgentToken.objects.select_related("machine")
@@ -246,7 +237,7 @@ def revoke_token(request: HttpRequest, machine_id: Id, token_id: Id) -> Any:
 
 def _machine(row: Machine) -> dict[str, Any]:
     condition = condition_of(row)
-    known = microarchitecture_of(row)
+    known = core_of(row)
     return fields_of(
         row,
         MachineOut,

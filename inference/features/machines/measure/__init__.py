@@ -1,26 +1,14 @@
 """Measuring experiments on a machine for their own sake."""
 
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Job, Lane, RunKind
-
-
-def _job() -> Job:
-    from inference.features.machines.measure.job import MeasureJob  # noqa: PLC0415  runs load it
-
-    return MeasureJob()
-
-
-def _presentation() -> KindPresentation:
-    from inference.features.machines.measure.query import archived, measure_words  # noqa: PLC0415  pages load it
-
-    return KindPresentation(words=measure_words, archived=archived)
-
+from inference.runs.kinds import Lane, RunKind
+from inference.runs.lazy import lazy
 
 KINDS = (
     RunKind(
         "measure",
         label="Measurement",
-        job=_job,
+        job=lazy(__name__, "job.MeasureJob"),
         summary="Measuring on a machine",
         example={"machine": 2, "schemes": "starter", "plan": "pairs", "seed": 1},
         lane=Lane.MEASURING,
@@ -28,4 +16,8 @@ KINDS = (
     ),
 )
 
-PRESENTATIONS = {"measure": _presentation}
+PRESENTATIONS = {
+    "measure": lambda: KindPresentation(
+        words=lazy(__name__, "query.measure_words"), archived=lazy(__name__, "query.archived")
+    )
+}

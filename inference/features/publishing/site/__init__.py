@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def _mappings() -> QuerySet[PortMapping]:
-    from inference.features.publishing.site.kinds import mappings  # noqa: PLC0415  pages load it
+    from inference.models import PortMapping  # noqa: PLC0415  pages load it
 
-    return mappings()
+    return PortMapping.objects.only("name").order_by("-pk")
 
 
 def _mapping_page(pk: int) -> PublishedPage:
@@ -26,9 +26,9 @@ def _mapping_page(pk: int) -> PublishedPage:
 
 
 def _cores() -> QuerySet[StoredCoreModel]:
-    from inference.features.publishing.site.kinds import cores  # noqa: PLC0415  pages load it
+    from inference.models import StoredCoreModel  # noqa: PLC0415  pages load it
 
-    return cores()
+    return StoredCoreModel.objects.only("name").order_by("-pk")
 
 
 def _core_page(pk: int) -> PublishedPage:

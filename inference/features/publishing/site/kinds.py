@@ -9,7 +9,6 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
 
 from inference.formats.errors import ExchangeError
-from inference.models import PortMapping, StoredCoreModel
 from inference.web.publishable import Publishable, publishable
 from inference.web.published_page import PrivateWords, PublishedKind, PublishedPage, cleaned
 
@@ -21,14 +20,6 @@ def publishable_kinds() -> dict[PublishedKind, Publishable]:
 def rows_of(kind: PublishedKind) -> QuerySet[Any]:
     """What there is of a kind, the newest first."""
     return publishable_kinds()[kind].rows()
-
-
-def mappings() -> QuerySet[PortMapping]:
-    return PortMapping.objects.only("name").order_by("-pk")
-
-
-def cores() -> QuerySet[StoredCoreModel]:
-    return StoredCoreModel.objects.only("name").order_by("-pk")
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
-from django.utils.text import slugify
 
 from inference.features.publishing.site.kinds import PublishedItem, publishable_kinds, rows_of
 from inference.features.publishing.site.request import MOST_ITEMS, PublishRequest
-from inference.features.publishing.site.static_site import pages_of, site_of, zipped
+from inference.features.publishing.site.static_site import published, zipped
 from inference.formats.errors import ExchangeError
+from inference.web.file_answers import attachment
 from inference.web.validation import RequestError, read
 
 _LISTED = 200
@@ -65,17 +65,11 @@ def publish_zip(request: HttpRequest) -> HttpResponse:
     given = {"items": request.GET.getlist("item"), **{k: request.GET.get(k, "") for k in ("title", "text")}}
     try:
         wanted = read(PublishRequest, given)
-        pages = pages_of(wanted.chosen, wanted.title, wanted.text)
-        content = zipped(site_of(pages, wanted.title, wanted.text))
+        title, files = published(wanted.chosen, wanted.title, wanted.text)
     except (RequestError, ExchangeError) as error:
         messages.error(request, f"Nothing was published: {_said(error)}.")
         return redirect(f"{reverse('publish')}?{request.GET.urlencode()}")
-    name = slugify(wanted.title or pages[0].title) or "published"
-    return HttpResponse(
-        content,
-        content_type="application/zip",
-        headers={"Content-Disposition": f'attachment; filename="{name}.zip"'},
-    )
+    return attachment(zipped(files), "application/zip", title, "zip")
 
 
 def _said(error: RequestError | ExchangeError) -> str:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from inference.features.publishing.site.kinds import item_named
 from inference.features.publishing.site.request import PublishRequest
-from inference.features.publishing.site.static_site import pages_of, site_of, write_folder, zipped
+from inference.features.publishing.site.static_site import published, write_folder, zipped
 from inference.formats.errors import ExchangeError
 from inference.web.data_command import DataCommand, write_file
 from inference.web.published_page import PublishedKind
@@ -64,7 +64,7 @@ class Command(DataCommand):
             wanted = PublishRequest(
                 items=[str(item) for item in items], title=options["title"], text=options["text"]
             )
-            files = site_of(pages_of(wanted.chosen, wanted.title, wanted.text), wanted.title, wanted.text)
+            _, files = published(wanted.chosen, wanted.title, wanted.text)
             if target.suffix.lower() == ".zip":
                 write_file(target, zipped(files))
             else:

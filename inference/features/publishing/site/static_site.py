@@ -75,6 +75,12 @@ def pages_of(items: Sequence[PublishedItem], title: str = "", text: str = "") ->
     return [page_of_item(item, private, title if single else "", text if single else "") for item in items]
 
 
+def published(items: Sequence[PublishedItem], title: str = "", text: str = "") -> tuple[str, Files]:
+    """The site's title and its files. Raises `ExchangeError` for an item that is gone."""
+    pages = pages_of(items, title, text)
+    return title or pages[0].title, site_of(pages, title, text)
+
+
 def site_of(pages: Sequence[PublishedPage], title: str = "", text: str = "") -> Files:
     """The files of one page, or of a gallery. Raises `ExchangeError` without a page."""
     if not pages:

@@ -23,7 +23,7 @@ from inference.runs.queue import ahead_of
 from inference.runs.webhook_address import URL_LIMIT
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api import access
-from inference.web.api.access import READS, Deed, reading
+from inference.web.api.access import Deed, reading
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedRows
@@ -159,7 +159,7 @@ def start_run(request: HttpRequest, data: NewRun) -> Any:
     return Status(201, run_in_full(made))
 
 
-@router.post("/runs/check", response=Described, auth=reading, openapi_extra=READS)
+@router.post("/runs/check", response=Described, auth=reading)
 def check_run(request: HttpRequest, data: Described) -> Any:
     """Make the description of a run complete, or say what is wrong with it. Nothing is started."""
     return {"kind": data.kind, "config": job(data.kind).check(data.config)}

@@ -6,6 +6,7 @@ for, jumps and privileged instructions among them, and nothing is described that
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +23,14 @@ from iced_x86 import (
 from iced_x86 import OpCodeOperandKind as Kind
 
 from inference.isa.x86.forms import MNEMONICS, codes_of, features
-from inference.isa.x86.iced_types import CodeValue, OpKindValue, RegisterValue
+from inference.isa.x86.iced_types import CodeValue, KindValue, OpKindValue, RegisterValue
+from inference.isa.x86.operand_kinds import (
+    FIXED_REGISTERS,
+    OR_MEMORY,
+    OR_MEMORY_OF_MPX,
+    REGISTER_CLASSES,
+    VECTOR_INDEX,
+)
 
 _VIA_ONLY = ("PADLOCK", "CENTAUR", "CYRIX")
 _NOT_OF_64_BITS = frozenset(
@@ -44,62 +52,27 @@ _ANY_WIDTH_WORDS = """
 _ANY_WIDTH = frozenset(_ANY_WIDTH_WORDS.split())
 """Instructions for which programs disagree how wide their memory is, or that access none."""
 
-_GENERAL = {
-    8: (Register.AL, Register.R15L),
-    16: (Register.AX, Register.R15W),
-    32: (Register.EAX, Register.R15D),
-    64: (Register.RAX, Register.R15),
-}
 _Class = tuple[RegisterValue, RegisterValue]
-_MM, _K = (Register.MM0, Register.MM7), (Register.K0, Register.K7)
-_XMM, _YMM, _ZMM = (
-    (Register.XMM0, Register.XMM31),
-    (Register.YMM0, Register.YMM31),
-    (Register.ZMM0, Register.ZMM31),
-)
-_TMM, _BND = (Register.TMM0, Register.TMM7), (Register.BND0, Register.BND3)
+_CLASSES: dict[str, _Class] = {
+    "R8": (Register.AL, Register.R15L),
+    "R16": (Register.AX, Register.R15W),
+    "R32": (Register.EAX, Register.R15D),
+    "R64": (Register.RAX, Register.R15),
+    "MM": (Register.MM0, Register.MM7),
+    "XMM": (Register.XMM0, Register.XMM31),
+    "YMM": (Register.YMM0, Register.YMM31),
+    "ZMM": (Register.ZMM0, Register.ZMM31),
+    "K": (Register.K0, Register.K7),
+    "TMM": (Register.TMM0, Register.TMM7),
+    "BND": (Register.BND0, Register.BND3),
+    "SEG": (Register.ES, Register.GS),
+    "CR": (Register.CR0, Register.CR15),
+    "DR": (Register.DR0, Register.DR15),
+    "STI": (Register.ST0, Register.ST7),
+}
+"""{iced's name of a class of registers, without how many in a row: the first and the last}."""
+_GENERAL = {width: _CLASSES[f"R{width}"] for width in (8, 16, 32, 64)}
 
-_REGISTERS: dict[_Class, tuple[int, ...]] = {
-    _GENERAL[8]: (Kind.R8_REG, Kind.R8_OPCODE),
-    _GENERAL[16]: (Kind.R16_REG, Kind.R16_REG_MEM, Kind.R16_RM, Kind.R16_OPCODE),
-    _GENERAL[32]: (Kind.R32_REG, Kind.R32_REG_MEM, Kind.R32_RM, Kind.R32_OPCODE, Kind.R32_VVVV),
-    _GENERAL[64]: (Kind.R64_REG, Kind.R64_REG_MEM, Kind.R64_RM, Kind.R64_OPCODE, Kind.R64_VVVV),
-    _MM: (Kind.MM_REG, Kind.MM_RM),
-    _XMM: (Kind.XMM_REG, Kind.XMM_RM, Kind.XMM_VVVV, Kind.XMMP3_VVVV, Kind.XMM_IS4, Kind.XMM_IS5),
-    _YMM: (Kind.YMM_REG, Kind.YMM_RM, Kind.YMM_VVVV, Kind.YMM_IS4, Kind.YMM_IS5),
-    _ZMM: (Kind.ZMM_REG, Kind.ZMM_RM, Kind.ZMM_VVVV, Kind.ZMMP3_VVVV),
-    _K: (Kind.K_REG, Kind.K_RM, Kind.K_VVVV, Kind.KP1_REG),
-    _TMM: (Kind.TMM_REG, Kind.TMM_RM, Kind.TMM_VVVV),
-    _BND: (Kind.BND_REG,),
-    (Register.ES, Register.GS): (Kind.SEG_REG,),
-    (Register.CR0, Register.CR15): (Kind.CR_REG,),
-    (Register.DR0, Register.DR15): (Kind.DR_REG,),
-    (Register.ST0, Register.ST7): (Kind.STI_OPCODE,),
-}
-_OR_MEMORY: dict[int, _Class] = {
-    Kind.R8_OR_MEM: _GENERAL[8],
-    Kind.R16_OR_MEM: _GENERAL[16],
-    Kind.R32_OR_MEM: _GENERAL[32],
-    Kind.R64_OR_MEM: _GENERAL[64],
-    Kind.MM_OR_MEM: _MM,
-    Kind.XMM_OR_MEM: _XMM,
-    Kind.YMM_OR_MEM: _YMM,
-    Kind.ZMM_OR_MEM: _ZMM,
-    Kind.K_OR_MEM: _K,
-    Kind.R32_OR_MEM_MPX: _GENERAL[32],
-    Kind.R64_OR_MEM_MPX: _GENERAL[64],
-    Kind.BND_OR_MEM_MPX: _BND,
-}
-_FIXED: dict[int, RegisterValue] = {
-    Kind.ES: Register.ES, Kind.CS: Register.CS, Kind.SS: Register.SS, Kind.DS: Register.DS,
-    Kind.FS: Register.FS, Kind.GS: Register.GS, Kind.AL: Register.AL, Kind.CL: Register.CL,
-    Kind.AX: Register.AX, Kind.DX: Register.DX, Kind.EAX: Register.EAX, Kind.RAX: Register.RAX,
-    Kind.ST0: Register.ST0,
-}  # fmt: skip
-_VECTOR_INDEX: dict[int, _Class] = {
-    Kind.MEM_VSIB32X: _XMM, Kind.MEM_VSIB64X: _XMM, Kind.MEM_VSIB32Y: _YMM, Kind.MEM_VSIB64Y: _YMM,
-    Kind.MEM_VSIB32Z: _ZMM, Kind.MEM_VSIB64Z: _ZMM,
-}  # fmt: skip
 _STRINGS: dict[int, tuple[RegisterValue, OpKindValue]] = {
     Kind.SEG_RSI: (Register.RSI, OpKind.MEMORY_SEG_RSI),
     Kind.SEG_RDI: (Register.RDI, OpKind.MEMORY_SEG_RDI),
@@ -118,6 +91,7 @@ _IMMEDIATES: dict[int, tuple[OpKindValue, int, int]] = {
     Kind.IMM32SEX64: (OpKind.IMMEDIATE32TO64, 32, 64),
     Kind.IMM64: (OpKind.IMMEDIATE64, 64, 64),
 }
+_IN_A_ROW = re.compile(r"P\d$")
 _BRANCHES: dict[int, int] = {Kind.BR64_1: 8, Kind.BR64_4: 32, Kind.XBEGIN_2: 16, Kind.XBEGIN_4: 32}
 
 
@@ -212,8 +186,8 @@ def opcodes_of(mnemonic: str) -> tuple[Opcode, ...]:
 
 def _representatives() -> dict[RegisterValue, RegisterValue]:
     found: dict[RegisterValue, RegisterValue] = {}
-    fixed = frozenset(_FIXED.values())
-    for first, last in _REGISTERS:
+    fixed = frozenset(FIXED_REGISTERS.values())
+    for first, last in _CLASSES.values():
         alike = [one for one in range(first, last + 1) if one not in fixed]
         found |= dict.fromkeys(
             cast(list[RegisterValue], alike), cast(RegisterValue, min(alike, default=first))
@@ -285,17 +259,17 @@ def _ways(places: tuple[OpcodeOperand, ...]) -> tuple[tuple[int, ...], ...]:
 
 
 @cache
-def _place(kind: int) -> OpcodeOperand:
-    for registers, kinds in _REGISTERS.items():
-        if kind in kinds:
-            return OpcodeOperand(registers=registers)
+def _place(kind: KindValue) -> OpcodeOperand:
     found = OpcodeOperand(memory=True, is_modrm=True)  # MEM, MEM_MIB, MEM_MPX, SIBMEM
-    if kind in _OR_MEMORY:
-        found = OpcodeOperand(registers=_OR_MEMORY[kind], memory=True, is_modrm=True)
-    elif kind in _FIXED:
-        found = OpcodeOperand(registers=(_FIXED[kind], _FIXED[kind]), is_fixed=True)
-    elif kind in _VECTOR_INDEX:
-        found = OpcodeOperand(memory=True, index=_VECTOR_INDEX[kind])
+    either = OR_MEMORY.get(kind) or OR_MEMORY_OF_MPX.get(kind)
+    if kind in REGISTER_CLASSES:
+        found = OpcodeOperand(registers=_CLASSES[_IN_A_ROW.sub("", REGISTER_CLASSES[kind])])
+    elif either is not None:
+        found = OpcodeOperand(registers=_CLASSES[either], memory=True, is_modrm=True)
+    elif kind in FIXED_REGISTERS:
+        found = OpcodeOperand(registers=(FIXED_REGISTERS[kind], FIXED_REGISTERS[kind]), is_fixed=True)
+    elif kind in VECTOR_INDEX:
+        found = OpcodeOperand(memory=True, index=_CLASSES[VECTOR_INDEX[kind]])
     elif kind in _STRINGS:
         found = OpcodeOperand(string=_STRINGS[kind], is_fixed=True)
     elif kind in _IMMEDIATES:

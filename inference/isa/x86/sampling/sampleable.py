@@ -13,6 +13,7 @@ from iced_x86 import OpCodeInfo
 
 from inference.isa import exclusions
 from inference.isa.scheme import Scheme
+from inference.isa.tables import table_beside
 from inference.isa.x86 import exclusion
 from inference.isa.x86.choosing import R14, R15, RBP, Fixed
 from inference.isa.x86.forms import Form, features
@@ -28,41 +29,17 @@ EVEX = "AVX-512 (EVEX encoding)"
 _MOST_FAMILIES = 32
 """A bank of registers has no more."""
 
+_TABLES = table_beside(__file__)
 _GROUPS: dict[str, tuple[str, ...]] = {
-    "avx512": (exclusions.GROUPS["avx512"],),
-    "gather": ("uses up its mask", "needs a vector of different valid addresses"),
-    "legacy-sse": (exclusions.GROUPS["legacy-sse"],),
-    "mmx": (exclusions.GROUPS["mmx"],),
-    "rep": ("repeats itself",),
-    "system": (
-        "talks to the operating system or the whole processor",
-        "saves, restores or clears register state",
-        "waits for earlier memory accesses",
-        "manages the caches",
-        "waits for the hardware random number generator",
-    ),
-    "x87": (
-        exclusions.GROUPS["x87"],
-        "moves the x87 register stack",
-        "changes or saves the state of the x87",
-    ),
+    group: (*filter(None, (exclusions.GROUPS.get(group),)), *reasons)
+    for group, reasons in _TABLES["groups"].items()
 }
 """How the reasons begin that speak against a scheme unless its group is asked for."""
 
+
 _NO_MATTER = (
     *(reason for reason in exclusions.BREAKABLE if not reason.startswith("uses up")),
-    "reads and writes st0",
-    "reads and writes the special flags",
-    "a locked access",
-    "an atomic access",
-    "goes past the caches",
-    "moves the stack pointer",
-    "moves its fixed address registers",
-    "accesses memory at a fixed register",
-    "changes the direction of string instructions",  # see `_of_its_own`
-    "waits on purpose",
-    "divides by the second byte",
-    "a special case of",  # see `_of_its_own`
+    *_TABLES["no_matter"]["reasons"],
 )
 """How the reasons begin that speak against measuring copies of a scheme, but not against blocks with it."""
 

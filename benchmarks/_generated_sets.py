@@ -1,0 +1,180 @@
+"""Sets of measurements as large as wanted, written to the database without an object per row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import cycle, islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from django.db import connections, transaction
+
+from inference.core.mapping import PortMapping, uops_of
+from inference.core.predicting import PortMappingModel
+from inference.features.library.sets.comparing import keep_comparison
+from inference.isa.scheme import Scheme
+from inference.models import ISA, ExperimentSet, Measurement
+from inference.storage.instruction_sets import store_isa
+from inference.storage.rows import scheme_texts
+from inference.storage.set_summary import keep_summary
+from inference.storage.streaming import table_of_keys
+
+Floats = npt.NDArray[np.float64]
+
+_ROWS = 20_000  # per executemany
+_PREDICTED = 100_000  # experiments at a time
+
+
+def insert(table: str, columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    """Insert `rows`, each with a value per column."""
+    marks = ", ".join(["%s"] * len(columns))
+    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+    with connections["default"].cursor() as cursor:
+        while part := list(islice(rows, _ROWS)):
+            cursor.executemany(statement, part)
+
+
+def drawn_keys(
+    n: int,
+    schemes: Sequence[int],
+    lengths: Sequence[int],
+    dice: np.random.Generator,
+    first: Iterable[str] = (),
+) -> list[str]:
+    """Keys of different experiments: those that come `first`, then mixes of so many schemes each, in turn."""
+    keys = dict.fromkeys(first)
+    sizes = cycle(lengths)  # some of each, however small the set is
+    while len(keys) < n:
+        draws = dice.choice(schemes, size=(min(50_000, n // len(lengths)), next(sizes)))
+        for mix in np.sort(draws, axis=1).tolist():
+            keys[",".join(f"{pk}:{mix.count(pk)}" for pk in dict.fromkeys(mix))] = None
+    return list(islice(keys, n))
+
+
+def predicted_cycles(mapping: PortMapping, keys: Sequence[str], texts: Mapping[int, str]) -> Floats:
+    """What a mapping predicts of experiments; `texts`: {id of a scheme: what it is called}."""
+    model = PortMappingModel(mapping)
+    parts = (keys[start : start + _PREDICTED] for start in range(0, len(keys), _PREDICTED))
+    return np.concatenate([model.cycles(table_of_keys(part, texts)) for part in parts])
+
+
+def insert_experiments(isa: int, keys: Sequence[str], lengths: Sequence[int], *, terms: bool = True) -> None:
+    """Experiments with the ids from 1 on, in a database that has none; with their terms, unless told not."""
+    n = len(keys)
+    rows = zip(range(1, n + 1), [isa] * n, keys, lengths, strict=True)
+    insert("inference_experiment", ("id", "isa_id", "key", "length"), rows)
+    if terms:
+        insert("inference_experimentterm", ("experiment_id", "scheme_id", "count"), _terms(keys))
+
+
+def insert_measurements(
+    experiment_set: int, lengths: Sequence[int], cycles: Sequence[float], answers: Iterable[str]
+) -> None:
+    """One of each of the first experiments, as many as there are numbers; `answers` of tools, as JSON."""
+    rows = zip(lengths, cycles, answers, strict=True)
+    insert(
+        "inference_measurement",
+        [str(field.column) for field in Measurement._meta.concrete_fields if not field.primary_key],
+        (
+            (experiment_set, number, length, 0, "settled", seen, None, 1, "", said, "{}")
+            for number, (length, seen, said) in enumerate(rows, start=1)
+        ),
+    )
+
+
+def _terms(keys: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    for row, key in enumerate(keys, start=1):
+        for term in key.split(","):
+            scheme, _, count = term.partition(":")
+            yield row, int(scheme), int(count)
+
+
+PORTS = 10
+SEED = 1
+SCHEMES = tuple(f"op{number:03} R, R" for number in range(100))
+_LENGTH = 5
+
+
+def generated_mapping(seed: int = SEED) -> PortMapping:
+    """A port mapping of `SCHEMES`, one to three µops each."""
+    rng = np.random.default_rng(seed)
+    usage = {}
+    for scheme in SCHEMES:
+        kinds = int(rng.integers(1, 4))
+        masks, counts = rng.integers(1, 1 << PORTS, kinds), rng.integers(1, 3, kinds)
+        usage[scheme] = uops_of(zip(masks.tolist(), counts.tolist(), strict=True))
+    return PortMapping(tuple(str(port) for port in range(PORTS)), usage)
+
+
+@transaction.atomic
+def generate_set(n: int) -> ExperimentSet:
+    """A set of `n` five-scheme mixes that scatter around what the generated mapping predicts.
+
+    Two tools come with it, of which one answers every time and one for every fourth mix. Their terms, which
+    only searches by scheme look at, are left out.
+    """
+    schemes = [Scheme(text, text[:5], (), "BASE", "arithmetic", "", "", 64, "", False) for text in SCHEMES]
+    isa: ISA = store_isa("generated", schemes, "generated")
+    row = ExperimentSet.objects.create(name="generated", isa=isa, origin=ExperimentSet.Origin.UPLOAD)
+    rng = np.random.default_rng(SEED)
+    texts = scheme_texts(isa)
+    keys = drawn_keys(n, sorted(texts), (_LENGTH,), rng)
+    insert_experiments(isa.pk, keys, [_LENGTH] * n, terms=False)
+    predicted = predicted_cycles(generated_mapping(), keys, texts)
+    measured = np.maximum(np.round(predicted * rng.normal(1.02, 0.08, n), 2), 0.25)
+    second = np.round(measured * rng.normal(1.0, 0.3, n).clip(0.1), 2)
+    pairs = enumerate(zip(measured.tolist(), second.tolist(), strict=True))
+    answers = (_answers(k, *pair) for k, pair in pairs)
+    insert_measurements(row.pk, [_LENGTH] * n, measured.tolist(), answers)
+    return row
+
+
+def _answers(k: int, measured: float, said: float) -> str:
+    rarely = f', "Seldom": {measured * 1.5:.2f}' if k % 4 == 0 else ""
+    return f'{{"Always": {said}{rarely}}}'
+
+
+_TOOLS = ("llvm-mca", "OSACA")
+_LENGTHS = (2, 3, 4, 5)
+
+
+def generated_sets(
+    measurements: int, isa: ISA, texts: dict[int, str], truth: PortMapping, dice: np.random.Generator
+) -> list[ExperimentSet]:
+    """A large set, its first tenth measured again, and a small one of the schemes of `truth` alone.
+
+    So many `measurements` all together; `texts`: {id of a scheme: what it is called}.
+    """
+    n = round(measurements / 1.1)
+    chosen = sorted(pk for pk, text in texts.items() if text in truth.usage)
+    keys = drawn_keys(n, chosen, _LENGTHS, dice, (f"{pk}:1" for pk in chosen))
+    lengths = np.array([sum(int(term.split(":")[1]) for term in key.split(",")) for key in keys])
+    with transaction.atomic():
+        insert_experiments(isa.pk, keys, lengths.tolist())
+        predicted = predicted_cycles(truth, keys, texts)
+        cycles = np.round(np.maximum(predicted, 0.1) * dice.normal(1.0, 0.05, n).clip(0.5), 3)
+        sets = [
+            ExperimentSet.objects.create(name=name, isa=isa, origin="upload", source="generated")
+            for name in ("large", "large, again", "singles")
+        ]
+        tenth = n // 10
+        again = np.round(cycles[:tenth] * dice.normal(1.0, 0.02, tenth).clip(0.5), 3)
+        _measurements(sets[0], lengths, cycles, annotated=True)
+        _measurements(sets[1], lengths[:tenth], again)
+        _measurements(sets[2], lengths[: len(chosen)], cycles[: len(chosen)])
+    for each in sets:
+        keep_summary(each)
+    keep_comparison(sets[0], sets[1])
+    return sets
+
+
+def _measurements(row: ExperimentSet, lengths: Any, cycles: Any, *, annotated: bool = False) -> None:
+    """Of the first experiments, as many as there are numbers."""
+    said = (_said(value) if annotated else "{}" for value in cycles.tolist())
+    insert_measurements(row.pk, lengths.tolist(), cycles.tolist(), said)
+
+
+def _said(cycles: float) -> str:
+    return json.dumps({tool: round(cycles * (1.1 + k), 2) for k, tool in enumerate(_TOOLS)})

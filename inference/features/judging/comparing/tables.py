@@ -1,0 +1,130 @@
+"""Two mappings side by side as tables, for the page, the shell and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from inference.core.deviating import Deviation, Sampling
+from inference.core.identity import ComparedScheme, SchemeRelation
+from inference.features.judging.comparing.query import (
+    DifferingExperiment,
+    Model,
+    Structure,
+    differences_first,
+    finite,
+)
+from inference.features.judging.engine.tables import LinkedText, code, csv_of, number
+from inference.features.learning.explained.reference_contradictions import ReferenceContradiction
+from inference.models import PortMapping
+from inference.storage.provenance import provenance_of
+from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
+
+
+def comparison_csv(first: PortMapping, second: PortMapping) -> str:
+    """Every scheme of two port mappings, differences first. Raises `ExchangeError` for different ISAs."""
+    comparison = Structure(first, second).comparison
+    table = schemes_table(differences_first(comparison.schemes), comparison.ports)
+    both = (("first", first), ("second", second))
+    head = "".join(f"# {which}\n{provenance_of(row).commented('#')}" for which, row in both)
+    return csv_of(table, head)
+
+
+def structure_tables(
+    structure: Structure, url: Callable[[DifferingExperiment], str] = lambda witness: ""
+) -> list[PublishedTable]:
+    """Where two port mappings differ, and which port is which. `url`: the page of an experiment."""
+    row, other, comparison = structure.row, structure.other, structure.comparison
+    names, witnesses = (row.name, other.name), structure.witnesses
+    experiments: list[tuple[Value, ...]] = [
+        (
+            "tells them apart",
+            LinkedText(str(witness.distinction.experiment), url(witness)),
+            *witness.cycles,
+            witness.measured,
+            None if witness.nearer is None else names[witness.nearer],
+        )
+        for witness in witnesses
+    ]
+    if comparison.largest is not None:
+        furthest = comparison.largest
+        experiments.append(("furthest apart, alone", furthest.scheme, *furthest.cycles, None, None))
+    note = ""
+    if witnesses and not comparison.noise:
+        note = "So small a difference disappears in the noise of usual measurements."
+    elif not witnesses and comparison.agreement.differing:
+        note = (
+            "No short experiment of their common schemes distinguishes them. In mappings with several µops "
+            "per scheme, different µops may mean the same throughput."
+        )
+    heads = (
+        *(PublishedColumn("what"), code("experiment"), number(row.name, 3), number(other.name, 3)),
+        *(number("measured", 3), PublishedColumn("nearer to")),
+    )
+    best = "" if comparison.agreement.renaming.exact else "Another renaming might make more schemes equal."
+    ports = tuple((there, here or "none") for there, here in structure.ports.items())
+    return [
+        PublishedTable("differences", "Distinguished by (cycles)", heads, tuple(experiments), note),
+        PublishedTable("ports", "Ports", (code(other.name), code(row.name)), ports, best),
+    ]
+
+
+def schemes_table(
+    schemes: Sequence[ComparedScheme], ports: Sequence[str], loads: Mapping[str, str] | None = None
+) -> PublishedTable:
+    """A line per scheme, µops with the port names of the first mapping.
+
+    `loads`: of a second mapping that has resources, in words. `differs in hidden` is 1 where only µops differ
+    that no experiment can show, 0 where others do.
+    """
+    uops = (PublishedColumn(f"µops {which}", CellKind.UOPS, ports=tuple(ports)) for which in _WHICH)
+    heads = (
+        *(code("scheme"), PublishedColumn("comparison"), *uops),
+        *(number(f"cycles {which}") for which in _WHICH),
+        *(number("difference %", 1), number("differs in hidden", 0)),
+    )
+    if loads is not None:
+        heads = (*heads[:3], code("loads second"), *heads[4:])
+    rows = tuple(
+        (
+            *(row.scheme, row.kind.value, row.uops[0]),
+            row.uops[1] if loads is None else loads.get(row.scheme),
+            *(finite(row.cycles[0]), finite(row.cycles[1]), finite(row.difference)),
+            int(row.differs_in_hidden) if row.kind is SchemeRelation.DIFFERENT else None,
+        )
+        for row in schemes
+    )
+    return PublishedTable("schemes", "Schemes", heads, rows)
+
+
+_WHICH = ("first", "second")
+
+
+def contradiction_in_words(contradiction: ReferenceContradiction) -> str:
+    return (
+        f"beside {contradiction.copies} × {contradiction.blocker}, {contradiction.shown} µops cannot evade "
+        f"its ports, not {contradiction.said}"
+    )
+
+
+def deviation_table(row: Model, other: Model, deviation: Deviation, sampling: Sampling) -> PublishedTable:
+    """How far two models are apart: in per cent of what the one says, and of the other."""
+    heads = (
+        *(PublishedColumn("in per cent of"), number("mean deviation (%)", 1), number("Pearson", 3)),
+        *(number("Kendall", 3), number("R_max", 1)),
+    )
+    sides = zip((row, other), (deviation.scores, deviation.backwards), deviation.r_max, strict=True)
+    rows = tuple(
+        (model.name, scores.mape, scores.pearson, scores.kendall, rate) for model, scores, rate in sides
+    )
+    note = (
+        f"{deviation.scores.n:,} random experiments of {sampling.length} from {deviation.common:,} common "
+        f"schemes, in {sampling.unit.label}."
+    )
+    if not len(deviation.points):
+        note = f"No random experiment to ask: {deviation.common} schemes are described by both."
+    if deviation.skipped:
+        note += f" {deviation.skipped:,} left out: they need no time."
+    if deviation.furthest is not None:
+        far = deviation.furthest
+        note += f" Furthest apart on {far.experiment}: {far.first:.3f} and {far.second:.3f}."
+    return PublishedTable("deviation", "Deviation on random experiments", heads, rows, note)

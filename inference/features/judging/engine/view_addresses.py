@@ -1,0 +1,44 @@
+"""Addresses of the views of a comparison, on its own page or on a tab of another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.http import urlencode
+
+from inference.features.judging.engine.views import VIEWS
+from inference.web.requests import one_of
+
+HEAT_MAP = "map"
+VIEW_NAMES = frozenset({HEAT_MAP, *VIEWS})
+_FIELDS_OF_HOST = ("tab", "set")
+_FIELDS_OF_PART = (
+    *("unit", "q", "ext", "category", "among", "of", "shortest", "longest", "common", "colours"),
+    *("against", "bound", "apart", "threshold", "metric"),
+)
+
+
+def view_name(request: HttpRequest, names: tuple[str, ...], usual: str) -> str:
+    """The view that the address names: under `view`, in older addresses of a comparison under `tab`."""
+    older = request.GET.get("tab", "")
+    return one_of(request, "view", names, older if older in names else usual)
+
+
+def host_fields(request: HttpRequest) -> dict[str, str]:
+    """What of the address names the page whose tab the views are; {} on the comparison's own page."""
+    if request.GET.get("tab", "") in {"", *VIEW_NAMES}:
+        return {}
+    return {name: request.GET[name] for name in _FIELDS_OF_HOST if request.GET.get(name)}
+
+
+def part_fields(request: HttpRequest) -> dict[str, str]:
+    """What of the address says which items are shown how."""
+    return {name: request.GET[name] for name in _FIELDS_OF_PART if request.GET.get(name)}
+
+
+def view_url(request: HttpRequest, name: str, fields: Mapping[str, object], *, part: bool = True) -> str:
+    """A view of the same comparison; without `part`, of all its items."""
+    kept: dict[str, Any] = {**host_fields(request), **(part_fields(request) if part else {})}
+    return "?" + urlencode({**kept, "view": name, **fields})

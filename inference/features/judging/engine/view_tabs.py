@@ -1,0 +1,217 @@
+"""The views of a comparison on a page: its own, or one that another page has as a tab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from inference.core.judging.accuracy import AccuracyJudgement
+from inference.core.metrics import Scores, Unit
+from inference.core.texts import count_of
+from inference.features.judging.engine.bias_tab import Strong, bias_tab, strong_biases
+from inference.features.judging.engine.listed_items import common_in, in_bin
+from inference.features.judging.engine.query import (
+    axis_limit,
+    heat_map_of,
+    heat_maps_of,
+    length_maps_of,
+    scores_of,
+    selected,
+    verdict_of,
+)
+from inference.features.judging.engine.selection import (
+    choice_of,
+    column_in,
+    filter_context,
+    threshold_in,
+)
+from inference.features.judging.engine.tables import page_cells
+from inference.features.judging.engine.view_addresses import (
+    HEAT_MAP,
+    host_fields,
+    part_fields,
+    view_name,
+    view_url,
+)
+from inference.features.judging.engine.view_values import ViewQuestion
+from inference.features.judging.engine.views import VIEWS
+from inference.figures.heatmap import HeatMap
+from inference.isa.search import SearchError
+from inference.models import ComparedColumn, Comparison
+from inference.web.requests import chosen_bin
+
+MOST_JUDGED_AT_ONCE = 200_000
+"""Answers up to which all columns of a part are judged for their table."""
+
+PICTURES = {"scores": "Scores", HEAT_MAP: "Heat map", "schemes": "Bias by scheme"}
+"""Views that are more than tables."""
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """A predictor in the table of scores."""
+
+    column: ComparedColumn
+    scores: Scores
+    of: int
+    url: str
+    map_url: str
+    strong: Strong
+    verdict: AccuracyJudgement | None
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of the experiments that it has a number for, in per cent."""
+        return 100 * self.scores.n / self.of if self.of else None
+
+
+@dataclass(frozen=True)
+class SmallMap:
+    """A small heat map, drawn from the `place`th of the page's figures."""
+
+    place: int
+    title: str
+    scores: Scores
+    url: str
+
+
+def views_context(
+    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], usual: str
+) -> dict[str, Any]:
+    """The view that the address names, else the `usual` one, beside the form for its items and other views.
+
+    Every address that it makes keeps what names the page that the views are on.
+    """
+    tables = {name: view.label for name, view in VIEWS.items() if view.has_page and view.suits(columns)}
+    labels = {**PICTURES, **tables}
+    name = view_name(request, tuple(labels), usual)
+    at = {"column": request.GET["column"]} if request.GET.get("column", "").isdecimal() else {}
+    context: dict[str, Any] = {
+        "comparison": row,
+        "view_name": name,
+        "view_links": [(key, label, view_url(request, key, at)) for key, label in labels.items()],
+        "columns": columns,
+        "host_fields": host_fields(request),
+        **filter_context(request, row),
+    }
+    try:
+        part = choice_of(request, row)
+    except SearchError as error:
+        shown = {"unit": Unit.CYCLES.value, "unit_label": Unit.CYCLES.label}
+        return {**context, **shown, "filter_error": str(error)}
+    question = ViewQuestion(row, columns, column_in(request, columns), part, **threshold_in(request))
+    return {
+        **context,
+        "column": question.column,
+        "unit": part.unit.value,
+        "unit_label": part.unit.label,
+        "selected": selected(row, part.selection),
+        "everything": part.selection.is_all,
+        "all_items_url": view_url(request, name, {"unit": part.unit.value, **at}, part=False),
+        "kept": urlencode(part_fields(request)),
+        "view_template": f"inference/engine/tab_{name if name in PICTURES else 'view'}.html",
+        **_FILLED.get(name, _tables)(request, question),
+    }
+
+
+def _scores(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
+    """The table (thesis Tables 5.3, 5.4, 6.3), and the maps beside each other (Figure 6.3)."""
+    part, of = question.part, selected(question.row, question.part.selection)
+    is_quick = part.is_all or question.row.n * len(question.columns) <= MOST_JUDGED_AT_ONCE
+    lines = []
+    for column in question.columns:  # all of one column at once: the points of all of them are not kept
+        axis_limit(column, part)
+        lines.append(
+            ScoreRow(
+                column,
+                scores_of(column, part),
+                of,
+                source_url(column),
+                view_url(request, HEAT_MAP, {"column": column.position}),
+                strong_biases(request, column, part),
+                verdict_of(question.columns, column, part) if is_quick else None,
+            )
+        )
+    drawn = [line for line in lines if line.scores.n]
+    maps = heat_maps_of([line.column for line in drawn], part)
+    panels = [
+        SmallMap(place, line.column.name, line.scores, line.map_url) for place, line in enumerate(drawn)
+    ]
+    errors = (line.scores.mape for line in lines if line.scores.mape is not None)
+    small_maps = _small_maps(request, maps, part.unit)
+    return {"lines": lines, "least_error": min(errors, default=None), "panels": panels, **small_maps}
+
+
+def _tables(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
+    """A view that is tables."""
+    view = VIEWS[view_name(request, tuple(VIEWS), "")]
+    return {"view": view, "view_tables": list(map(page_cells, view.tables(question)))}
+
+
+def _map(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
+    """One predictor: its map with the experiments of a bin, and its maps by length (Figure 3.7)."""
+    column, part = question.column, question.part
+    drawn = heat_map_of(column, part)
+    place = chosen_bin(request, drawn.bins)
+    rows, total = in_bin(column, part, place)
+    by_length = length_maps_of(column, part) if len(question.row.lengths) > 1 else []
+    panels = [
+        SmallMap(
+            at,
+            count_of(each.length, "instruction"),
+            each.scores,
+            view_url(
+                request,
+                HEAT_MAP,
+                {"column": column.position, "shortest": each.length, "longest": each.length},
+            ),
+        )
+        for at, each in enumerate(by_length)
+    ]
+    linear = request.GET.get("colours") == "linear"
+    return {
+        "source_url": source_url(column),
+        "verdict": verdict_of(question.columns, column, part),
+        "scores": scores_of(column, part),
+        "heat_map": {"figure": drawn.figure(part.unit, linear=linear)},
+        "bin_rows": rows,
+        "bin_total": total,
+        "bin": None if place is None else (drawn.bounds(place[1]), drawn.bounds(place[0])),
+        "bin_common": None if place is None else common_in(column, rows),
+        "pinned_mapping": column.mapping_id,
+        "panels": panels if len(panels) > 1 else [],
+        **_small_maps(request, [each.heat_map for each in by_length], part.unit),
+    }
+
+
+def _small_maps(request: HttpRequest, maps: Sequence[HeatMap], unit: Unit) -> dict[str, Any]:
+    """The figures of small maps, which share one scale of colours."""
+    peak = max((drawn.peak for drawn in maps), default=1)
+    linear = request.GET.get("colours") == "linear"
+    figures = [drawn.figure(unit, peak=peak, linear=linear) for drawn in maps]
+    return {"small_maps": {"figures": figures, "peak": peak}}
+
+
+_FILLED: dict[str, Callable[[HttpRequest, ViewQuestion], dict[str, Any]]] = {
+    "scores": _scores,
+    HEAT_MAP: _map,
+    "schemes": bias_tab,
+}
+
+
+def source_url(column: ComparedColumn) -> str:
+    """The page of what a column comes from, "" where there is none."""
+    for name, pk in (
+        ("block-set", column.comparison.block_set_id if column.block_column_id else None),
+        ("mapping", column.mapping_id),
+        ("resource-mapping", column.resource_mapping_id),
+        ("set", column.experiment_set_id),
+    ):
+        if pk is not None:
+            return reverse(name, args=[pk])
+    return reverse("predictors") if column.predictor_id is not None else ""

@@ -1,0 +1,148 @@
+"""A mapping beside LLVM's scheduling model: start a comparison, look at it, take the report away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+
+from inference.features.judging.engine.tables import (
+    LinkedNumber,
+    LinkedText,
+    code,
+    number,
+    page_cells,
+    table_of,
+    text,
+    usage,
+)
+from inference.features.judging.findings.llvm_job import KIND, DifferenceConfig
+from inference.features.judging.findings.llvm_report import Differing, LlvmDifference, markdown
+from inference.isa.targets import names_with_blocks
+from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
+from inference.models import PortMapping, Run
+from inference.predictors.llvm.releases import INSTALL, installed, processors
+from inference.runs.errors import ConfigError
+from inference.runs.lifecycle import submit, unused_name
+from inference.storage.instruction_sets import core_of
+from inference.web.file_answers import file_answer
+from inference.web.paging import page_in_memory
+from inference.web.published_page import PublishedTable
+from inference.web.request_fields import RequestField, RequestForm
+from inference.web.requests import whole_number
+
+
+class DifferenceForm(RequestForm):
+    """Which model to compare with, and from when on a difference counts."""
+
+    request = DifferenceConfig
+    release = forms.ChoiceField(label="llvm-mca")
+    cpu = RequestField(
+        label="Processor",
+        widget=forms.TextInput(attrs={"list": "processors", "autocomplete": "off", "spellcheck": "false"}),
+        help_text="As -mcpu takes it, such as haswell or znver3.",
+        required=True,
+    )
+    tolerance = RequestField(
+        scale=100,
+        label="Minimum difference, per cent",
+        help_text="How far LLVM's cycles may be from the measured ones.",
+        required=True,
+    )
+
+    def __init__(self, row: PortMapping, data: object = None) -> None:
+        core = None if row.machine is None else core_of(row.machine)
+        cpu = (NO_NAMES if core is None else TOOL_NAMES.get(core.name, NO_NAMES)).llvm
+        super().__init__(data, initial={"cpu": cpu})  # type: ignore[arg-type]
+        self.set_choices(
+            release=[(release.number, f"{release.version}") for release in reversed(installed())]
+        )
+
+
+def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
+    """The newest report, or that of `?run=`, below a form that starts another."""
+    row = get_object_or_404(
+        PortMapping.objects.select_related("isa", "machine"), pk=pk, isa__name__in=names_with_blocks()
+    )
+    form = DifferenceForm(row, request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        chosen = form.cleaned_data
+        config = {"mapping": row.pk, "release": chosen["release"], **form.stated()}
+        name = f"{row.name[:120]} beside llvm-mca {chosen['release']}, {config['cpu']}"
+        try:
+            made = submit(KIND, config, unused_name(name), user=request.user)
+        except ConfigError as error:
+            form.add_error("cpu", str(error))
+        else:
+            return redirect("run", made.pk)
+    newest = next(reversed(installed()), None)
+    context = {
+        "mapping": row,
+        "form": form,
+        "processors": () if newest is None else processors(newest.mca),
+        "install": INSTALL,
+        **_shown(request, row),
+    }
+    return render(request, "inference/findings/llvm.html", context, status=400 if form.is_bound else 200)
+
+
+def _runs(row: PortMapping) -> QuerySet[Run]:
+    return Run.objects.filter(kind=KIND, config__mapping=row.pk).order_by("-pk")
+
+
+def _shown(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
+    """The report at hand with the runs that there are."""
+    runs = list(_runs(row).only("pk", "name", "state", "created")[:20])
+    wanted = whole_number(request, "run")
+    done = [run for run in runs if run.state == Run.State.DONE and wanted in (None, run.pk)]
+    context: dict[str, Any] = {
+        "earlier": [run for run in runs if run.state == Run.State.DONE],
+        "working": [run for run in runs if run.state not in Run.FINAL],
+    }
+    if not done:
+        return context
+    report = LlvmDifference.of(Run.objects.get(pk=done[0].pk).result["report"])
+    page = page_in_memory(report.differing, whole_number(request, "page", 0) or 0)
+    cells = page_cells(_differing_table(report, page.rows, row))
+    return {**context, "report": report, "run": done[0], "page": page, **cells}
+
+
+def _differing_table(report: LlvmDifference, rows: Sequence[Differing], row: PortMapping) -> PublishedTable:
+    """Rows of the report, each leading to the scheme and the experiments that prove its µops."""
+
+    def proof(found: Differing) -> LinkedNumber:
+        url = reverse("scheme-proof", args=[row.pk, found.pk]) if found.evidence else ""
+        return LinkedNumber(len(found.evidence), url)
+
+    return table_of(
+        "differing",
+        report.tool,
+        rows,
+        (code("scheme"), lambda row: LinkedText(row.scheme, reverse("scheme", args=[row.pk]), note=row.text)),
+        (number("measured, cycles"), lambda row: row.measured),
+        (number("mapping, cycles"), lambda row: row.predicted),
+        (number("LLVM, cycles"), lambda row: row.llvm),
+        (text("LLVM is"), lambda row: row.verdict),
+        (usage("µops here", row.ports), lambda row: tuple((mask, count) for mask, count in row.masks)),
+        (text("in conflict"), lambda row: row.usage if "not settled" in row.usage else ""),
+        (text("LLVM’s µops and resources"), lambda row: f"{row.llvm_uops:g}: {row.pressure_in_words}"),
+        (number("witnesses", 0), proof),
+    )
+
+
+def mapping_llvm_report(request: HttpRequest, pk: int, run: int) -> HttpResponse:
+    """A finished report as Markdown."""
+    row = get_object_or_404(PortMapping, pk=pk)
+    found = get_object_or_404(_runs(row).filter(state=Run.State.DONE), pk=run)
+    return file_answer(markdown(LlvmDifference.of(found.result["report"])), "text/markdown", found.name, "md")
+
+
+urlpatterns = [
+    path("mappings/<int:pk>/llvm/", mapping_llvm, name="mapping-llvm"),
+    path("mappings/<int:pk>/llvm/<int:run>/report.md", mapping_llvm_report, name="mapping-llvm-report"),
+]

@@ -1,0 +1,127 @@
+"""What a run that checks the port mapping model has told, folded from its journal: live as years later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from operator import attrgetter, itemgetter
+
+from inference.core.model_check import Alone, AloneSummary, AloneVerdict, summary_of
+from inference.core.protocols import Json
+from inference.features.judging.engine.tables import Column, choice, code, number, table_of, text
+from inference.features.judging.findings.events import MixesMeasured, OrdersMeasured, SchemesAlone
+from inference.formats import journal_events
+from inference.models import ISA, PortMapping, Run, RunEvent
+from inference.models.scheme_search import texts_found
+from inference.web.published_page import PublishedTable
+
+KINDS = (SchemesAlone.kind, MixesMeasured.kind, OrdersMeasured.kind)
+"""The events that this takes in; see `inference.features.judging.findings.model_check_job`."""
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """Schemes alone in the order of their measurement, mixes and orders by length as the events have them."""
+
+    alone: tuple[Alone, ...]
+    mixes: tuple[Json, ...]
+    orders: tuple[Json, ...]
+
+    @property
+    def summary(self) -> AloneSummary:
+        return summary_of(self.alone)
+
+
+def model_check_of(run: Run) -> ModelCheck:
+    """Everything told so far; what an attempt told again replaces what was told before (one query)."""
+    alone: dict[str, Alone] = {}
+    lengths: dict[str, dict[int, Json]] = {MixesMeasured.kind: {}, OrdersMeasured.kind: {}}
+    events = RunEvent.objects.filter(run=run, kind__in=KINDS).order_by("seq")
+    for kind, payload in events.values_list("kind", "payload"):
+        event = journal_events.read(kind, payload)
+        if isinstance(event, SchemesAlone):
+            alone |= {row.scheme: row for row in event.rows}
+        elif isinstance(event, MixesMeasured | OrdersMeasured):
+            lengths[kind][event.length] = payload
+    mixes, orders = (tuple(found[length] for length in sorted(found)) for found in lengths.values())
+    return ModelCheck(tuple(alone.values()), mixes, orders)
+
+
+def checked_schemes(run: Run, check: ModelCheck, verdict: AloneVerdict | None, q: str) -> list[Alone]:
+    """Those of a verdict that a search finds, the largest errors first. Raises `SearchError`."""
+    alone = [scheme for scheme in check.alone if verdict in (None, scheme.verdict)]
+    isa = ISA.objects.filter(name=run.config["isa"]).first() if q.strip() else None
+    if isa is not None:
+        texts = texts_found(isa.pk, q)
+        alone = [scheme for scheme in alone if scheme.scheme in texts]
+    return sorted(alone, key=lambda scheme: (-abs(scheme.error or 0.0), scheme.scheme))
+
+
+def reference_of(run: Run) -> PortMapping | None:
+    """The port mapping that the run compares with; None without one, and when it has been deleted."""
+    return PortMapping.objects.filter(pk=run.config.get("reference")).first()
+
+
+def schemes_table(
+    alone: Iterable[Alone], *more: Column[Alone], scheme: Callable[[Alone], str] = attrgetter("scheme")
+) -> PublishedTable:
+    """A row for every scheme, with its error in per cent of the measurement."""
+    return table_of(
+        "schemes",
+        "Schemes alone",
+        alone,
+        (code("scheme"), scheme),
+        (choice("verdict"), lambda scheme: scheme.verdict.value),
+        (number("cycles measured", 3), lambda scheme: scheme.measured),
+        (number("cycles modelled", 3), lambda scheme: scheme.modelled),
+        (number("error %", 1), lambda scheme: None if scheme.error is None else 100 * scheme.error),
+        (text("note"), lambda scheme: scheme.note),
+        *more,
+    )
+
+
+def mixes_table(
+    mixes: Iterable[Json], length: Callable[[Json], float] = itemgetter("length")
+) -> PublishedTable:
+    """A row for every length, without scores where nothing predicts."""
+
+    def score(name: str) -> Callable[[Json], float | None]:
+        return lambda of_length: (of_length["scores"] or {}).get(name)
+
+    return table_of(
+        "mixes",
+        "Random mixes by length",
+        mixes,
+        (number("instructions", 0), length),
+        (number("experiments", 0), itemgetter("asked")),
+        (number("settled", 0), itemgetter("settled")),
+        (number("MAPE %", 1), score("mape")),
+        (number("Pearson r", 3), score("pearson")),
+        (number("Kendall tau", 3), score("kendall")),
+        (number("slower than in turn", 0), itemgetter("slower")),
+        (number("faster than alone", 0), itemgetter("faster")),
+    )
+
+
+def orders_table(orders: Iterable[Json], *more: Column[Json]) -> PublishedTable:
+    """A row for every length, as in Table 3.1."""
+    return table_of(
+        "orders",
+        "The same mixes in other orders",
+        orders,
+        (number("instructions", 0), itemgetter("length")),
+        (number("experiments", 0), itemgetter("asked")),
+        (number("compared", 0), itemgetter("samples")),
+        (number("mean CPI", 4), itemgetter("mean")),
+        (number("largest CPI", 3), itemgetter("largest")),
+        (number("over 0.05 CPI", 0), itemgetter("notable")),
+        *more,
+    )
+
+
+TABLES: dict[str, Callable[[ModelCheck], PublishedTable]] = {
+    "schemes": lambda check: schemes_table(check.alone),
+    "mixes": lambda check: mixes_table(check.mixes),
+    "orders": lambda check: orders_table(check.orders),
+}
+"""{name: table} of what is exported."""

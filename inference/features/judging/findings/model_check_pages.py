@@ -1,0 +1,200 @@
+"""How well the port mapping model describes a machine: the part of a run's page, and its CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import path, reverse
+from django.utils.http import urlencode
+
+from inference.core.metrics import Unit, score
+from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, AloneVerdict
+from inference.core.protocols import Json
+from inference.features.judging.engine.tables import LinkedNumber, LinkedText, csv_of, page_cells, text, usage
+from inference.features.judging.findings.model_check import (
+    TABLES,
+    ModelCheck,
+    checked_schemes,
+    mixes_table,
+    model_check_of,
+    orders_table,
+    reference_of,
+    schemes_table,
+)
+from inference.features.judging.findings.model_check_request import archived
+from inference.features.learning.explained.query import usages_in
+from inference.features.running.runs.asked import links, schemes_in_words
+from inference.features.running.runs.kind_presentation import DescriptionItem, KindPresentation
+from inference.figures.heatmap import HeatMap, heat_map
+from inference.isa.search import SearchError
+from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
+from inference.storage.rows import ids_of_schemes
+from inference.web.file_answers import table_answer
+from inference.web.paging import page_in_memory
+from inference.web.published_page import PublishedTable
+from inference.web.requests import one_of, whole_number
+
+WORDS = {
+    AloneVerdict.WITHIN: "within 10 %",
+    AloneVerdict.DISCREPANCY: "discrepancies",
+    AloneVerdict.EXCLUDED: "outside the model’s scope",
+    AloneVerdict.NO_PORTS: "without ports in the reference",
+    AloneVerdict.NOT_DESCRIBED: "not in the reference",
+    AloneVerdict.NOT_SETTLED: "not settled",
+    AloneVerdict.NOT_MEASURED: "not measurable here",
+}
+
+
+def model_checked(request: HttpRequest, run: Run, record: object) -> dict[str, Any]:
+    """What the template needs. The address may name a length, and which schemes are listed."""
+    check = model_check_of(run)
+    reference = reference_of(run)
+    summary = check.summary
+    length = _length(request, check)
+    figures = _figures(check, length) if run.config["reference"] is not None else {}
+    return {
+        "check": check,
+        "counted": summary,
+        "within_share": None if summary.share is None else 100 * summary.share,
+        "short_share": None if summary.short_share is None else 100 * summary.short_share,
+        "reference": reference,
+        "model_figures": figures,
+        "mixes_title": _title(length),
+        "chosen_length": length,
+        "mixes": page_cells(mixes_table(check.mixes, _length_with_map(request))),
+        "orders": page_cells(orders_table(check.orders, (text("differs most"), _most_different))),
+        "orders_set": ExperimentSet.objects.filter(run=run, source="orders").first(),
+        **_listed(request, run, check, reference),
+    }
+
+
+def _length_with_map(request: HttpRequest) -> Callable[[Json], LinkedNumber]:
+    """The cell of a length of mixes, which leads to its heat map, where there is one."""
+
+    def cell(of_length: Json) -> LinkedNumber:
+        address = urlencode({**request.GET.dict(), "length": of_length["length"]})
+        url = f"?{address}#model-mixes" if of_length["heat_map"] else ""
+        return LinkedNumber(of_length["length"], url)
+
+    return cell
+
+
+def _most_different(of_length: Json) -> LinkedText:
+    """The cell of the mix of a length that differs most between its orders."""
+    if not of_length["largest"] or not of_length["worst"]:
+        return LinkedText("")
+    mix, least, most = of_length["worst"][0]
+    return LinkedText(f"{least:.3f} to {most:.3f} CPI", note=mix)
+
+
+def _length(request: HttpRequest, check: ModelCheck) -> int | None:
+    """The length whose heat map is shown: the one asked for, or the newest there is."""
+    known = [each["length"] for each in check.mixes if each["heat_map"]]
+    asked = one_of(request, "length", tuple(map(str, MIX_LENGTHS)))
+    if asked:
+        return int(asked)
+    return known[-1] if known else None
+
+
+def _title(length: int | None) -> str:
+    """Of the heat map of mixes."""
+    if length is None:
+        return "Mixes"
+    return f"Mixes of {length} instruction{'' if length == 1 else 's'}"
+
+
+def _figures(check: ModelCheck, length: int | None) -> Json:
+    """{name: what a heat map of the page needs}; those without a point are left out."""
+    compared = [(e.measured, e.modelled) for e in check.alone if e.compared and e.measured is not None]
+    short = [each for each in compared if each[0] <= SHORT_CYCLES]
+    figures: Json = {}
+    for name, points, on in (("short", short, "schemes of up to 3 cycles"), ("full", compared, "schemes")):
+        if points:
+            measured, modelled = zip(*points, strict=True)
+            limit = SHORT_CYCLES if name == "short" else None
+            figures[name] = {
+                "figure": heat_map(measured, modelled, limit=limit).figure(),
+                "scores": score(measured, modelled).as_json(),
+                "on": on,
+            }
+    for each in check.mixes:
+        if each["length"] == length and each["heat_map"]:
+            drawn = HeatMap.from_json(each["heat_map"]).figure(Unit.CPI)
+            told = {"figure": drawn, "scores": each["scores"], "on": "mixes"}
+            figures["mixes"] = {**told, "title": _title(length)}
+    return figures
+
+
+def _listed(
+    request: HttpRequest, run: Run, check: ModelCheck, reference: PortMapping | None
+) -> dict[str, Any]:
+    """A page of the schemes with the chosen verdict, the largest errors first."""
+    counts = check.summary.verdicts
+    verdict = AloneVerdict(one_of(request, "show", tuple(AloneVerdict), AloneVerdict.DISCREPANCY))
+    q = request.GET.get("q", "").strip()
+    context: dict[str, Any] = {
+        "choices": [(name.value, words, counts[name]) for name, words in WORDS.items()],
+        "show": verdict.value,
+        "q": q,
+    }
+    try:
+        found = checked_schemes(run, check, verdict, q)
+    except SearchError as error:
+        return {**context, "listing_error": str(error)}
+    isa = ISA.objects.filter(name=run.config["isa"]).first()
+    page = page_in_memory(found, whole_number(request, "page", 0) or 0)
+    return {**context, "page": page, **page_cells(_linked_schemes(page.rows, isa, reference))}
+
+
+def _linked_schemes(alone: Sequence[Alone], isa: ISA | None, reference: PortMapping | None) -> PublishedTable:
+    """Each scheme leads to its page; with what the reference documents."""
+    ids = {} if isa is None else ids_of_schemes(isa.pk, (scheme.scheme for scheme in alone))
+
+    def linked(scheme: Alone) -> LinkedText:
+        pk = ids.get(scheme.scheme)
+        return LinkedText(scheme.scheme, reverse("scheme", args=[pk]) if pk else "")
+
+    if reference is None:
+        return schemes_table(alone, scheme=linked)
+    usages = usages_in(reference, ids.values())
+    uops = usage("its µops there", reference.ports)
+    return schemes_table(alone, (uops, lambda scheme: usages.get(ids.get(scheme.scheme, 0))), scheme=linked)
+
+
+def run_csv(request: HttpRequest, pk: int, table: str) -> HttpResponse:
+    """A table of the page as a file."""
+    run = get_object_or_404(Run, pk=pk, kind="check-model")
+    content = csv_of(TABLES[table](model_check_of(run)))
+    return table_answer(content, f"{run.name} {table}", check=run.name)
+
+
+def check_words(run: Run) -> Iterator[DescriptionItem]:
+    """The description of such a run in words."""
+    config = run.config
+    yield DescriptionItem("Machine", links=links(Machine, "machine", [config["machine"]]))
+    if config["reference"] is None:
+        yield DescriptionItem("Reference", "none: 1/n cycles of a single µop")
+    else:
+        yield DescriptionItem("Reference", links=links(PortMapping, "mapping", [config["reference"]]))
+    yield DescriptionItem("Instruction set", config["isa"])
+    yield DescriptionItem("Schemes", schemes_in_words(config))
+    yield DescriptionItem("Mixes", f"{config['mixes']:,} of each length" if config["mixes"] else "none")
+    orders = f"{config['sequences']:,} mixes of each length in up to {config['permutations']} orders"
+    yield DescriptionItem("Orders", orders if config["sequences"] else "none")
+    yield DescriptionItem("Seed", str(config["seed"]))
+
+
+def presentation() -> KindPresentation:
+    """What the page of such a run shows, and how its description is read."""
+    return KindPresentation(words=check_words, page=model_checked, archived=archived)
+
+
+urlpatterns = [
+    *[
+        path(f"runs/<int:pk>/{table}.csv", run_csv, {"table": table}, name=f"run-{table}-csv")
+        for table in TABLES
+    ],
+]

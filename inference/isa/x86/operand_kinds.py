@@ -1,0 +1,36 @@
+"""iced's kinds of operands by their names: a class of registers, one register, a vector of addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from iced_x86 import OpCodeOperandKind as Kind
+from iced_x86 import Register
+
+from inference.isa.x86.iced_types import KindValue, RegisterValue
+
+_REGISTERS = re.compile(r"((?!TR_)[A-Z]+\d*)_(?:REG|REG_MEM|RM|OPCODE|VVVV|IS4|IS5)")
+_OR_MEMORY = re.compile(r"([A-Z]+\d*)_OR_MEM")
+_OR_MEMORY_OF_MPX = re.compile(r"([A-Z]+\d*)_OR_MEM_MPX")
+_VECTORS = re.compile(r"MEM_VSIB\d\d([XYZ])")
+_NAMES: Mapping[str, KindValue] = {name: kind for name, kind in vars(Kind).items() if name.isupper()}
+
+
+def _named(pattern: re.Pattern[str]) -> dict[KindValue, str]:
+    return {kind: found[1] for name, kind in _NAMES.items() if (found := pattern.fullmatch(name))}
+
+
+REGISTER_CLASSES = _named(_REGISTERS)
+"""{kind: iced's name of its class of registers}: "R8", "XMM"; "XMMP3" begins four. No test registers."""
+OR_MEMORY = _named(_OR_MEMORY)
+"""The same of kinds that may be memory instead."""
+OR_MEMORY_OF_MPX = _named(_OR_MEMORY_OF_MPX)
+"""The same of MPX, which no current processor has."""
+VECTOR_INDEX = {kind: f"{letter}MM" for kind, letter in _named(_VECTORS).items()}
+"""{kind of memory: the class of vector registers with its addresses}."""
+FIXED_NAMES = {kind: name.lower() for name, kind in _NAMES.items() if kind and hasattr(Register, name)}
+"""{kind: the name of the only register that it can be}."""
+FIXED_REGISTERS: Mapping[KindValue, RegisterValue] = {
+    kind: getattr(Register, name.upper()) for kind, name in FIXED_NAMES.items()
+}

@@ -11,8 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from anica_app.core.domain.wording import in_one_line
 from anica_app.core.search.events import Counted
-from anica_app.features.campaigns.presets import PRESETS
-from anica_app.features.campaigns.request import DEFAULT_MINUTES
+from anica_app.features.campaigns.request import DEFAULT_MINUTES, CampaignConfig
 from anica_app.features.families.shell import (
     add_against_options,
     check_against_options,
@@ -20,7 +19,6 @@ from anica_app.features.families.shell import (
     hold_against,
 )
 from anica_app.models import Campaign, Discovery
-from anica_app.storage.descriptions import DEFAULT_FRESH
 from inference.core.event import Event
 from inference.core.events import Progress, rate_in_words
 from inference.core.protocols import Json
@@ -29,8 +27,8 @@ from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.judging.engine.gated import exit_as_error
 from inference.models import PortMapping, Predictor, Run
 from inference.runs import lifecycle
-from inference.runs.request import DEFAULT_SEED
 from inference.storage.names import by_name
+from inference.web.request_options import add_request_options
 from inference.web.run_command import RunCommand, add_set_option, named_values
 
 _SHOWN = 20
@@ -60,8 +58,14 @@ class Command(RunCommand):
             "(default: that of this computer)",
         )
         add_mode_option(parser)
-        parser.add_argument("--preset", choices=list(PRESETS), default="tools", help="default: tools")
-        parser.add_argument("--seed", type=int, default=DEFAULT_SEED, metavar="S", help="default: 1")
+        add_request_options(
+            parser,
+            CampaignConfig,
+            preset="default: %(default)s",
+            seed="S: default: %(default)s",
+            evaluate="N: judge N fresh blocks of four instructions at the end: how much do the families "
+            "explain? default: %(default)s; 0 goes by the blocks that the search began with",
+        )
         ends = parser.add_argument_group(
             "when it ends",
             f"as soon as one of these is reached; {DEFAULT_MINUTES:g} minutes if none is given",
@@ -83,14 +87,6 @@ class Command(RunCommand):
             action="append",
             default=[],
             help="do not find again what that campaign's discovery N, or any of them, includes",
-        )
-        parser.add_argument(
-            "--evaluate",
-            type=int,
-            default=DEFAULT_FRESH,
-            metavar="N",
-            help="judge N fresh blocks of four instructions at the end: how much do the families explain? "
-            f"default: {DEFAULT_FRESH:,}; 0 goes by the blocks that the search began with",
         )
         parser.add_argument(
             "--block", metavar="HEX", help="no search: generalise this one block, given as machine code"

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
-from anica_app.features.coverage.job import MOST_BLOCKS
+from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.coverage.query import KIND
 from anica_app.models import Campaign
 from inference.core.event import Event
@@ -20,6 +20,7 @@ from inference.isa.blocks.listing import intel_of_bytes
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
+from inference.web.request_options import add_request_options
 from inference.web.run_command import RunCommand
 
 _SHOWN = 20
@@ -43,9 +44,7 @@ class Command(RunCommand):
         )
         parser.add_argument("--metric", choices=(RELATIVE, ABSOLUTE), default=RELATIVE)
         parser.add_argument("--threshold", type=float, default=0.5, metavar="D", help="default: 0.5")
-        parser.add_argument(
-            "--blocks", type=int, default=MOST_BLOCKS, metavar="N", help=f"at most; default: {MOST_BLOCKS:,}"
-        )
+        add_request_options(parser, CoverageConfig, blocks="N: at most; default: %(default)s")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 from anica_app.features.families.query import KIND
 from anica_app.features.families.reporting import FamilyParts
+from anica_app.features.families.request import NewGrouping
 from anica_app.features.families.shell import family_lines, mark_family, numbered_family, stored_lines
 from anica_app.features.families.storing import told_of
 from anica_app.models import Campaign
-from anica_app.storage.descriptions import DEFAULT_FRESH
 from inference.core.event import Event
 from inference.core.events import Progress
 from inference.core.protocols import Json
@@ -19,6 +19,7 @@ from inference.features.asking.predictors.query import chosen
 from inference.models import Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
+from inference.web.request_options import add_request_options
 from inference.web.run_command import RunCommand
 
 
@@ -30,13 +31,8 @@ class Command(RunCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("campaign", metavar="CAMPAIGN", help="by its name")
-        parser.add_argument(
-            "--evaluate",
-            type=int,
-            default=DEFAULT_FRESH,
-            metavar="N",
-            help=f"judge N fresh blocks to weigh the families; default: {DEFAULT_FRESH:,}",
-        )
+        weighing = "N: judge N fresh blocks to weigh the families; default: %(default)s"
+        add_request_options(parser, NewGrouping, evaluate=weighing)
         parser.add_argument(
             "--against", metavar="CAMPAIGN", help="hold the families against those of this one"
         )

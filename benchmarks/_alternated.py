@@ -13,7 +13,7 @@ import numpy.typing as npt
 from benchmarks import Result
 from inference.core.compiling import compiled
 from inference.core.mapping import Uops, uops_of
-from inference.core.tables import Population
+from inference.core.tables import ExperimentTable, Population
 
 Integers = npt.NDArray[Any]
 
@@ -89,3 +89,17 @@ def drawn_uops(rng: np.random.Generator, n_ports: int, most_kinds: int = 4) -> U
     kinds = int(rng.integers(1, most_kinds + 1))
     masks = rng.integers(1, 1 << n_ports, kinds)
     return uops_of(zip(masks.tolist(), rng.integers(1, 4, kinds).tolist(), strict=True))
+
+
+def enumerate_one(population: Population, table: ExperimentTable, cycles: np.ndarray) -> None:
+    """The `cycles` of each experiment by the first mapping of a population."""
+    enumerate_ports(
+        population.offsets[: population.n_schemes + 1],
+        population.masks,
+        population.counts,
+        population.n_ports,
+        table.offsets,
+        table.scheme,
+        table.count,
+        cycles,
+    )

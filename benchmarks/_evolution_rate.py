@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Result
-from benchmarks._alternated import enumerate_ports
+from benchmarks._alternated import enumerate_one
 from benchmarks._silent import Silent
 from inference.core.checkpoint import encode
 from inference.core.experiment import Experiment
@@ -98,9 +98,10 @@ class _Enumeration:
         self._simulated = 0
         picks = np.random.default_rng(SEED).permutation(len(table))[:REFERENCE_EXPERIMENTS]
         lengths = np.diff(table.offsets)[picks]
-        self._offsets = np.concatenate(([0], np.cumsum(lengths)))
         terms = np.concatenate([np.arange(*table.offsets[e : e + 2].tolist()) for e in picks])
-        self._scheme, self._count = table.scheme[terms], table.count[terms]
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        of_terms = {"scheme": table.scheme[terms], "count": table.count[terms]}
+        self._table = replace(table, offsets=offsets, lengths=table.lengths[picks], **of_terms)
         self._run(Population.from_rows([((1, 1),)] * table.n_schemes, 1, PORTS))  # compiles
 
     @property
@@ -110,25 +111,13 @@ class _Enumeration:
 
     def simulate(self, population: Population) -> None:
         """The best mapping of a population."""
-        rows = [population.row(0, s) for s in range(population.n_schemes)]
-        one = Population.from_rows(rows, 1, PORTS)
         began = time.process_time()
-        self._run(one)
+        self._run(population)
         self.seconds += time.process_time() - began
-        self._simulated += len(self._offsets) - 1
+        self._simulated += len(self._table)
 
-    def _run(self, one: Population) -> None:
-        cycles = np.empty(len(self._offsets) - 1)
-        enumerate_ports(
-            one.offsets,
-            one.masks,
-            one.counts,
-            PORTS,
-            self._offsets,
-            self._scheme,
-            self._count,
-            cycles,
-        )
+    def _run(self, population: Population) -> None:
+        enumerate_one(population, self._table, np.empty(len(self._table)))
 
 
 def _memory(population: int) -> Iterator[Result]:

@@ -15,7 +15,7 @@ from inference.core.mapping import PortMapping, uops_of
 from inference.core.predicting import PortMappingModel
 from inference.features.library.sets.comparing import keep_comparison
 from inference.isa.scheme import Scheme
-from inference.models import ISA, ExperimentSet
+from inference.models import ISA, ExperimentSet, Measurement
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import scheme_texts
 from inference.storage.set_summary import keep_summary
@@ -25,19 +25,6 @@ Floats = npt.NDArray[np.float64]
 
 _ROWS = 20_000  # per executemany
 _PREDICTED = 100_000  # experiments at a time
-_MEASUREMENT = (
-    "experiment_set_id",
-    "experiment_id",
-    "length",
-    "repeat",
-    "state",
-    "cycles",
-    "spread",
-    "passes",
-    "note",
-    "annotations",
-    "counters",
-)
 
 
 def insert(table: str, columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
@@ -89,7 +76,7 @@ def insert_measurements(
     rows = zip(lengths, cycles, answers, strict=True)
     insert(
         "inference_measurement",
-        _MEASUREMENT,
+        [str(field.column) for field in Measurement._meta.concrete_fields if not field.primary_key],
         (
             (experiment_set, number, length, 0, "settled", seen, None, 1, "", said, "{}")
             for number, (length, seen, said) in enumerate(rows, start=1)

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from anica_app.formats.incoming import read_part, sort_of_content
-from benchmarks import _input_seeds as seeds
 from inference.agent import protocol
 from inference.agent.reading import ProtocolError
 from inference.formats.accuracy_baseline import read_baseline
@@ -31,6 +30,7 @@ from inference.formats.side_files import name_list_of, rejects_of
 from inference.isa.document import InstructionSetError, read_instruction_set
 from pmweb.backup import archive
 from pmweb.backup.archive import BackupError
+from tests.hostile import sound_files as seeds
 
 
 class UnsoundError(Exception):

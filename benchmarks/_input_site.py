@@ -7,7 +7,7 @@ import io
 from django.db import connection
 from django.test import Client
 
-from benchmarks import _input_seeds as seeds
+from tests.hostile import sound_files as seeds
 
 
 def furnished() -> tuple[Client, str]:

@@ -32,8 +32,7 @@ def run(quick: bool) -> Iterator[Result]:
     with temporary_database():
         yield from _imported(content, rows)
         made = BasicBlockSet.objects.get()
-        reference = made.columns.get(position=0)
-        config: dict[str, object] = {"block_set": made.pk, "reference": reference.pk}
+        config: dict[str, object] = {"block_set": made.pk, "reference": made.columns.get(position=0).pk}
         cost = cost_of(lambda: done("accuracy", config))
         yield Result("accuracy", round(cost.wall, 2), "s", more={"blocks": rows})
         yield from _pages(made)

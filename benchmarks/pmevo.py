@@ -25,6 +25,7 @@ from django.conf import settings
 
 from benchmarks import Result, _evolution_rate
 from benchmarks._evolution_rate import PORTS, ten_port_mapping
+from benchmarks._silent import Silent
 from inference.core.errors import InterruptedRunError
 from inference.core.evaluator import Evaluator
 from inference.core.event import Event
@@ -34,7 +35,7 @@ from inference.core.metrics import Scores, score
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
 from inference.core.pmevo.events import Snapshot
 from inference.core.pmevo.settings import PRESETS
-from inference.core.protocols import Checkpoint, Measurer
+from inference.core.protocols import Measurer
 from inference.core.random_mixes import random_mixes
 from inference.core.tables import ExperimentTable
 from inference.measuring.recorded import RecordedMeasurer
@@ -49,7 +50,7 @@ _SKYLAKE_PORTS = 9
 _QUICK: dict[str, Any] = {"rounds": 1, "sweeps": 1, "starts": 1}
 
 
-class Watch:
+class Watch(Silent):
     """Keeps the last mapping shown; ends the search when its CPU time is over."""
 
     def __init__(self, seconds: float = float("inf")) -> None:
@@ -60,9 +61,6 @@ class Watch:
         """Keep what a snapshot shows."""
         if isinstance(event, Snapshot):
             self.mapping = event.mapping
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Nothing is resumed here."""
 
     def pulse(self) -> None:
         """End the search in time."""
@@ -78,10 +76,6 @@ class Case:
     measurer: Callable[[], Measurer]
     mixes: Sequence[Measured]
     ports: int
-
-    def scores(self, mapping: PortMapping) -> Scores:
-        """How it predicts what judges."""
-        return scores_of(mapping, self.mixes)
 
     def infer(self, chosen: PMEvoSettings, seed: int) -> tuple[PMEvoResult, float, float]:
         """The result, the CPU seconds, and those of the clock on the wall."""
@@ -103,7 +97,7 @@ def run(quick: bool) -> Iterator[Result]:
 def _skylake(case: Case, seeds: Sequence[int], quick: bool) -> Iterator[Result]:
     chosen = PMEvoSettings(ports=case.ports, **(_QUICK if quick else {}))
     runs = [case.infer(chosen, seed) for seed in seeds]
-    whole = [case.scores(found.mapping) for found, _, _ in runs]
+    whole = [scores_of(found.mapping, case.mixes) for found, _, _ in runs]
     seconds = [cpu for _, cpu, _ in runs]
     more = {
         "seeds": [rounded(one.mape) for one in whole],
@@ -134,7 +128,7 @@ def _most_compact(case: Case, found: PMEvoResult) -> tuple[float, int]:
     compact = [point for point in found.front if point.error <= allowed and point.kinds <= COMPACT_KINDS]
     fewest = min(compact, key=lambda point: (point.kinds, point.error), default=None)
     mapping = found.mapping if fewest is None else fewest.mapping
-    return rounded(case.scores(mapping).mape), mapping.uop_kinds
+    return rounded(scores_of(mapping, case.mixes).mape), mapping.uop_kinds
 
 
 def _exact_variant(case: Case, seconds: float, seed: int, population: int) -> Result:
@@ -148,7 +142,7 @@ def _exact_variant(case: Case, seconds: float, seed: int, population: int) -> Re
     except InterruptedRunError:
         assert watch.mapping is not None
         mapping = watch.mapping
-    scores = case.scores(mapping)
+    scores = scores_of(mapping, case.mixes)
     more = {
         "population": population,
         "cpu_seconds": round(time.process_time() - began, 1),
@@ -166,7 +160,7 @@ def _ten_ports(schemes: int, quick: bool) -> Iterator[Result]:
     mixes = list(SimulatedProcessor(mapping).measure(random_mixes(names, 2000, seed=3)))
     case = Case(names, lambda: SimulatedProcessor(mapping, noise=0.01, seed=11), mixes, PORTS)
     found, cpu, wall = case.infer(PMEvoSettings(ports=PORTS, **(_QUICK if quick else {})), 0)
-    scores = case.scores(found.mapping)
+    scores = scores_of(found.mapping, case.mixes)
     more = {
         "schemes": schemes,
         "classes": len(found.congruence_classes),

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 
 from benchmarks import Result
-from benchmarks._sandbox_probes import failures, probed_files, sandboxes
 from inference.sandbox import strangers
+from tests.containment.probes import failures, probed_files, sandboxes
 
 _PER_PROGRAM, _PER_PROGRAM_QUICK = 1, 75
 

@@ -17,11 +17,11 @@ from statistics import median
 import numpy as np
 
 from benchmarks import Result
-from benchmarks._alternated import SCHEMES, drawn_population, enumerate_ports, rates, thread_seconds
+from benchmarks._alternated import SCHEMES, drawn_population, enumerate_one, rates, thread_seconds
 from benchmarks._measured import cost_of
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.tables import ExperimentTable, Population
+from inference.core.tables import ExperimentTable
 from tests.core.oracle import lp_inverse_throughput
 
 SEED = 20
@@ -65,7 +65,7 @@ def _against_enumeration(
         population = drawn_population(rng, 2, n_ports, most_kinds)
         computed: list[np.ndarray] = []
         seconds = thread_seconds(lambda: computed.append(evaluator.cycles(population)))
-        reference = thread_seconds(partial(_enumerate, population, part, cycles))
+        reference = thread_seconds(partial(enumerate_one, population, part, cycles))
         differences.append(float(np.max(np.abs(computed[0][0, :share] - cycles))))
         return seconds / computed[0].size, reference / share
 
@@ -119,17 +119,3 @@ def _against_the_lp(rng: np.random.Generator, n_ports: int, n: int, rounds: int)
     result = rates(f"lp-p{n_ports}", _UNIT, rounds, once, more)
     more["largest_difference"] = max(differences)
     return result
-
-
-def _enumerate(population: Population, table: ExperimentTable, cycles: np.ndarray) -> None:
-    n = population.n_schemes
-    enumerate_ports(
-        population.offsets[: n + 1],
-        population.masks,
-        population.counts,
-        population.n_ports,
-        table.offsets,
-        table.scheme,
-        table.count,
-        cycles,
-    )

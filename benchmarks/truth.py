@@ -62,7 +62,9 @@ def _skylake(folder: Path, quick: bool) -> Iterator[Result]:
         {name: [(ports, 1) for ports in uops] for name, uops in documented["assignment"].items()}
     )
     judged = [each.experiment for each in case.mixes]
-    yield _result("skl-exact", found, reference, judged, case.scores(found.mapping), cpu, SKYLAKE_EXACT)
+    yield _result(
+        "skl-exact", found, reference, judged, scores_of(found.mapping, case.mixes), cpu, SKYLAKE_EXACT
+    )
 
 
 def _zenp(folder: Path, quick: bool) -> Iterator[Result]:

@@ -7,19 +7,19 @@ simulate, and two predictors that are port mappings: the true one and one that i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from anica_app.core.families.matching import FamilyIdentity
 from anica_app.models import Campaign
 from benchmarks._chaos.world import MACHINES, World, write_truth
+from benchmarks._published_data import mapping_by_ports
 from inference.core.experiment import Experiment
-from inference.core.mapping import PortMapping as Mapping
-from inference.core.mapping import uops_of
 from inference.core.protocols import Json
 from inference.core.random_mixes import random_mixes
 from inference.features.asking.predictors.query import row_for
 from inference.formats.mapping_json import write_mapping_json
+from inference.isa.tables import table_beside
 from inference.isa.targets import X86
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
@@ -28,63 +28,22 @@ from inference.runs.machines import tokens
 from inference.storage.rows import store_mapping, store_measurements
 
 PORTS = "0123456"
-USAGE = {
-    "add GPR[64]:RW, GPR[64]:R": "0123",
-    "sub GPR[64]:RW, GPR[64]:R": "0123",
-    "imul GPR[64]:RW, GPR[64]:R": "1",
-    "popcnt GPR[64]:W, GPR[64]:R": "1",
-    "bsf GPR[64]:RW, GPR[64]:R": "12",
-    "lzcnt GPR[64]:W, GPR[64]:R": "12",
-    "mov GPR[64]:W, MEM[64]:R": "45",
-    "movzx GPR[32]:W, MEM[8]:R": "45",
-    "vaddps XMM:W, XMM:R, XMM:R": "6",
-    "add GPR[64]:RW, MEM[64]:R": "0123 45",
-    "imul GPR[64]:RW, MEM[64]:R": "1 45",
-    "vaddps XMM:W, XMM:R, MEM[128]:R": "6 45",
-}
+_TABLES = table_beside(__file__)
+USAGE: Mapping[str, str] = _TABLES["usage"]
 """What the machines simulate; ports of each µop."""
+
 
 R_MAX = 6.0
 FIRST_KINDS = ("cegar", "pmevo", "explain", "campaign", "measure", "import")
 """Those that may cost hours or bring somebody's data, and so must survive before all."""
 
-KINDS = {
-    "cegar": "infer",
-    "pmevo": "infer",
-    "explain": "infer",
-    "campaign": "campaign",
-    "measure": "measure",
-    "import": "import",
-    "check-model": "check-model",
-    "block": "block",
-    "evaluate": "evaluate",
-    "import-anica": "import-anica",
-    "generalise": "generalise",
-    "matrix": "matrix",
-    "ask": "ask",
-}
+KINDS: Mapping[str, str] = _TABLES["kinds"]
 """What they are called here, and in `inference.runs.kinds`."""
 
-_ONCE = "stores in the transaction that ends it alone, as `evaluate` does"
-WITHOUT = {
-    "coverage": _ONCE,
-    "families": _ONCE,
-    "comparison": _ONCE,
-    "judge": _ONCE,
-    "columns": _ONCE,
-    "accuracy": _ONCE,
-    "accuracy-check": "measures as `block` does, asks as `ask` does, and stores as `evaluate` does",
-    "compare-sets": _ONCE,
-    "merge-sets": _ONCE,
-    "loops": _ONCE,
-    "read": _ONCE,
-    "know": "does other runs, each of which is disturbed by itself",
-    "front-end": "measures as `block` does, and stores as `evaluate` does",
-    "scheduler": "measures as `measure` does, and stores as `evaluate` does",
-    "latencies": "measures as `block` does, and stores as `evaluate` does",
-    "llvm-difference": "asks llvm-mca, which is not everywhere; stores as `evaluate` does",
-}
+
+WITHOUT = {kind: reason for reason, kinds in _TABLES["without"].items() for kind in kinds}
 """Registered kinds that are not disturbed, each with the reason."""
+
 
 _EXACT = tuple(USAGE)[2:9:3]  # one µop each
 _BLOCKS = ("4801d8", "480fafc3", "4801d8480fafc3", "488b07", "4803074801d8", "480fbcc3", "f3480fb8c3")
@@ -93,20 +52,10 @@ _HASTY = {"batch": 20, "samples": 20, "first_look": 10, "confirming": 20, "order
 _ROWS = 3000
 
 
-def mapping_of(usage: dict[str, str]) -> Mapping:
-    """`{"fma": "01 1"}`: a µop on ports 0 and 1, one on port 1."""
-    return Mapping(
-        tuple(PORTS),
-        {
-            scheme: uops_of((sum(1 << PORTS.index(port) for port in uop), 1) for uop in uops.split())
-            for scheme, uops in usage.items()
-        },
-        R_MAX,
-    )
-
-
-TRUTH = mapping_of(USAGE)
-WRONG = mapping_of({**USAGE, "bsf GPR[64]:RW, GPR[64]:R": "1 1 1", "mov GPR[64]:W, MEM[64]:R": "4 4"})
+TRUTH = mapping_by_ports(PORTS, USAGE, R_MAX)
+WRONG = mapping_by_ports(
+    PORTS, {**USAGE, "bsf GPR[64]:RW, GPR[64]:R": "1 1 1", "mov GPR[64]:W, MEM[64]:R": "4 4"}, R_MAX
+)
 
 
 @dataclass(frozen=True)

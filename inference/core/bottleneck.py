@@ -144,6 +144,14 @@ def recorded_bottleneck(measured: Iterable[Measured]) -> float | None:
     return whole_rate(statistics.median(at_limit))
 
 
+def reached_width(highest: float, width: int | None) -> float | None:
+    """The measured slots per cycle where the highest rate of instructions comes up to them, else None.
+
+    Ports alone can make that rate, too, which then is the least of both: so many instructions at most.
+    """
+    return None if width is None or abs(highest - width) > NEARBY * width else float(width)
+
+
 def whole_rate(rate: float) -> float:
     """The whole number that a rate is close to; where it is close to none, two decimals of it."""
     nearest = float(max(1, round(rate)))

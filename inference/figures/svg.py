@@ -67,8 +67,10 @@ def _channels(colour: str) -> tuple[int, ...]:
 _MAP, _LEFT, _TOP, _BELOW = 350, 46, 8, 40
 
 
-def heat_map_drawing(drawn: HeatMap, unit: str) -> SvgDrawing:
-    """The bins coloured by the logarithm of their counts, with axes and the diagonal."""
+def heat_map_drawing(
+    drawn: HeatMap, unit: str, across: str = "measured", upwards: str = "predicted"
+) -> SvgDrawing:
+    """The bins coloured by the logarithm of their counts, with axes, named in a word, and the diagonal."""
     size = _MAP / drawn.bins
     cells: dict[str, list[str]] = defaultdict(list)
     for row, counts in enumerate(drawn.counts):
@@ -83,11 +85,11 @@ def heat_map_drawing(drawn: HeatMap, unit: str) -> SvgDrawing:
     ticks = "".join(_ticks(drawn.limit))
     middle = _LEFT + _MAP / 2
     axes = (
-        f'<text x="{middle:g}" y="{_TOP + _MAP + 32}" text-anchor="middle">measured {escape(unit)}</text>'
+        f'<text x="{middle:g}" y="{_TOP + _MAP + 32}" text-anchor="middle">{across} {escape(unit)}</text>'
         f'<text x="12" y="{_TOP + _MAP / 2:g}" text-anchor="middle" '
-        f'transform="rotate(-90 12 {_TOP + _MAP / 2:g})">predicted {escape(unit)}</text>'
+        f'transform="rotate(-90 12 {_TOP + _MAP / 2:g})">{upwards} {escape(unit)}</text>'
     )
-    what = f"Heat map: {drawn.n:,} experiments, predicted against measured"
+    what = f"Heat map: {drawn.n:,} experiments, {upwards} against {across}"
     beyond = f", {drawn.outside:,} beyond the axes" if drawn.outside else ""
     body = frame + paths + diagonal + ticks + axes
     return SvgDrawing(_LEFT + _MAP + 10, _TOP + _MAP + _BELOW, body, what + beyond)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 from django.db import transaction
 
@@ -15,6 +16,7 @@ from inference.storage.names import free_name
 from inference.storage.rows import load_measurements, store_experiments, store_measurements
 
 
+@dataclass(eq=False)
 class RunMeasurements:
     """The measurements of one run; a run that is taken up again finds those it has made before.
 
@@ -23,33 +25,26 @@ class RunMeasurements:
     experiment twice in one repetition: `repeat` is which one these are.
     """
 
-    def __init__(
-        self,
-        lease: Lease,
-        isa: ISA,
-        identity: Json,
-        purpose: str,
-        machine: Machine | None = None,
-        *,
-        named_after_run: bool = False,
-        repeat: int = 0,
-    ) -> None:
-        self._lease = lease
-        self._isa = isa
-        self._identity = identity
-        self._purpose = purpose
-        self._machine = machine
-        self._repeat = repeat
-        self._suffix = "" if named_after_run else f" {purpose}"
-        self.experiment_set = ExperimentSet.objects.filter(run=lease.run_id, source=purpose).first()
+    lease: Lease
+    isa: ISA
+    identity: Json
+    purpose: str
+    machine: Machine | None = None
+    _: KW_ONLY
+    named_after_run: bool = False
+    repeat: int = 0
+
+    def __post_init__(self) -> None:
+        """Find what the run has measured before. Raises `JobError` where that was on something else."""
+        self.experiment_set = ExperimentSet.objects.filter(run=self.lease.run_id, source=self.purpose).first()
         self._known: dict[Experiment, Measured] = {}
         if self.experiment_set is not None:
-            if self.experiment_set.identity != identity:
+            if self.experiment_set.identity != self.identity:
                 raise JobError(
                     f"{self.experiment_set.name!r} was measured on something else than this run measures "
                     "now; start a new run"
                 )
-            results = load_measurements(self.experiment_set, repeat)
+            results = load_measurements(self.experiment_set, self.repeat)
             self._known = {result.experiment: result for result in results}
 
     def known(self, experiments: Sequence[Experiment]) -> Mapping[Experiment, Measured]:
@@ -69,14 +64,14 @@ class RunMeasurements:
         with transaction.atomic():
             # Matching the row also locks it: nobody can take the run over before these results are in. They
             # are progress like a checkpoint, since which attempts are counted.
-            if not held(self._lease).update(attempts=1):
-                raise LeaseLostError(self._lease.run_id, self._lease.token)
+            if not held(self.lease).update(attempts=1):
+                raise LeaseLostError(self.lease.run_id, self.lease.token)
             experiment_set = self.experiment_set or self._found_or_made()
             again = [experiment for experiment in fresh if experiment in self._known]
             if again:
-                ids = store_experiments(self._isa, again).values()
-                experiment_set.measurements.filter(experiment__in=list(ids), repeat=self._repeat).delete()
-            store_measurements(experiment_set, fresh.values(), self._repeat)
+                ids = store_experiments(self.isa, again).values()
+                experiment_set.measurements.filter(experiment__in=list(ids), repeat=self.repeat).delete()
+            store_measurements(experiment_set, fresh.values(), self.repeat)
         self.experiment_set = experiment_set
         self._known |= fresh
 
@@ -86,19 +81,20 @@ class RunMeasurements:
 
     def _found_or_made(self) -> ExperimentSet:
         """The set, which another repetition may have made meanwhile."""
-        found = ExperimentSet.objects.filter(run=self._lease.run_id, source=self._purpose).first()
+        found = ExperimentSet.objects.filter(run=self.lease.run_id, source=self.purpose).first()
         if found is not None:
             return found
-        run = held(self._lease).get()
+        run = held(self.lease).get()
+        suffix = "" if self.named_after_run else f" {self.purpose}"
         return ExperimentSet.objects.create(
-            name=free_name(ExperimentSet, run.name + self._suffix),
-            isa=self._isa,
-            machine=self._machine,
+            name=free_name(ExperimentSet, run.name + suffix),
+            isa=self.isa,
+            machine=self.machine,
             run=run,
             origin=ExperimentSet.Origin.RUN,
-            source=self._purpose,
-            identity=self._identity,
-            note=note_of(self._identity),
+            source=self.purpose,
+            identity=self.identity,
+            note=note_of(self.identity),
         )
 
 

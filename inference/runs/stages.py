@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from inference.core.event import Event
 from inference.core.events import ExperimentsCounted, Log, PhaseStarted, Progress
@@ -32,6 +33,7 @@ _TELL_EVERY = 0.3
 Clock = Callable[[], float]
 
 
+@dataclass(eq=False)
 class Stages:
     """A `Reporter` for the algorithm, whose stages stand between the run's own, and for these themselves.
 
@@ -39,78 +41,65 @@ class Stages:
     what was found out before its search began.
     """
 
-    def __init__(
-        self,
-        reporter: JournalReporter,
-        own: Sequence[str],
-        after: Sequence[str],
-        last: Sequence[str] = (),
-        clock: Clock = time.monotonic,
-    ) -> None:
-        self._reporter = reporter
-        self._own = tuple(own)
-        self._after = tuple(after)
-        self._last = tuple(last)
-        self._clock = clock
-        self.facts: Json = {}
+    reporter: JournalReporter
+    own: Sequence[str]
+    after: Sequence[str]
+    last: Sequence[str] = ()
+    clock: Clock = time.monotonic
+    facts: Json = field(default_factory=dict)
 
     def enter(self, stage: str) -> None:
         """Begin one of the run's own stages."""
-        labels = [LABELS[s] for s in self._own] + list(self._after) + [LABELS[s] for s in self._last]
-        if stage in self._own:
-            index = self._own.index(stage) + 1
+        labels = [LABELS[s] for s in self.own] + list(self.after) + [LABELS[s] for s in self.last]
+        if stage in self.own:
+            index = self.own.index(stage) + 1
         else:
-            index = len(self._own) + len(self._after) + self._last.index(stage) + 1
-        self._reporter.emit(PhaseStarted(stage, index, labels))
-        self._reporter.pulse()
+            index = len(self.own) + len(self.after) + self.last.index(stage) + 1
+        self.reporter.emit(PhaseStarted(stage, index, labels))
+        self.reporter.pulse()
 
     def log(self, text: str, level: str = "info") -> None:
         """A sentence for the run's log."""
-        self._reporter.emit(Log(level, text))
+        self.reporter.emit(Log(level, text))
 
     def emit(self, event: Event) -> None:
         """Pass an event on; the algorithm's stages come between the run's own."""
-        if isinstance(event, PhaseStarted) and (self._own or self._last):
-            own, last = ([LABELS[name] for name in names] for names in (self._own, self._last))
+        if isinstance(event, PhaseStarted) and (self.own or self.last):
+            own, last = ([LABELS[name] for name in names] for names in (self.own, self.last))
             labels = (*own, *event.labels, *last)
-            event = PhaseStarted(event.name, len(self._own) + event.index, labels)
-        self._reporter.emit(event)
+            event = PhaseStarted(event.name, len(self.own) + event.index, labels)
+        self.reporter.emit(event)
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Pass a checkpoint on, with the facts."""
         if self.facts:
             checkpoint = Checkpoint({**checkpoint.meta, _FACTS: self.facts}, checkpoint.arrays)
-        self._reporter.save(checkpoint)
+        self.reporter.save(checkpoint)
 
     def pulse(self) -> None:
         """Raises `InterruptedRunError` when asked to stop."""
-        self._reporter.pulse()
+        self.reporter.pulse()
 
     def told(self, stage: str, measurer: Measurer, expected: int) -> ProgressMeasurer:
         """The measurer, telling how many of the expected experiments it has answered."""
-        return ProgressMeasurer(measurer, self._reporter, stage, expected, self._clock)
+        return ProgressMeasurer(measurer, self.reporter, stage, expected, self.clock)
 
 
+@dataclass(eq=False)
 class ProgressMeasurer:
     """A measurer that tells of every answer: progress with rate and time to go, and counts by state.
 
     `expected` may be corrected on the way. With `guessed` it is a guess, and no time to go is told.
     """
 
-    def __init__(
-        self,
-        measurer: Measurer,
-        reporter: JournalReporter,
-        stage: str,
-        expected: int,
-        clock: Clock = time.monotonic,
-    ) -> None:
-        self._measurer = measurer
-        self._reporter = reporter
-        self._stage = stage
-        self._clock = clock
-        self.expected = expected
-        self.guessed = False
+    measurer: Measurer
+    reporter: JournalReporter
+    stage: str
+    expected: int
+    clock: Clock = time.monotonic
+    guessed: bool = False
+
+    def __post_init__(self) -> None:
         self._done = 0
         self._states: Counter[MeasurementState] = Counter()
         self._recent: deque[tuple[float, int]] = deque()  # from the first answer on: answers come in batches
@@ -118,23 +107,23 @@ class ProgressMeasurer:
 
     @property
     def identity(self) -> Json:
-        return self._measurer.identity
+        return self.measurer.identity
 
     def offers(self) -> Sequence[Experiment] | None:
-        return self._measurer.offers()
+        return self.measurer.offers()
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         """Ask the measurer, and tell."""
-        for result in self._measurer.measure(experiments):
+        for result in self.measurer.measure(experiments):
             self._done += 1
             self._states[result.state] += 1
             self._tell()
-            self._reporter.pulse()
+            self.reporter.pulse()
             yield result
         self._tell(now=True)
 
     def _tell(self, *, now: bool = False) -> None:
-        at = self._clock()
+        at = self.clock()
         if at < self._next and not now:
             return
         self._next = at + _TELL_EVERY
@@ -146,9 +135,9 @@ class ProgressMeasurer:
         left = max(0, self.expected - self._done)
         eta = left / rate if rate > 0 else None if left else 0.0
         counts = {state.value: self._states[state] for state in MeasurementState}
-        self._reporter.emit(ExperimentsCounted(self._done, **counts))
+        self.reporter.emit(ExperimentsCounted(self._done, **counts))
         total, eta = self._done + left, None if self.guessed else eta
-        self._reporter.emit(Progress(self._stage, self._done, total, rate, "experiments", eta))
+        self.reporter.emit(Progress(self.stage, self._done, total, rate, "experiments", eta))
 
 
 def facts_of(checkpoint: Checkpoint | None) -> Mapping[str, Json]:

@@ -43,10 +43,14 @@ def start_or_tell(
     *,
     forked_from: Run | None = None,
     lead: str = "",
+    form: forms.Form | None = None,
 ) -> Run | None:
-    """The new run; None where it was refused, which a message says, behind the `lead`."""
+    """The new run; None where it was refused: the form says so, without one a message behind the `lead`."""
     try:
         return submit(kind, config, unused_name(usual_name), user=request.user, forked_from=forked_from)
     except ConfigError as error:
-        messages.error(request, f"{lead}{error}")
+        if form is None:
+            messages.error(request, f"{lead}{error}")
+        else:
+            form.add_error(None, str(error))
         return None

@@ -10,8 +10,9 @@ from django.urls import reverse
 
 from anica_app.features.campaigns.discovery_rows import found_of
 from anica_app.features.campaigns.query import newest
-from inference.features.machines.machines.query import condition_of, microarchitecture_of, obstacle
+from inference.features.machines.machines.query import condition_of, obstacle
 from inference.models import Machine, Run
+from inference.storage.instruction_sets import core_of
 from pmweb.overview import SiteOverview, overview
 
 
@@ -60,7 +61,7 @@ def start(request: HttpRequest) -> HttpResponse:
 
 def _processor(machine: Machine) -> str:
     """Microarchitecture and CPU of a machine, as far as they are known."""
-    known = microarchitecture_of(machine)
+    known = core_of(machine)
     return " · ".join(filter(None, ("" if known is None else known.name, machine.cpu)))
 
 

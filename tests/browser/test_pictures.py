@@ -71,6 +71,7 @@ def test_a_bin_that_is_clicked_lists_its_experiments(page: Page, mapping_path: s
     area = page.locator(".plot-area .nsewdrag").first
     expect(area).to_be_attached()
     worst = page.locator("#bin h2").inner_text()
+    area.scroll_into_view_if_needed()
     box = area.bounding_box()
     assert box is not None
     for share in (k / 40 for k in range(1, 40)):
@@ -89,9 +90,8 @@ def test_a_bin_that_is_clicked_lists_its_experiments(page: Page, mapping_path: s
 def test_the_arrow_keys_walk_over_filled_bins_and_enter_lists_one(page: Page, mapping_path: str):
     page.goto(f"{mapping_path}?tab=accuracy")
     expect(page.locator(".plot-area .nsewdrag").first).to_be_attached()
-    page.get_by_role("button", name="Filter").focus()
+    page.get_by_text("What am I looking at?").focus()
     page.keyboard.press("Tab")
-    page.keyboard.press("Tab")  # past what explains the picture
     expect(page.locator(".plot-area.clickable")).to_be_focused()
     marked = page.locator("[data-marked]")
     expect(marked).to_contain_text("experiment")

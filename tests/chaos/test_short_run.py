@@ -49,7 +49,7 @@ def test_what_is_lost_on_purpose_on_sqlite_is_found_and_told_with_seed_and_fault
 
 
 def test_runs_of_every_kind_survive_a_kill():
-    """Of every other registered kind, `benchmarks/_chaos/kinds.py` says why it is left out."""
+    """Of every other registered kind, `benchmarks/_chaos/kinds.toml` says why it is left out."""
     for database in (POSTGRESQL, SQLITE):
         status, told = chaos_run("--seed", "5", "--kills", "1", "--database", database)
         if status != EXIT_MISSING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks._sandbox_prober import LINK
-from benchmarks._sandbox_probes import ProbedFiles, failures, probed_files, sandboxes
 from inference.containment import host
+from tests.containment.prober import LINK
+from tests.containment.probes import ProbedFiles, failures, probed_files, sandboxes
 
 SANDBOXES = sandboxes(host())
 PER_PROGRAM = 80

@@ -86,6 +86,11 @@ def test_every_file_says_who_made_it_and_how_to_cite_it(name: str) -> None:
         assert told in head
 
 
+def test_a_core_of_less_than_an_instruction_per_cycle_issues_one_in_llvm() -> None:
+    text = write_llvm_td(exported_mapping(r_max=0.4), OPCODES)
+    assert "let IssueWidth = 1; // 0.4 instructions per cycle" in text
+
+
 CORE_WRITERS: dict[str, Callable[[ExportedCore], str]] = {
     "osaca-core.yml": write_osaca_core,
     "llvm-core.td": lambda core: write_llvm_td(core.mapping, OPCODES, core),

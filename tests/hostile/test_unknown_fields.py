@@ -33,7 +33,6 @@ UNOPENED = {
     "DifferenceForm": "of mappings, where llvm-mca is installed",
     "ExplainForm": "of blocks that were asked about",
     "ImportForm": "of a file that has been read",
-    "JudgementForm": "has no page of its own",
     "ListingForm": "of a listing of a compiled program",
     "SearchForm": "of a compiled program",
 }

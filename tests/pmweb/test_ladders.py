@@ -19,6 +19,8 @@ from django.utils import timezone
 from inference.models import AgentToken, Machine, Predictor
 from inference.runs.machines.tokens import add_machine
 from inference.storage.instruction_sets import new_isa
+from inference.web.api.document import BY_SESSION, operations_of
+from inference.web.api.site import document
 from pmweb.accounts import api_tokens, audit, credentials, links, people
 from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, AuditEntry, LoginLink, Role, Scope
@@ -150,6 +152,22 @@ def test_addresses_that_ask_who_it_is_ask_at_every_method(administrator: User, l
                 answer = client.generic(method, path)
                 assert answer.status_code == 302, (name, method)
                 assert answer.url.startswith(reverse("confirm")), (name, method)
+
+
+def test_operations_that_let_somebody_in_ask_for_a_log_in_of_late(administrator: User, later: Any):
+    """Tokens of agents aside, which let nobody into the site."""
+    client = browser_of(administrator)
+    later(credentials.WINDOW)
+    asking = [
+        (method, path)
+        for method, path, operation in operations_of(document())
+        if BY_SESSION in operation and not path.startswith("/api/v1/machines")
+    ]
+    assert len(asking) == 3
+    for method, path in asking:
+        filled = path.removeprefix("/api/v1").replace("{account_id}", str(administrator.pk))
+        answer = call(client, method.upper(), filled, "{}")
+        assert (answer.status_code, "too long ago" in answer.text) == (403, True), (method, path)
 
 
 @pytest.mark.parametrize("name", ["account-invite", "account-link", "account-role", "account-reactivate"])

@@ -47,7 +47,6 @@ OTHER_KINDS = {
     "inference/agent/session.py": "messages between agent and server",
     "inference/web/api/client_frame.py": "a client that runs without pmweb",
     "benchmarks/_input_importers.py": "messages of an agent",
-    "benchmarks/_input_seeds.py": "messages of an agent",
 }
 """Files in which a name of an event is something else, or stands for itself."""
 

@@ -40,7 +40,6 @@ NO_RUN = {
     "FirstPasswordForm": "a password",
     "GateForm": "a file that is judged at once",
     "InviteForm": "an account",
-    "JudgementForm": "notes on a discovery",
     "NameAndNoteForm": "a name",
     "PasswordLoginForm": "who it is",
     "PortNamesForm": "names of ports",

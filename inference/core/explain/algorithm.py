@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck
+from inference.core.bottleneck import measure_bottleneck, reached_width, recorded_bottleneck
 from inference.core.errors import InsufficientDataError
 from inference.core.explain.alone import find_candidates, measure_alone
 from inference.core.explain.blockers import blockers_of, class_table
@@ -143,6 +143,8 @@ class _Search:
             )
             self.highest = found.highest
             self.r_max = found.r_max or recorded_bottleneck(context.sampler.recorded())
+            core = context.problem.core
+            width = reached_width(found.highest, None if core is None else core.width)
             if found.r_max is not None:
                 context.teller.log(
                     f"bottleneck: {found.r_max:g} instructions per cycle, in {found.experiment}"
@@ -151,6 +153,9 @@ class _Search:
                 context.teller.log(
                     f"bottleneck: nothing recorded exceeds {self.r_max:g} instructions per cycle"
                 )
+            elif width is not None:
+                self.r_max = width
+                context.teller.log(f"bottleneck: the core's {width:g} slots per cycle, which mixes reach")
             else:
                 context.teller.log(
                     f"no bottleneck beside the ports was seen: {found.highest:.2f} instructions per cycle"

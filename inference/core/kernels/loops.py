@@ -15,22 +15,30 @@ from inference.core.loss import ERROR_UNIT, Loss
 @inlined
 def cycles_of(arrays: EvaluationArrays, rows: Rows, base: Number, mixes: Mixes, e: Number) -> Number:
     """Inverse throughput of experiment e under the mapping whose scheme s has row `base + s`."""
+    return cycles_at(arrays, rows, base, mixes.scheme, mixes.offsets[e], mixes, e)
+
+
+@inlined
+def cycles_at(
+    arrays: EvaluationArrays,
+    rows: Rows,
+    base: Number,
+    places: Integers,
+    at: Number,
+    mixes: Mixes,
+    e: Number,
+) -> Number:
+    """Inverse throughput of experiment e, whose schemes are those at `places[at:]`."""
     first, last = mixes.offsets[e], mixes.offsets[e + 1]
-    n_terms = last - first
+    n_terms, repeats = last - first, mixes.repeats
     if n_terms == 1:
-        ports = cycles_alone(arrays, np.int64(mixes.scheme[first]), np.int64(mixes.repeats[first]))
+        ports = cycles_alone(arrays, np.int64(places[at]), np.int64(repeats[first]))
     elif n_terms == 2:
-        ports = cycles_of_two(
-            arrays,
-            rows,
-            base,
-            np.int64(mixes.scheme[first]),
-            np.int64(mixes.repeats[first]),
-            np.int64(mixes.scheme[first + 1]),
-            np.int64(mixes.repeats[first + 1]),
-        )
+        a, b = np.int64(places[at]), np.int64(places[at + 1])
+        times_a, times_b = np.int64(repeats[first]), np.int64(repeats[first + 1])
+        ports = cycles_of_two(arrays, rows, base, a, times_a, b, times_b)
     else:
-        ports = cycles_of_many(arrays, rows, base, mixes.scheme, first, mixes.repeats, first, n_terms)
+        ports = cycles_of_many(arrays, rows, base, places, at, repeats, first, n_terms)
     return max(ports, mixes.floor[e])
 
 

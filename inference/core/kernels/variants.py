@@ -11,9 +11,8 @@ import numpy as np
 
 from inference.core.arrays import Floats, Integers
 from inference.core.compiling import compiled_in_place, inlined
-from inference.core.kernels.densest import cycles_alone, cycles_of_many, cycles_of_two
 from inference.core.kernels.layout import EvaluationArrays, Mixes, Number, Rows
-from inference.core.kernels.loops import units_of
+from inference.core.kernels.loops import cycles_at, units_of
 from inference.core.loss import Loss
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -155,20 +154,9 @@ def _combination(
 ) -> Number:
     """Inverse throughput of experiment e under combination c of its variants, the last scheme's first."""
     first, last = mixes.offsets[e], mixes.offsets[e + 1]
-    n_terms = last - first
-    for t in range(n_terms - 1, -1, -1):
+    for t in range(last - first - 1, -1, -1):
         s = mixes.scheme[first + t]
         width = begin[s + 1] - begin[s]
         arrays.places[t] = begin[s] + c % width
         c //= width
-    if n_terms == 1:
-        ports = cycles_alone(arrays, np.int64(arrays.places[0]), np.int64(mixes.repeats[first]))
-    elif n_terms == 2:
-        a, b = np.int64(arrays.places[0]), np.int64(arrays.places[1])
-        repeats_a, repeats_b = np.int64(mixes.repeats[first]), np.int64(mixes.repeats[first + 1])
-        ports = cycles_of_two(arrays, rows, np.int64(0), a, repeats_a, b, repeats_b)
-    else:
-        ports = cycles_of_many(
-            arrays, rows, np.int64(0), arrays.places, np.int64(0), mixes.repeats, first, n_terms
-        )
-    return max(ports, mixes.floor[e])
+    return cycles_at(arrays, rows, np.int64(0), arrays.places, np.int64(0), mixes, e)

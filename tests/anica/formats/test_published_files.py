@@ -103,6 +103,12 @@ def test_a_mnemonic_that_began_as_nothing_is_kept_in_their_words(
     assert steps[2].foreign == [0, 0, ["mnemonic", 2]]
 
 
+def test_fewer_than_two_to_the_power_of_nothing_uops_are_none() -> None:
+    instruction = {**START["abs_insns"][0], "uops_on_SKL": {"val": 0, "max_ub": 5}}
+    document = abstract_document({**START, "abs_insns": [instruction]})
+    assert document["instructions"][0]["uops"] == {"fewer_than": 1}
+
+
 def test_our_words_for_their_abstract_blocks() -> None:
     assert abstract_document(START) == {
         "instructions": [

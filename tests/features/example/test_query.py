@@ -7,12 +7,12 @@ from inference.core.experiment import Measured
 from inference.features.judging.findings.doubts import doubts_of
 from inference.features.library.example import loading
 from inference.features.library.mappings.query import measured_slots_of
-from inference.features.machines.machines.query import condition_of, microarchitecture_of
+from inference.features.machines.machines.query import condition_of
 from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.parsing import AnyNames, parse
 from inference.isa import x86
 from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping
-from inference.storage.instruction_sets import vocabulary
+from inference.storage.instruction_sets import core_of, vocabulary
 from inference.storage.rows import load_mapping, load_measurements
 
 FILES = (loading.SINGLETONS_AND_PAIRS, loading.MIXES, loading.SLOTS, loading.MAPPING)
@@ -88,7 +88,7 @@ def test_the_machine_is_a_real_one_that_is_not_here(loadable: ISA) -> None:
     example = loading.load_example()
     machine = example.machine
     assert "Zen 4" in machine.name
-    known = microarchitecture_of(machine)
+    known = core_of(machine)
     assert known is not None
     assert known.name == "Zen 4"
     condition = condition_of(machine)

@@ -267,7 +267,7 @@ def test_what_is_known_of_schemes_reaches_the_search(isa):
         ({"known": {"colour": {}}}, "uops, widths, improper"),
         (
             {"algorithm": "pmevo", "ports": 3, "known": {"uops": {"a x": 2}}},
-            "leave it out, or use another algorithm",
+            "PMEvo makes no use of uops: leave it out",
         ),
         ({"settings": {"epsilon": 3}}, "epsilon must be a number"),
         ({"settings": {"ports": 99}}, "ports must be a whole number"),

@@ -10,6 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from inference.features.machines.machines import query as read
 from inference.models import ISA, AgentToken, Batch, ExperimentSet, Machine, MachineReading, Run
+from inference.storage.instruction_sets import core_of
 from inference.web.deleting import dependents_of
 from tests.rows import instructions
 
@@ -98,13 +99,13 @@ def test_this_computer_comes_first_and_published_measurements_last(isa: ISA):
 
 
 def test_the_microarchitecture_follows_from_vendor_family_and_model(machine: Machine):
-    found = read.microarchitecture_of(machine)
+    found = core_of(machine)
     assert found is not None
     assert found.name == "Zen 3"
     machine.facts = {"vendor": "AuthenticAMD", "family": None, "model": 1}
-    assert read.microarchitecture_of(machine) is None
+    assert core_of(machine) is None
     machine.facts = {}
-    assert read.microarchitecture_of(machine) is None
+    assert core_of(machine) is None
 
 
 def test_what_a_machine_counts_is_said_in_words(machine: Machine):

@@ -161,6 +161,24 @@ def test_a_bin_lists_exactly_its_experiments(
     assert found == 2
 
 
+def test_the_accuracy_tab_has_every_view_of_a_comparison_in_any_unit(
+    visitor: Client, mapping: PortMapping, experiment_set: ExperimentSet
+):
+    evaluate(mapping, experiment_set)
+    host = f"tab=accuracy&set={experiment_set.pk}"
+    links = visitor.get(f"/mappings/{mapping.pk}/?{host}").context["view_links"]
+    assert {name for name, _, _ in links} >= {"scores", "map", "schemes", "traits", "matrix", "telling"}
+    for name, _, url in links:
+        assert url.startswith(f"?{host}&")
+        shown = visitor.get(f"/mappings/{mapping.pk}/{url}&unit=ipc")
+        assert (shown.context["view_name"], shown.context["tab"]) == (name, "accuracy")
+        assert shown.context["unit_label"] == "instructions per cycle"
+    few = visitor.get(f"/mappings/{mapping.pk}/?{host}&view=scores&shortest=1&longest=1")
+    assert few.context["selected"] < few.context["comparison"].n
+    assert visitor.get(f"/mappings/{mapping.pk}/?{host}&q=colour:red").status_code == 400
+    assert visitor.get(f"/mappings/{mapping.pk}/?{host}&view=odd").status_code == 400
+
+
 @pytest.mark.parametrize(
     "query", ["bin=35,0", "bin=x", f"bin={'9' * 5000},0", "set=0", "set=abc", "unit=miles"]
 )

@@ -53,8 +53,7 @@ def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
             form.add_error(None, str(error))
     sets = seen["sort"] == BlockFileSort.BLOCKS
     context = {"upload": found, "seen": seen, "form": form, "importer": importer, "sets": sets}
-    refused = form.is_bound and bool(form.errors)
-    return render(request, "inference/block_files/import.html", context, status=400 if refused else 200)
+    return render(request, "inference/block_files/import.html", context, status=400 if form.errors else 200)
 
 
 def _form(request: HttpRequest, found: Upload, seen: Json, importer: UploadImporter) -> BlockImportForm:

@@ -23,10 +23,9 @@ from inference.formats.block_files import BlockFileSort
 from inference.isa.blocks import isa_beside
 from inference.isa.blocks.programs import BinaryFileError, described
 from inference.models import BasicBlockSet, Run, Upload
-from inference.runs.errors import RunsError
-from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import free_name
 from inference.web.requests import whole_number
+from inference.web.run_forms import start_or_tell
 
 _HEADER = 64
 
@@ -62,18 +61,13 @@ def _program(request: HttpRequest, found: Any) -> HttpResponse:
     keys = request.POST.getlist("loop")
     choose = ChooseForm(keys, request.POST if press == "import" else None, initial={"name": _name(found)})
     if press == "look" and search.is_valid():
-        try:
-            name = unused_name(f"Loops of {found.file_name}"[:180])
-            made = submit(KIND, search.config(found), name, user=request.user)
+        name = f"Loops of {found.file_name}"[:180]
+        if made := start_or_tell(request, KIND, search.config(found), name, form=search):
             return redirect(f"{reverse('anica-loops', args=[found.pk])}?run={made.pk}")
-        except RunsError as error:
-            search.add_error(None, str(error))
     if press == "import" and done and run is not None and choose.is_valid():
-        try:
-            name = unused_name(f"Import {found.file_name}"[:180])
-            return redirect("run", submit(IMPORT, choose.config(run.config), name, user=request.user).pk)
-        except RunsError as error:
-            choose.add_error(None, str(error))
+        name = f"Import {found.file_name}"[:180]
+        if made := start_or_tell(request, IMPORT, choose.config(run.config), name, form=choose):
+            return redirect("run", made.pk)
     context |= {
         "search": search,
         "choose": choose,
@@ -84,7 +78,7 @@ def _program(request: HttpRequest, found: Any) -> HttpResponse:
         "listed": LISTED,
         "which": request.POST.get("which", "all"),
     }
-    refused = (search.is_bound and bool(search.errors)) or (choose.is_bound and bool(choose.errors))
+    refused = search.errors or choose.errors
     return render(
         request, "inference/block_files/loops/program.html", context, status=400 if refused else 200
     )
@@ -101,16 +95,13 @@ def _rows(loops: list[Json], ticked: set[str]) -> list[tuple[Json, bool]]:
 def _listing(request: HttpRequest, found: Upload) -> HttpResponse:
     form = ListingForm(request.POST if request.method == "POST" else None, initial={"name": _name(found)})
     if form.is_bound and form.is_valid():
-        try:
-            name = unused_name(f"Import {found.file_name}"[:180])
-            config = {"upload": found.pk, **form.cleaned_data}
-            return redirect("run", submit(IMPORT, config, name, user=request.user).pk)
-        except RunsError as error:
-            form.add_error(None, str(error))
+        name = f"Import {found.file_name}"[:180]
+        config = {"upload": found.pk, **form.cleaned_data}
+        if made := start_or_tell(request, IMPORT, config, name, form=form):
+            return redirect("run", made.pk)
     context = {"upload": found, "form": form, "programs": waiting_programs()}
-    refused = form.is_bound and bool(form.errors)
     return render(
-        request, "inference/block_files/loops/listing.html", context, status=400 if refused else 200
+        request, "inference/block_files/loops/listing.html", context, status=400 if form.errors else 200
     )
 
 

@@ -20,5 +20,13 @@ def _tab(request: HttpRequest, subject: ShownMapping) -> Context:
 
 
 PANELS = (
-    PagePanel(PanelPlace.MAPPING, "compare", "Compare", "inference/comparing/compare.html", _tab, place=40),
+    PagePanel(
+        PanelPlace.MAPPING,
+        "compare",
+        "Compare",
+        "inference/comparing/compare.html",
+        _tab,
+        place=40,
+        styles=("css/core-diagram.css",),
+    ),
 )

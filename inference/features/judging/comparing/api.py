@@ -23,8 +23,7 @@ from inference.features.judging.comparing.query import (
     furthest_json,
 )
 from inference.features.judging.comparing.request import Relation, SamplingRequest
-from inference.features.judging.comparing.tables import comparison_head, schemes_table
-from inference.features.judging.engine.tables import csv_of
+from inference.features.judging.comparing.tables import comparison_csv
 from inference.features.learning.explained.reference_contradictions import (
     ReferenceContradiction,
     contradictions,
@@ -200,10 +199,9 @@ def list_compared_schemes(
 def export_comparison(request: HttpRequest, mapping_id: Id, other_id: Id) -> HttpResponse:
     """The whole comparison as CSV, differences first."""
     row, other = _mappings(mapping_id, other_id)
-    comparison = comparison_of(row, other)
-    table = schemes_table(differences_first(comparison.schemes), comparison.ports)
-    text = csv_of(table, comparison_head(row, other))
-    return attachment(text, "text/csv; charset=utf-8", f"{row.name} and {other.name}", "csv")
+    return attachment(
+        comparison_csv(row, other), "text/csv; charset=utf-8", f"{row.name} and {other.name}", "csv"
+    )
 
 
 @router.get("/mappings/{mapping_id}/comparisons/{other_id}/deviation", response=DeviationOut)

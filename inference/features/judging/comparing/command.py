@@ -23,13 +23,13 @@ from inference.features.judging.comparing.query import (
     require_same_isa,
 )
 from inference.features.judging.comparing.tables import (
-    comparison_head,
+    comparison_csv,
     contradiction_in_words,
     deviation_table,
     schemes_table,
     structure_tables,
 )
-from inference.features.judging.engine.tables import csv_of, shell_lines
+from inference.features.judging.engine.tables import shell_lines
 from inference.features.learning.explained.reference_contradictions import contradictions
 from inference.features.library.mappings.compared import summary
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
@@ -86,7 +86,7 @@ class Command(DataCommand):
             dataset = options["dataset"]
             structure = Structure(row, other, None if dataset is None else by_name(ExperimentSet, dataset))
             if options["csv"] is not None:
-                _write_csv(structure, options["csv"])
+                write_file(options["csv"], comparison_csv(row, other).encode())
             lines += _structure_lines(structure)
             result |= _structure_json(structure)
         if options["experiments"] is not None or not is_structural:
@@ -118,12 +118,6 @@ def _sampling(options: dict[str, Any]) -> Sampling:
     names = ("experiments", "length", "seed", "r_max")
     given = {name: options[name] for name in names if options[name] is not None}
     return Sampling(unit=Unit(options["unit"]), **given)
-
-
-def _write_csv(structure: Structure, path: Path) -> None:
-    comparison = structure.comparison
-    table = schemes_table(differences_first(comparison.schemes), comparison.ports)
-    write_file(path, csv_of(table, comparison_head(structure.row, structure.other)).encode())
 
 
 def _structure_lines(structure: Structure) -> Iterator[str]:

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import path, reverse
 from django.utils.http import urlencode
+from django.utils.safestring import mark_safe
 
 from inference.core.deviating import Sampling
 from inference.core.errors import InvalidInputError
@@ -30,18 +31,19 @@ from inference.features.judging.comparing.query import (
 )
 from inference.features.judging.comparing.request import MOST, SamplingRequest
 from inference.features.judging.comparing.tables import (
-    comparison_head,
+    comparison_csv,
     contradiction_in_words,
     deviation_table,
     schemes_table,
     structure_tables,
 )
-from inference.features.judging.engine.tables import LinkedNumber, LinkedText, csv_of, number, page_cells
+from inference.features.judging.engine.tables import LinkedNumber, LinkedText, number, page_cells
 from inference.features.learning.explained.reference_contradictions import contradictions
 from inference.features.library.experiments.query import measured_singletons
 from inference.features.library.mappings.compared import summary
 from inference.features.library.mappings.query import comparable
 from inference.figures.heatmap import heat_map
+from inference.figures.svg import heat_map_drawing
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.characterisations import KEY
@@ -50,7 +52,6 @@ from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_in_memory
 from inference.web.published_page import PublishedTable
 from inference.web.requests import one_of, whole_number
-from inference.web.small_maps import cells_of
 from inference.web.validation import RequestError, read
 
 LABELS = {
@@ -159,14 +160,15 @@ def _deviation(request: HttpRequest, row: PortMapping, other: Model) -> dict[str
     except (InvalidInputError, RequestError) as error:
         return {**context, "sampling": Sampling(), "deviation_error": str(error)}
     deviation = deviation_of(row, other, sampling)
-    far, drawn = deviation.furthest, heat_map(deviation.points.reference, deviation.points.predicted)
+    far, points = deviation.furthest, deviation.points
+    drawn = heat_map(points.reference, points.predicted)
+    drawing = heat_map_drawing(drawn, sampling.unit.label, "first", "second")
     return {
         **context,
         "sampling": sampling,
         "deviation": deviation,
         "deviation_table": page_cells(deviation_table(row, other, deviation, sampling)),
-        "deviation_map": drawn,
-        "deviation_cells": cells_of(drawn),
+        "deviation_map": mark_safe(drawing.inline()),  # noqa: S308  what is in it was escaped
         "furthest_url": "" if far is None else _experiment_url(row, str(far.experiment)),
     }
 
@@ -225,11 +227,8 @@ def mapping_compare_csv(request: HttpRequest, pk: int) -> HttpResponse:
     other = _other(request, row)
     if not isinstance(other, PortMapping):
         raise BadRequest("with must be the number of the other port mapping")
-    comparison = Structure(row, other).comparison
-    table = schemes_table(differences_first(comparison.schemes), comparison.ports)
-    return file_answer(
-        csv_of(table, comparison_head(row, other)), "text/csv", f"{row.name} and {other.name}", "csv"
-    )
+    name = f"{row.name} and {other.name}"
+    return file_answer(comparison_csv(row, other), "text/csv", name, "csv")
 
 
 urlpatterns = [

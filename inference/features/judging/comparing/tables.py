@@ -6,18 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 
 from inference.core.deviating import Deviation, Sampling
 from inference.core.identity import ComparedScheme, SchemeRelation
-from inference.features.judging.comparing.query import DifferingExperiment, Model, Structure, finite
-from inference.features.judging.engine.tables import LinkedText, code, number
+from inference.features.judging.comparing.query import (
+    DifferingExperiment,
+    Model,
+    Structure,
+    differences_first,
+    finite,
+)
+from inference.features.judging.engine.tables import LinkedText, code, csv_of, number
 from inference.features.learning.explained.reference_contradictions import ReferenceContradiction
 from inference.models import PortMapping
 from inference.storage.provenance import provenance_of
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 
 
-def comparison_head(first: PortMapping, second: PortMapping) -> str:
-    """Lines of comments: which is which, and who made them."""
+def comparison_csv(first: PortMapping, second: PortMapping) -> str:
+    """Every scheme of two port mappings, differences first. Raises `ExchangeError` for different ISAs."""
+    comparison = Structure(first, second).comparison
+    table = schemes_table(differences_first(comparison.schemes), comparison.ports)
     both = (("first", first), ("second", second))
-    return "".join(f"# {which}\n{provenance_of(row).commented('#')}" for which, row in both)
+    head = "".join(f"# {which}\n{provenance_of(row).commented('#')}" for which, row in both)
+    return csv_of(table, head)
 
 
 def structure_tables(

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from django.core.exceptions import BadRequest
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
@@ -77,8 +78,13 @@ def _run(row: PortMapping | ResourceMapping, chosen: ExperimentSet | None, unit:
     return Run.objects.filter(kind="evaluate", config=config).exclude(state__in=Run.FINAL).first()
 
 
-def start_evaluation(request: HttpRequest, row: PortMapping | ResourceMapping) -> HttpResponse:
+@require_POST
+def start_evaluation(
+    request: HttpRequest, pk: int, model: type[PortMapping] | type[ResourceMapping]
+) -> HttpResponse:
     """Submit a run that evaluates on the posted `set`, and lead back to where its result will be."""
+    rows: QuerySet[Any] = model._default_manager.all()
+    row = get_object_or_404(rows, pk=pk)
     page = reverse(_url_name(row), args=[row.pk])
     chosen = get_object_or_404(ExperimentSet, pk=row_number(request.POST.get("set", "")))
     unit = request.POST.get("unit", "cycles")
@@ -97,19 +103,7 @@ def _url_name(row: PortMapping | ResourceMapping) -> str:
     return predictor_field(row).replace("_", "-")
 
 
-@require_POST
-def mapping_evaluate(request: HttpRequest, pk: int) -> HttpResponse:
-    """Submit a run that evaluates the mapping on `set`, and lead back to where its result will be."""
-    return start_evaluation(request, get_object_or_404(PortMapping, pk=pk))
-
-
-@require_POST
-def resource_mapping_evaluate(request: HttpRequest, pk: int) -> HttpResponse:
-    """The same of a resource mapping."""
-    return start_evaluation(request, get_object_or_404(ResourceMapping, pk=pk))
-
-
 urlpatterns = [
-    path("mappings/<int:pk>/evaluate/", mapping_evaluate, name="mapping-evaluate"),
-    path("resource-mappings/<int:pk>/evaluate/", resource_mapping_evaluate, name="resource-mapping-evaluate"),
+    path(f"{name}s/<int:pk>/evaluate/", start_evaluation, {"model": model}, name=f"{name}-evaluate")
+    for name, model in (("mapping", PortMapping), ("resource-mapping", ResourceMapping))
 ]

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
+from inference.core.doubting import LABELS, Doubt, DoubtKind
 from inference.core.mapping import described
 from inference.core.protocols import Json
 from inference.features.judging.engine.excess_view import excess_in, excess_json, excess_table
@@ -42,7 +42,7 @@ from inference.web.published_page import PublishedTable
 from inference.web.validation import read
 
 LARGEST = 3  # experiments of a group
-LISTED = 20  # doubts of a kind
+LISTED = 100  # doubts
 Options = dict[str, Any]
 
 
@@ -185,7 +185,7 @@ class DoubtsCommand(FindingsCommand):
                 "mapping": row.name,
                 "doubts": [_doubt_json(found, doubt, decided, full=full) for doubt in found.listed],
             },
-            lambda: [*_tables_by_kind(found), *(_experiments(found, decided) if full else ())],
+            lambda: [_counted_table(found), *(_experiments(found, decided) if full else ())],
             lambda: found.csv,
             None if full else LISTED,
         )
@@ -229,15 +229,13 @@ def _doubt_json(found: DoubtsOf, doubt: Doubt, decided: Mapping[Doubt, DoubtDeci
     return line
 
 
-def _tables_by_kind(found: DoubtsOf) -> Iterator[PublishedTable]:
-    """A table for each kind that there is, titled with how many there are."""
+def _counted_table(found: DoubtsOf) -> PublishedTable:
+    """The doubts, titled with how many there are of each kind."""
     counts = found.listed_doubts.counts
-    for kind in filter(counts.get, DoubtKind):
-        rows = tuple(doubt for doubt in found.listed if doubt.kind is kind)
-        table = doubts_table(Doubts(rows, found.doubts.ports))
-        yield replace(table, title=f"{LABELS[kind]}: {counts[kind]}")
-    if not counts:
-        yield PublishedTable("doubts", "nothing is doubtful, as far as is known", (), ())
+    title = ", ".join(f"{LABELS[kind]}: {counts[kind]}" for kind in DoubtKind if counts[kind])
+    return replace(
+        doubts_table(found.listed_doubts), title=title or "nothing is doubtful, as far as is known"
+    )
 
 
 def _experiments(found: DoubtsOf, decided: Mapping[Doubt, DoubtDecision]) -> Iterator[PublishedTable]:

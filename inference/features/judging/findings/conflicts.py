@@ -11,6 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from django.urls import reverse
 
 from inference.core.arrays import Bools, Floats, Int64s
@@ -53,18 +54,9 @@ class ConflictPair:
     share: float
 
 
-@dataclass(frozen=True, eq=False)
-class TimedExperiments:
-    """`cycles` float64[n] and `rows` int64[n] of as many experiments."""
-
-    cycles: Floats
-    rows: Int64s
-
-    def __getitem__(self, place: int) -> TimedExperiment:
-        return TimedExperiment(float(self.cycles[place]), int(self.rows[place]))
-
-    def of(self, chosen: Int64s | Bools) -> TimedExperiments:
-        return TimedExperiments(self.cycles[chosen], self.rows[chosen])
+_TIMED = np.dtype([("cycles", np.float64), ("experiment_id", np.int64)])
+Timed = npt.NDArray[np.void]
+"""Fields of `TimedExperiment`, for as many experiments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +64,9 @@ class SetTimes:
     """Of a set: single schemes, and 1:1 pairs of them; see `PairConflicts`, which is in the same order."""
 
     schemes: Sequence[str]
-    alone: TimedExperiments
+    alone: Timed
     pairs: Int64s
-    together: TimedExperiments
+    together: Timed
 
     def of(self, wanted: frozenset[str]) -> SetTimes:
         """Of these schemes, and of pairs of two of them."""
@@ -82,7 +74,7 @@ class SetTimes:
         inside = kept[self.pairs[:, 0]] & kept[self.pairs[:, 1]]
         place = np.cumsum(kept) - 1
         schemes = [scheme for scheme in self.schemes if scheme in wanted]
-        return SetTimes(schemes, self.alone.of(kept), place[self.pairs[inside]], self.together.of(inside))
+        return SetTimes(schemes, self.alone[kept], place[self.pairs[inside]], self.together[inside])
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +97,7 @@ class SetConflicts:
 
     def alone(self, scheme: str) -> TimedExperiment:
         """What one instance of a scheme takes. Raises `KeyError`."""
-        return self.times.alone[self._place[scheme]]
+        return TimedExperiment(*self.times.alone[self._place[scheme]].item())
 
     def alone_json(self, scheme: str) -> Json:
         return {"scheme_id": self.ids[scheme], "scheme": scheme, **self.alone(scheme)._asdict()}
@@ -150,19 +142,13 @@ class SetConflicts:
 
     def _pairs_at(self, chosen: Bools) -> list[ConflictPair]:
         times = self.times
-        found = []
+        pairs = []
         for at in np.flatnonzero(chosen).tolist():
-            first, second = times.pairs[at].tolist()
-            found.append(
-                ConflictPair(
-                    times.schemes[first],
-                    times.schemes[second],
-                    (times.alone[first], times.alone[second]),
-                    times.together[at],
-                    float(self.conflicts.shares[at]),
-                )
-            )
-        return found
+            first, second = (times.schemes[end] for end in times.pairs[at].tolist())
+            together = TimedExperiment(*times.together[at].item())
+            alone = self.alone(first), self.alone(second)
+            pairs.append(ConflictPair(first, second, alone, together, float(self.conflicts.shares[at])))
+        return pairs
 
 
 def conflicts_in(experiment_set: ExperimentSet, asked: ConflictsRequest) -> SetConflicts:
@@ -180,7 +166,7 @@ def _found(row: _SetRow, measurements: int, wanted: frozenset[str] | None) -> Se
     times = _times(row, measurements)
     if wanted is not None:
         times = times.of(wanted)
-    conflicts = conflicts_of(times.schemes, times.alone.cycles, times.pairs, times.together.cycles)
+    conflicts = conflicts_of(times.schemes, times.alone["cycles"], times.pairs, times.together["cycles"])
     isa = ExperimentSet.objects.values_list("isa", flat=True).get(pk=row[0])
     matrix = conflict_matrix(conflicts, MOST)
     return SetConflicts(times, conflicts, matrix, ids_of_schemes(isa, times.schemes))
@@ -189,17 +175,14 @@ def _found(row: _SetRow, measurements: int, wanted: frozenset[str] | None) -> Se
 @lru_cache(maxsize=2)
 def _times(row: _SetRow, measurements: int) -> SetTimes:
     del measurements  # with more of them it is another question
-    found = ExperimentSet.objects.select_related("isa").get(pk=row[0])
-    read = list(_settled(found))
-    schemes = sorted({scheme for table, *_ in read for scheme in table.schemes})
+    parts = list(_settled(ExperimentSet.objects.select_related("isa").get(pk=row[0])))
+    schemes = sorted({scheme for table, *_ in parts for scheme in table.schemes})
     place = {scheme: number for number, scheme in enumerate(schemes)}
-    columns = [_plain(*part, place) for part in read]
-    if not columns:
-        none = np.empty(0, dtype=np.int64)
-        columns = [(np.empty((0, 2), dtype=np.int64), np.empty(0), none, none)]
-    ends, cycles, rows, ids = (np.concatenate(column) for column in zip(*columns, strict=True))
+    none = np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=_TIMED), np.empty(0, dtype=np.int64)
+    columns = [none, *(_plain(*part, place) for part in parts)]
+    ends, timed, ids = (np.concatenate(column) for column in zip(*columns, strict=True))
     order = np.argsort(ids, kind="stable")  # the database would take longer
-    ends, cycles, rows = ends[order], cycles[order], rows[order]
+    ends, timed = ends[order], timed[order]
     _, begin = np.unique((ends @ (len(schemes), 1))[::-1], return_index=True)
     last = len(ends) - 1 - begin  # of repeated ones; in the order of the texts
     single = ends[last, 0] == ends[last, 1]
@@ -207,18 +190,13 @@ def _times(row: _SetRow, measurements: int) -> SetTimes:
     kept = ends[alone, 0]
     new_place = np.full(len(schemes), -1)
     new_place[kept] = np.arange(len(kept))
-    known = (new_place[ends[together]] >= 0).all(axis=1)
-    together = together[known]
-    return SetTimes(
-        [schemes[number] for number in kept.tolist()],
-        TimedExperiments(cycles[alone], rows[alone]),
-        new_place[ends[together]],
-        TimedExperiments(cycles[together], rows[together]),
-    )
+    together = together[(new_place[ends[together]] >= 0).all(axis=1)]
+    texts = [schemes[number] for number in kept.tolist()]
+    return SetTimes(texts, timed[alone], new_place[ends[together]], timed[together])
 
 
-def _settled(found: ExperimentSet) -> Iterator[tuple[ExperimentTable, Floats, Int64s, Int64s]]:
-    """Up to two instances, with cycles, the experiments' rows and their own, in no order.
+def _settled(found: ExperimentSet) -> Iterator[tuple[ExperimentTable, Timed, Int64s]]:
+    """Up to two instances, with cycles and rows of experiments, and their own rows, in no order.
 
     Less of each than `set_chunks` reads.
     """
@@ -227,17 +205,18 @@ def _settled(found: ExperimentSet) -> Iterator[tuple[ExperimentTable, Floats, In
     wanted = rows.values_list("experiment__key", "cycles", "experiment_id", "id").iterator(chunk_size=CHUNK)
     while part := list(islice(wanted, CHUNK)):
         keys, cycles, experiments, ids = zip(*part, strict=True)
-        yield table_of_keys(keys, texts), np.array(cycles), np.array(experiments), np.array(ids)
+        timed = np.array(list(zip(cycles, experiments, strict=True)), dtype=_TIMED)
+        yield table_of_keys(keys, texts), timed, np.array(ids)
 
 
 def _plain(
-    table: ExperimentTable, cycles: Floats, rows: Int64s, ids: Int64s, place: Mapping[str, int]
-) -> tuple[Int64s, Floats, Int64s, Int64s]:
+    table: ExperimentTable, timed: Timed, ids: Int64s, place: Mapping[str, int]
+) -> tuple[Int64s, Timed, Int64s]:
     """The places int64[n, 2] of both schemes of experiments with two, once each; of one scheme, it twice."""
     plain = np.diff(table.offsets) == table.lengths
     places = np.array([place[scheme] for scheme in table.schemes], dtype=np.int64)[table.scheme]
     ends = places[np.column_stack((table.offsets[:-1], table.offsets[1:] - 1))[plain]]
-    return np.sort(ends, axis=1), cycles[plain], rows[plain], ids[plain]
+    return np.sort(ends, axis=1), timed[plain], ids[plain]
 
 
 def pairs_table(pairs: Iterable[ConflictPair]) -> PublishedTable:

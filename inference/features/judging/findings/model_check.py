@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 
-from inference.core.model_check import Alone, AloneSummary, summary_of
+from inference.core.model_check import Alone, AloneSummary, AloneVerdict, summary_of
 from inference.core.protocols import Json
 from inference.features.judging.engine.tables import Column, choice, code, number, table_of, text
 from inference.features.judging.findings.events import MixesMeasured, OrdersMeasured, SchemesAlone
 from inference.formats import journal_events
-from inference.models import PortMapping, Run, RunEvent
+from inference.models import ISA, PortMapping, Run, RunEvent
+from inference.models.scheme_search import texts_found
 from inference.web.published_page import PublishedTable
 
 KINDS = (SchemesAlone.kind, MixesMeasured.kind, OrdersMeasured.kind)
@@ -44,6 +45,16 @@ def model_check_of(run: Run) -> ModelCheck:
             lengths[kind][event.length] = payload
     mixes, orders = (tuple(found[length] for length in sorted(found)) for found in lengths.values())
     return ModelCheck(tuple(alone.values()), mixes, orders)
+
+
+def checked_schemes(run: Run, check: ModelCheck, verdict: AloneVerdict | None, q: str) -> list[Alone]:
+    """Those of a verdict that a search finds, the largest errors first. Raises `SearchError`."""
+    alone = [scheme for scheme in check.alone if verdict in (None, scheme.verdict)]
+    isa = ISA.objects.filter(name=run.config["isa"]).first() if q.strip() else None
+    if isa is not None:
+        texts = texts_found(isa.pk, q)
+        alone = [scheme for scheme in alone if scheme.scheme in texts]
+    return sorted(alone, key=lambda scheme: (-abs(scheme.error or 0.0), scheme.scheme))
 
 
 def reference_of(run: Run) -> PortMapping | None:

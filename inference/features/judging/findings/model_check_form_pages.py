@@ -67,18 +67,12 @@ class CheckForm(MeasuringForm):
         help_text="Seed of the random choice: the same seed gives the same experiments.", required=True
     )
 
-    first: Machine | None = None
-    """The machine that the form starts from, with what is documented of it."""
-
     def __init__(self, data: Any = None, initial: Any = None) -> None:
         super().__init__(data, initial=initial)
         self.set_choices(
             machine=machines().exclude(kind=Machine.Kind.PUBLISHED),
             reference=PortMapping.objects.select_related("isa").order_by("origin", "name"),
         )
-        documented = self.first and documented_for(self.first)
-        self.fields["machine"].initial = self.first and self.first.pk
-        self.fields["reference"].initial = documented and documented.pk
 
     def clean(self) -> dict[str, Any]:
         """What must hold between fields, each complaint at the field to change."""
@@ -94,18 +88,16 @@ def check_model(request: HttpRequest) -> HttpResponse:
     machine = _machine(request)
     if machine is None:
         return render(request, _TEMPLATE)
-
-    class Form(CheckForm):
-        first = machine
-
+    documented = documented_for(machine)
     return measuring_page(
         request,
         machine.pk,
         "check-model",
         _TEMPLATE,
-        Form,
+        CheckForm,
         _plan,
         lambda machine, form: f"{machine.name}: check of the model",
+        {"machine": machine.pk, "reference": documented and documented.pk},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 
 from inference.core.event import Event
@@ -245,19 +246,8 @@ class _Check:
 
     def _tell_mixes(self, tally: MixTally, planned: int) -> None:
         drawn = heat_map(tally.measured, tally.modelled) if tally.measured else None
-        so_far = tally.summary
-        self._task.reporter.emit(
-            MixesMeasured(
-                length=so_far.length,
-                asked=so_far.asked,
-                settled=so_far.settled,
-                scores=so_far.scores,
-                slower=so_far.slower,
-                faster=so_far.faster,
-                planned=planned,
-                heat_map=drawn,
-            )
-        )
+        counted = {field.name: getattr(tally.summary, field.name) for field in fields(MixSummary)}
+        self._task.reporter.emit(MixesMeasured(**counted, planned=planned, heat_map=drawn))
 
 
 def _store(

@@ -17,6 +17,7 @@ from inference.features.judging.engine.tables import LinkedNumber, LinkedText, c
 from inference.features.judging.findings.model_check import (
     TABLES,
     ModelCheck,
+    checked_schemes,
     mixes_table,
     model_check_of,
     orders_table,
@@ -30,7 +31,6 @@ from inference.features.running.runs.kind_presentation import DescriptionItem, K
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
-from inference.models.scheme_search import texts_found
 from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
@@ -140,21 +140,13 @@ def _listed(
         "show": verdict.value,
         "q": q,
     }
-    isa = ISA.objects.filter(name=run.config["isa"]).first()
     try:
-        sought = _search(q, isa)
+        found = checked_schemes(run, check, verdict, q)
     except SearchError as error:
         return {**context, "listing_error": str(error)}
-    found = [scheme for scheme in check.alone if scheme.verdict is verdict and sought(scheme.scheme)]
-    found.sort(key=lambda scheme: (-abs(scheme.error or 0.0), scheme.scheme))
+    isa = ISA.objects.filter(name=run.config["isa"]).first()
     page = page_in_memory(found, whole_number(request, "page", 0) or 0)
     return {**context, "page": page, **page_cells(_linked_schemes(page.rows, isa, reference))}
-
-
-def _search(q: str, isa: ISA | None) -> Callable[[str], bool]:
-    if not q or isa is None:
-        return lambda scheme: True
-    return texts_found(isa.pk, q).__contains__
 
 
 def _linked_schemes(alone: Sequence[Alone], isa: ISA | None, reference: PortMapping | None) -> PublishedTable:

@@ -12,17 +12,22 @@ from django.core.management.base import CommandError
 
 from inference.core.model_check import AloneVerdict
 from inference.features.judging.engine.tables import csv_of, shell_lines
-from inference.features.judging.findings.llvm_job import TOLERANCE, DifferenceConfig, difference
+from inference.features.judging.findings.llvm_job import (
+    TOLERANCE,
+    DifferenceConfig,
+    LlvmDifferenceJob,
+    difference,
+)
 from inference.features.judging.findings.llvm_report import markdown
 from inference.features.judging.findings.model_check import (
     TABLES,
     ModelCheck,
+    checked_schemes,
     model_check_of,
     schemes_table,
 )
 from inference.features.judging.findings.model_check_request import CheckConfig, check_effort
 from inference.features.learning.inferring.reference import documented_for
-from inference.isa.targets import names_with_blocks, target_of
 from inference.models import Machine, PortMapping, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
@@ -89,7 +94,7 @@ class CheckModelCommand(RunCommand):
             counted = {key: value for key, value in run.result.items() if key != "name"}
             self.stdout.write(json.dumps({**named, **counted, "seconds": round(run.busy_seconds, 3)}))
             return
-        for line in shell_lines(_tables(check), LISTED):
+        for line in shell_lines(_tables(run, check), LISTED):
             self.stdout.write(line)
 
     def _submitted(self, options: dict[str, Any]) -> Run:
@@ -125,7 +130,7 @@ def _reference(machine: Machine, name: str) -> PortMapping | None:
     return by_name(PortMapping, name) if name else documented_for(machine)
 
 
-def _tables(check: ModelCheck) -> list[PublishedTable]:
+def _tables(run: Run, check: ModelCheck) -> list[PublishedTable]:
     """Those of the run's page; of the schemes, the discrepancies."""
     counted = check.summary
     share = "" if counted.share is None else f" ({100 * counted.share:.1f} %)"
@@ -135,8 +140,7 @@ def _tables(check: ModelCheck) -> list[PublishedTable]:
         if count and verdict is not AloneVerdict.WITHIN
     )
     title = f"{counted.within} of {counted.compared} schemes within 10 %{share}{verdicts}"
-    wrong = [scheme for scheme in check.alone if scheme.verdict is AloneVerdict.DISCREPANCY]
-    wrong.sort(key=lambda scheme: -abs(scheme.error or 0.0))
+    wrong = checked_schemes(run, check, AloneVerdict.DISCREPANCY, "")
     schemes = replace(schemes_table(wrong), title=title)
     return [schemes, *(TABLES[name](check) for name in ("mixes", "orders"))]
 
@@ -155,25 +159,19 @@ class LlvmDifferenceCommand(DataCommand):
         parser.add_argument(
             "--tolerance",
             type=float,
-            default=None,
+            default=TOLERANCE,
             metavar="SHARE",
-            help="report from here on (default: 0.2)",
+            help="report from here on (default: %(default)s)",
         )
         parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of to the output")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        tolerance = TOLERANCE if options["tolerance"] is None else options["tolerance"]
         row = by_name(PortMapping, options["mapping"])
-        if target_of(row.isa.name).blocks is None:
-            right = ", ".join(names_with_blocks())
-            raise CommandError(f"{row.name!r} is for {row.isa.name}, this can be done for {right}")
         cpu = options["cpu"] or exported(row).tools.llvm
         if not cpu:
             raise CommandError(
                 "which processor of LLVM the mapping is of is not known: name it with --cpu, e.g. haswell"
             )
-        config = DifferenceConfig.read(
-            {"mapping": row.pk, "cpu": cpu, "release": options["release"], "tolerance": tolerance}
-        )
-        text = markdown(difference(row, config))
-        self.deliver(text, options["output"])
+        config = {"mapping": row.pk, "cpu": cpu, **{name: options[name] for name in ("release", "tolerance")}}
+        checked = DifferenceConfig.stored(LlvmDifferenceJob().check(config))
+        self.deliver(markdown(difference(row, checked)), options["output"])

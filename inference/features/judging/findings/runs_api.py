@@ -13,11 +13,15 @@ from inference.core.model_check import AloneVerdict
 from inference.features.judging.engine.tables import csv_of
 from inference.features.judging.findings.llvm_job import KIND, DifferenceConfig
 from inference.features.judging.findings.llvm_report import LlvmDifference, markdown
-from inference.features.judging.findings.model_check import TABLES, model_check_of, reference_of
+from inference.features.judging.findings.model_check import (
+    TABLES,
+    checked_schemes,
+    model_check_of,
+    reference_of,
+)
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.formats.provenance import head_of
-from inference.models import ISA, PortMapping, Run
-from inference.models.scheme_search import texts_found
+from inference.models import PortMapping, Run
 from inference.runs.request import OneOf
 from inference.web.api import access
 from inference.web.api.access import Deed
@@ -151,12 +155,8 @@ def list_checked_schemes(
 ) -> Any:
     """The schemes alone, of one verdict or all, that the search `q` finds: the largest errors first."""
     run = _row(check_id)
-    found = [scheme for scheme in model_check_of(run).alone if verdict in (None, scheme.verdict.value)]
-    isa = ISA.objects.filter(name=run.config["isa"]).first()
-    if q.strip() and isa is not None:
-        texts = texts_found(isa.pk, q)
-        found = [scheme for scheme in found if scheme.scheme in texts]
-    found.sort(key=lambda scheme: (-abs(scheme.error or 0.0), scheme.scheme))
+    chosen = None if verdict is None else AloneVerdict(verdict)
+    found = checked_schemes(run, model_check_of(run), chosen, q)
     return listed_in_memory(found, paging, list)
 
 

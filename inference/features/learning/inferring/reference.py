@@ -14,9 +14,9 @@ from inference.core.identity import best_renaming
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.throughput import inverse_throughput
 from inference.features.library.mappings.query import comparable
-from inference.features.machines.machines.query import microarchitecture_of
 from inference.models import Machine, PortMapping
 from inference.storage.evidence import Evidence
+from inference.storage.instruction_sets import core_of
 from inference.storage.rows import load_mapping
 
 
@@ -67,7 +67,7 @@ def usual_reference(row: PortMapping, candidates: list[PortMapping]) -> PortMapp
 
 def named_after(machine: Machine, candidates: Iterable[PortMapping]) -> PortMapping | None:
     """The first that has the name of the machine's microarchitecture in its own: not Zen 3 for Zen."""
-    known = microarchitecture_of(machine)
+    known = core_of(machine)
     if known is None:
         return None
     whole = re.compile(rf"\b{re.escape(known.name)}(?![\w+-]| \d)", re.IGNORECASE)

@@ -187,33 +187,30 @@ def _recorded(
     )
 
 
+@dataclass(eq=False)
 class _Laboratory:
     """Measures for one run, and stores what it measures."""
 
-    def __init__(
-        self,
-        task: Task,
-        config: InferConfig,
-        isa: ISA,
-        machine: Machine | None,
-        measurer: Measurer,
-        stages: Stages,
-    ) -> None:
-        self._config = config
-        self._isa = isa
-        self._machine = machine
-        self._measurer = measurer
-        self._stages = stages
-        self._earlier = facts_of(task.checkpoint)
-        self._remember = partial(RunMeasurements, task.lease, isa, measurer.identity, machine=machine)
-        self._cached = RepeatingCache(measurer, self._remember(purpose=MEASUREMENTS), self._repetition)
+    task: Task
+    config: InferConfig
+    isa: ISA
+    machine: Machine | None
+    measurer: Measurer
+    stages: Stages
+
+    def __post_init__(self) -> None:
+        self._earlier = facts_of(self.task.checkpoint)
+        self._remember = partial(
+            RunMeasurements, self.task.lease, self.isa, self.measurer.identity, machine=self.machine
+        )
+        self._cached = RepeatingCache(self.measurer, self._remember(purpose=MEASUREMENTS), self._repetition)
 
     def _repetition(self, number: int) -> Measurer:
         """The processor measured anew: remembered where measuring takes time."""
-        if isinstance(self._measurer, RepeatingMeasurer):
-            return self._measurer.again(number)
+        if isinstance(self.measurer, RepeatingMeasurer):
+            return self.measurer.again(number)
         store = self._remember(purpose=MEASUREMENTS, repeat=number)
-        return CachedMeasurer(self._measurer, store)
+        return CachedMeasurer(self.measurer, store)
 
     def explored(self, schemes: Sequence[str], judged_on: ExperimentSet | None) -> Subject:
         """Of which something is found out first: what cannot be measured reliably alone is left out.
@@ -221,16 +218,16 @@ class _Laboratory:
         A search that is taken up again goes on with the schemes and the bottleneck that it began with.
         """
         if self._earlier:
-            self._stages.facts = dict(self._earlier)
+            self.stages.facts = dict(self._earlier)
         else:
             alone = self._sampled(self._alone(self._sampled(schemes, _SPARE)))
-            bottleneck = self._bottleneck(alone) if _wants_bottleneck(self._config) else None
-            self._stages.facts = {"schemes": alone, "bottleneck": bottleneck}
-        facts = self._stages.facts
+            bottleneck = self._bottleneck(alone) if _wants_bottleneck(self.config) else None
+            self.stages.facts = {"schemes": alone, "bottleneck": bottleneck}
+        facts = self.stages.facts
         return self.subject(facts["schemes"], judged_on, facts["bottleneck"])
 
     def _sampled(self, schemes: Sequence[str], factor: int = 1) -> Sequence[str]:
-        sample = self._config.sample
+        sample = self.config.sample
         return spread(schemes, None if sample is None else factor * sample)
 
     def subject(
@@ -239,67 +236,67 @@ class _Laboratory:
         """With mixes to judge by, unless there is a set for that."""
         share = None
         results: list[Measured] = []
-        later = judged_on is None and ALGORITHMS[self._config.algorithm].explores
+        later = judged_on is None and ALGORITHMS[self.config.algorithm].explores
         if judged_on is not None:
             results = load_measurements(judged_on)
         elif not later:
             results, judged_on = self._mixes(schemes)
             share = settled_share(results)
         return Subject(
-            isa=self._isa,
+            isa=self.isa,
             schemes=tuple(schemes),
             measurer=self._for_search(),
             held_out=tuple(results),
             judged_on=judged_on,
-            machine=self._machine,
+            machine=self.machine,
             bottleneck=bottleneck,
-            settled_share=share if _has_agent(self._config) else None,
+            settled_share=share if _has_agent(self.config) else None,
             judge=self._mixes if later else None,
         )
 
     def _for_search(self) -> Measurer:
         """Exact searches ask few experiments, one by one, and a computer may be disturbed at any of them."""
-        if not (_is_exact(self._config) and _has_agent(self._config)):
+        if not (_is_exact(self.config) and _has_agent(self.config)):
             return self._cached
         return SecondOpinion(self._cached, self._epsilon / 2)
 
     @property
     def _epsilon(self) -> float:
-        settings = self._config.settings
+        settings = self.config.settings
         assert isinstance(settings, CegarSettings)
         return settings.epsilon
 
     def _alone(self, schemes: Sequence[str]) -> list[str]:
-        self._stages.enter(SINGLETONS)
-        told = self._stages.told(SINGLETONS, self._for_search(), len(schemes))
-        alone = measured_alone(told, schemes, self._stages.log)
-        if self._config.schemes != PROBE_SELECTION or not _is_exact(self._config):
+        self.stages.enter(SINGLETONS)
+        told = self.stages.told(SINGLETONS, self._for_search(), len(schemes))
+        alone = measured_alone(told, schemes, self.stages.log)
+        if self.config.schemes != PROBE_SELECTION or not _is_exact(self.config):
             return list(alone)
-        single = single_uops(alone, self._epsilon, self._stages.log)
+        single = single_uops(alone, self._epsilon, self.stages.log)
         if not single:
             raise JobError("none of the probes takes as long as a single µop does: choose other schemes")
         return single
 
     def _bottleneck(self, schemes: Sequence[str]) -> Json:
-        self._stages.enter(BOTTLENECK)
-        told = self._stages.told(BOTTLENECK, self._cached, _BOTTLENECK_EXPERIMENTS)
+        self.stages.enter(BOTTLENECK)
+        told = self.stages.told(BOTTLENECK, self._cached, _BOTTLENECK_EXPERIMENTS)
         told.guessed = True
-        found = measure_bottleneck(schemes, told, self._stages)
+        found = measure_bottleneck(schemes, told, self.stages)
         documented = None
-        if self._machine is not None and _is_exact(self._config):
-            documented = documented_r_max(self._machine)
-        return bottleneck_facts(found, documented, self._stages.log)
+        if self.machine is not None and _is_exact(self.config):
+            documented = documented_r_max(self.machine)
+        return bottleneck_facts(found, documented, self.stages.log)
 
     def _mixes(self, schemes: Sequence[str]) -> tuple[list[Measured], ExperimentSet | None]:
         store = self._remember(purpose=JUDGING)
         if self._earlier and store.experiment_set is not None:
             return load_measurements(store.experiment_set), store.experiment_set
-        self._stages.enter(MIXES)
-        asked = random_mixes(schemes, self._config.mixes, self._config.seed)
-        told = self._stages.told(MIXES, CachedMeasurer(self._measurer, store), len(asked))
+        self.stages.enter(MIXES)
+        asked = random_mixes(schemes, self.config.mixes, self.config.seed)
+        told = self.stages.told(MIXES, CachedMeasurer(self.measurer, store), len(asked))
         results = list(told.measure(asked))
         settled = sum(result.usable for result in results)
-        self._stages.log(
+        self.stages.log(
             f"{len(results)} {JUDGING} measured to judge the mapping by, {settled} of them usable "
             f"({100 * settled_share(results):.0f} % settled)"
         )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from inference.features.machines.machines.query import microarchitecture_of
 from inference.formats.exported import ExportedLatencies
 from inference.formats.latencies_xml import write_latencies_xml
 from inference.formats.provenance import Provenance
 from inference.formats.uops_info_usages import NAMES
 from inference.models import LatencySet
+from inference.storage.instruction_sets import core_of
 
 _ABBREVIATIONS = {name: short for short, name in NAMES.items()}
 
@@ -17,7 +17,7 @@ def latencies_xml(row: LatencySet) -> str:
 
     The architecture is called as uops.info calls the machine's, else by the name of the set.
     """
-    known = microarchitecture_of(row.machine)
+    known = core_of(row.machine)
     name = row.name if known is None else _ABBREVIATIONS.get(known.name, row.name)
     rows = row.schemes.select_related("scheme").defer("chains").order_by("scheme__text")
     schemes = [

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from inference.core.arrays import Floats, Int64s
+from inference.core.event_fields import stored_as
 from inference.core.metrics import Scores, score
 from inference.core.residuals import Residuals, SchemeError
 from inference.figures.heatmap import HeatMap, heat_map
@@ -28,8 +30,7 @@ TOLERANCES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 """Per cent: the shares that are within so much of each other are kept."""
 
 
-@dataclass(frozen=True)
-class LengthAgreement:
+class LengthAgreement(NamedTuple):
     """The `n` common experiments of so many instructions: mean absolute difference in per cent, and how many
     are within each of the tolerances.
     """
@@ -60,7 +61,9 @@ class SetReport:
     within: tuple[int, ...]
     lengths: tuple[LengthAgreement, ...]
     heat_map: HeatMap
-    listing: WorstPredictions
+    listing: Annotated[
+        WorstPredictions, stored_as(dict[str, Any], WorstPredictions.as_json, WorstPredictions.from_json)
+    ]
 
     @property
     def schemes(self) -> Sequence[SchemeError]:
@@ -73,31 +76,15 @@ class SetReport:
 
     def as_json(self) -> dict[str, Any]:
         """Plain data; `from_json` reads it back."""
-        return {
-            "n": self.n,
-            "only": list(self.only),
-            "scores": self.scores.as_json(),
-            "median": self.median,
-            "within": list(self.within),
-            "lengths": [[each.length, each.n, each.mean, list(each.within)] for each in self.lengths],
-            "heat_map": self.heat_map.as_json(),
-            "listing": self.listing.as_json(),
-        }
+        written: dict[str, Any] = _STORED.dump_python(self, mode="json")
+        return written
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        return cls(
-            n=data["n"],
-            only=(data["only"][0], data["only"][1]),
-            scores=Scores(**data["scores"]),
-            median=data["median"],
-            within=tuple(data["within"]),
-            lengths=tuple(
-                LengthAgreement(each[0], each[1], each[2], tuple(each[3])) for each in data["lengths"]
-            ),
-            heat_map=HeatMap.from_json(data["heat_map"]),
-            listing=WorstPredictions.from_json(data["listing"]),
-        )
+    def from_json(cls, data: Mapping[str, Any]) -> SetReport:
+        return _STORED.validate_python(data)
+
+
+_STORED = TypeAdapter(SetReport)
 
 
 def require_comparable(first: ExperimentSet, second: ExperimentSet) -> None:

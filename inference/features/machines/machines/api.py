@@ -16,7 +16,6 @@ from inference.features.machines.machines.query import (
     condition_of,
     counts_of,
     machines,
-    microarchitecture_of,
     queues_at,
     readings_of,
 )
@@ -24,6 +23,7 @@ from inference.features.machines.machines.trust import drift_rounds, findings, k
 from inference.models import AgentToken, Machine
 from inference.runs.machines.facts import likely_ports, obstacle_to_measuring, unsupported_runs
 from inference.runs.machines.tokens import add_machine, issue, revoke
+from inference.storage.instruction_sets import core_of
 from inference.storage.names import NAME_LIMIT
 from inference.web.api import access
 from inference.web.api.access import Deed, administering, in_person
@@ -237,7 +237,7 @@ def revoke_token(request: HttpRequest, machine_id: Id, token_id: Id) -> Any:
 
 def _machine(row: Machine) -> dict[str, Any]:
     condition = condition_of(row)
-    known = microarchitecture_of(row)
+    known = core_of(row)
     return fields_of(
         row,
         MachineOut,

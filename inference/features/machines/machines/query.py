@@ -104,11 +104,6 @@ def reason_of_unfitness(machine: Machine) -> str:
     return machine.state_note or str(machine.facts.get("unfit") or "")
 
 
-def microarchitecture_of(machine: Machine) -> Microarchitecture | None:
-    """What is inside its processor, as far as vendor, family and model tell."""
-    return core_of(machine)
-
-
 def counts_of(machine: Machine) -> str:
     """What the machine can count beside time, in words; "" where it has not told."""
     if "counters" not in machine.facts:
@@ -217,7 +212,7 @@ class MachineView:
 
 def shown(machine: Machine) -> MachineView:
     """A row of `inference.features.machines.machines.query.machines` as the pages show it."""
-    return MachineView(machine, condition_of(machine), microarchitecture_of(machine), counts_of(machine))
+    return MachineView(machine, condition_of(machine), core_of(machine), counts_of(machine))
 
 
 def shares_of(readings: list[NoiseReading]) -> list[tuple[str, str, float]]:

@@ -175,16 +175,18 @@ def measuring_page(
     form_class: type[FormT],
     plan: Callable[[Machine, FormT], MeasuringPlan | None],
     usual_name: Callable[[Machine, FormT], str],
+    initial: Json | None = None,
 ) -> HttpResponse:
     """Show the form of a run of some kind that measures on one machine, estimate, or start the run.
 
-    `plan`: what a form asks for, None where a field has an error; `usual_name`: of a run without one.
+    `plan`: what a form asks for, None where a field has an error; `usual_name`: of a run without one;
+    `initial`: what the form proposes beside the defaults of its fields.
     """
     machine = get_object_or_404(machines(), pk=pk)
     if machine.kind == Machine.Kind.PUBLISHED:
         raise Http404(f"{machine.name} stands for published measurements and cannot measure")
     sent = request.method == "POST"
-    form = form_class(request.POST) if sent else form_class.untouched()
+    form = form_class(request.POST) if sent else form_class.untouched(initial)
     wanted = plan(machine, form)
     starts = request.POST.get("press") == "start"
     if starts and wanted is not None:
@@ -195,7 +197,7 @@ def measuring_page(
         "machine": machine,
         "row": shown(machine),
         "hindered": obstacle_to_measuring(machine) or unsupported_runs(machine).get(kind, ""),
-        "form": form if sent else form_class(),
+        "form": form if sent else form_class(initial=initial),
         "estimate": wanted,
         "refused": starts,
     }

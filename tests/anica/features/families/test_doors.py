@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from anica_app.features.families import pages
+from anica_app.features.families import command, pages
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Family, SampleBatch
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers
 from inference.models import AnswerCache, Predictor, Run, RunEvent
@@ -256,6 +256,13 @@ def test_a_campaign_that_goes_on_shows_its_newest_disagreements_and_families_so_
     assert "bsf: so far bsf eax, dword ptr [r14] 1.00 | 8.00–9.00 3" in said
     assert "bsf eax, dword ptr [r14] 1.00 8.00" in said
     assert "rax, rbx" not in said
+
+
+def test_looking_for_families_ends_with_one_line_of_json_where_it_is_asked_for(campaign, monkeypatch, capsys):
+    run = Run.objects.create(name="families", kind="families", state="done", result={"families": []})
+    monkeypatch.setattr(command.Command, "do_run", lambda self, submitted: run)
+    call_command("families", "releases", "--json")
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == run.result
 
 
 def test_the_shell_lists_marks_and_reports(campaign, family, capsys):

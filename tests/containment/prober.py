@@ -243,7 +243,8 @@ def main() -> None:
             with contextlib.suppress(OSError):  # refused where nothing bounds it
                 (home / str(number)).mkdir()
                 os.chdir(home / str(number))
-            print(json.dumps([operation, target, _outcome(operation, target)]), flush=True)
+            sys.stdout.write(f"{json.dumps([operation, target, _outcome(operation, target)])}\n")
+            sys.stdout.flush()
         os._exit(0)
 
 

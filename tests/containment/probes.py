@@ -1,4 +1,4 @@
-"""Runs the probes of `_sandbox_prober` in the sandbox of foreign programs, and looks at what they changed.
+"""Runs the probes of `prober` in the sandbox of foreign programs, and looks at what they changed.
 
 Besides this host's own sandbox there are weaker ones: without mount namespaces, with older versions of
 Landlock, and without it. They show that each wall holds by itself.
@@ -20,12 +20,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import _sandbox_prober
-from benchmarks._sandbox_prober import DONE, LINK, LOST, OPERATIONS, WITHOUT_TRACE
 from inference.sandbox import strangers, system_calls, users
 from inference.sandbox.strangers import Abilities
+from tests.containment import prober
+from tests.containment.prober import DONE, LINK, LOST, OPERATIONS, WITHOUT_TRACE
 
-_ROOT = str(Path(__file__).parent.parent)
+_ROOT = str(Path(__file__).parents[2])
 _NEWER = {"setxattrat": 463, "file_setattr": 469}
 _SCRATCH_BYTES = 64 << 20
 _CONFINED = """
@@ -103,7 +103,7 @@ def probed_files() -> Iterator[ProbedFiles]:
             for name, mode in (("open", 0o666), ("data", 0o666), ("private", 0o600)):
                 (place / name).write_text("rows")
                 (place / name).chmod(mode)
-        shutil.copy(_sandbox_prober.__file__, files.prober)
+        shutil.copy(prober.__file__, files.prober)
         for path in (files.home, *files.home.rglob("*")):
             if path.is_dir():
                 path.chmod(0o777)

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from inference.models import BlockColumn, Run
+from inference.models import Run
 from inference.runs.kinds import RUN_KINDS
 from inference.web.run_command import RunCommand
 from tests.doors import sent_by_page
@@ -65,17 +65,6 @@ CASES = {
         ["front_end", "--machine", "lab"],
         "/machines/{machine_id}/front-end/",
     ),
-    "accuracy-check": ThreeDoors(
-        lambda ids: {"machine": ids["machine_id"], "block_set": ids["block_set_id"], "blocks": 40},
-        ["accuracy", "three blocks", "--machine", "lab", "--blocks", 40],
-        "/accuracy/new/?machine={machine_id}&set={block_set_id}",
-        lambda ids: {
-            "machine": ids["machine_id"],
-            "block_set": ids["block_set_id"],
-            "blocks": 40,
-            "mode": "unrolled",
-        },
-    ),
     "families": ThreeDoors(
         lambda ids: {"campaign": ids["campaign_id"]},
         ["families", "small"],
@@ -99,12 +88,6 @@ CASES = {
             "blocks": 50,
         },
     ),
-    "matrix": ThreeDoors(
-        lambda ids: {"block_set": ids["block_set_id"], "columns": columns_of(ids)},
-        ["matrix", "--set", "three blocks", "--column", "one", "--column", "two"],
-        "/campaigns/matrices/new/?set={block_set_id}",
-        lambda ids: {"block_set": ids["block_set_id"], "columns": columns_of(ids), "mode": ""},
-    ),
     "latencies": ThreeDoors(
         lambda ids: {"machine": ids["machine_id"], "schemes": "default"},
         ["latencies", "--machine", "lab", "--schemes", "default"],
@@ -114,14 +97,16 @@ CASES = {
 }
 
 AT_ONCE = "the command does it at once, without a run"
+BY_SOURCES = "pages start `judge`, which describes the same by sources"
 WITHOUT = {
     "accuracy": AT_ONCE,
+    "accuracy-check": BY_SOURCES,
     "ask": "`manage.py predict` asks at once",
     "block": "`manage.py measure-block` takes assembly, the page a block that was asked about",
     "campaign": "predictors are chosen by name and made where they are missing",
     "columns": "as a campaign",
     "compare-sets": AT_ONCE,
-    "comparison": "pages start `judge`, which describes the same by sources",
+    "comparison": BY_SOURCES,
     "judge": "the command names sources by words, the page by kinds of rows",
     "evaluate": AT_ONCE,
     "generalise": "as a campaign",
@@ -129,16 +114,12 @@ WITHOUT = {
     "import-anica": AT_ONCE,
     "llvm-difference": AT_ONCE,
     "loops": AT_ONCE,
+    "matrix": BY_SOURCES,
     "merge-sets": AT_ONCE,
     "read": "of pages and API alone: what a file is",
     "scheduler": "no page starts one",
 }
 """Kinds of runs that lack a door, or for which all three cannot be asked the same."""
-
-
-def columns_of(ids: IDS) -> list[int]:
-    rows = BlockColumn.objects.filter(block_set=ids["block_set_id"]).order_by("position")
-    return list(rows.values_list("pk", flat=True))
 
 
 @pytest.fixture

@@ -123,7 +123,7 @@ def test_a_campaign_is_started_watched_and_cancelled(page: Page, campaigns: list
 
 
 def test_a_matrix_leads_to_its_blocks_and_to_a_campaign(page: Page, campaigns: list[str]):
-    page.goto("/campaigns/matrices/new/")
+    page.goto("/comparisons/new/")
     page.get_by_label("Experiments or blocks of").select_option(label="three blocks")
     page.get_by_label("measured", exact=True).check()
     page.get_by_label("always 1").check()
@@ -137,6 +137,20 @@ def test_a_matrix_leads_to_its_blocks_and_to_a_campaign(page: Page, campaigns: l
     page.get_by_role("link", name="Start a campaign with these two").click()
     expect(page.get_by_label("First predictor")).to_have_value("always 1")
     expect(page.get_by_label("Second predictor")).to_have_value("always 4")
+
+
+def test_tools_are_compared_on_random_blocks(page: Page, campaigns: list[str], tolerated: list[str]):
+    tolerated.append("400 (Bad Request)")
+    page.goto("/comparisons/new/")
+    page.get_by_role("link", name="New random blocks instead").click()
+    page.get_by_label("Random blocks").fill("20")
+    page.get_by_label("always 1").check()
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator(".errorlist")).to_have_text("Choose two or more.")
+    page.get_by_label("always 4").check()
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_role("link", name="Matrix").click(timeout=RUN_MILLISECONDS)
+    expect(page.locator("tbody tr").first).to_contain_text("100.0")
 
 
 def test_the_pages_are_accessible_and_fit_a_phone(page: Page, campaigns: list[str], tolerated: list[str]):

@@ -10,13 +10,12 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 
 from anica_app.features.matrices.job import KIND
+from anica_app.features.matrices.random_blocks_page import random_blocks
 from inference.core.protocols import Json
 from inference.features.judging.engine.addresses import (
-    QueryValue,
     comparison_address,
     limit_query,
     pair_query,
-    to_form,
     to_list,
 )
 from inference.formats.csv_cells import written
@@ -65,10 +64,12 @@ def matrix_cell(request: HttpRequest, pk: int, first: int, second: int) -> HttpR
     return redirect(f"{reverse('comparison-new')}?{urlencode(query)}")
 
 
-def _form_fields(request: HttpRequest) -> dict[str, QueryValue]:
-    """The address may name a `set`."""
+def matrix_new(request: HttpRequest) -> HttpResponse:
+    """The form for random blocks, or where the address names a `set` that for any comparison."""
     block_set = whole_number(request, "set")
-    return {"items": "blocks" if block_set is None else f"blocks:{block_set}"}
+    if block_set is None:
+        return random_blocks(request)
+    return redirect(f"{reverse('comparison-new')}?{urlencode({'items': f'blocks:{block_set}'})}")
 
 
 urlpatterns = [
@@ -76,5 +77,5 @@ urlpatterns = [
     path("campaigns/matrices/<int:pk>/", matrix, name="matrix"),
     path("campaigns/matrices/<int:pk>/table.csv", matrix_csv, name="matrix-csv"),
     path("campaigns/matrices/<int:pk>/<int:first>/<int:second>/", matrix_cell, name="matrix-cell"),
-    path("campaigns/matrices/new/", to_form(_form_fields), name="matrix-new"),
+    path("campaigns/matrices/new/", matrix_new, name="matrix-new"),
 ]

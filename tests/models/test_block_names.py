@@ -228,7 +228,6 @@ PARENTS = {
     "anica_app/features/families/storing.py": {"block": "the campaign"},
     "anica_app/core/search/state.py": {"code": "the run", "start_code": "the run"},
     "anica_app/core/families/evidence.py": {"code": "the campaign"},
-    "anica_app/core/families/finding.py": {"witness": "the campaign"},
 }
 
 

@@ -78,7 +78,7 @@ def check_that_it_goes_on(client: Client) -> None:
     assert states.items() >= STATES.items()
     events = {run.pk: RunEvent.objects.filter(run=run).count() for run in Run.objects.all()}
     addresses = [*PAGES, *addresses_of_rows()]
-    answers = {address: client.get(address).status_code for address in addresses}
+    answers = {address: client.get(address, follow=True).status_code for address in addresses}
     assert set(answers.values()) == {200}, {at: status for at, status in answers.items() if status != 200}
     assert Evaluation.objects.exists()
     lifecycle.resume(Run.objects.get(name="paused"))

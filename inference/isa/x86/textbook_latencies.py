@@ -8,7 +8,6 @@ and of each core what its sources contradict each other about.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cache
 
@@ -40,7 +39,11 @@ def latency_source(core: str) -> str:
 
 def _latency(cycles: str) -> Latency:
     least, _, most = cycles.partition("-")
-    return json.loads(least), json.loads(most or least)
+    return _number(least), _number(most or least)
+
+
+def _number(text: str) -> float:
+    return float(text) if "." in text else int(text)
 
 
 def _links(entry: str) -> list[ChainLink]:

@@ -46,9 +46,8 @@ def test_a_run_is_shown_with_what_was_asked_and_what_came_of_it(run: Run, matrix
     assert shown.startswith(f"{run.pk}  queued")
     for text in ("  Ports: 3", "  Progress: Evolve: 4 of 9", "7 s to go", "  Error: lost\ncount"):
         assert text in shown
-    assert f"  Result: {matrix.result['name']}, /campaigns/matrices/{matrix.pk}/" in printed(
-        "runs", "show", matrix.pk
-    )
+    shown = printed("runs", "show", matrix.pk)
+    assert f"  Result: {matrix.result['name']}, /comparisons/{matrix.pk}/" in shown
 
 
 def test_a_stage_that_has_counted_nothing_yet_is_shown_by_its_name(run: Run) -> None:

@@ -9,7 +9,7 @@ pages.py, api.py, command.py    thin doors, with the addresses of the pages at t
 What a feature is registered for stands in its `__init__.py`: `KINDS` of runs, their `PRESENTATIONS`,
 `RECORDS` folded out of their journals, `ORIGINS` of them; `PANELS` on other pages, `MENUS` of other objects,
 `FINDERS` of the search box, what is `PUBLISHED`, `DEPENDENTS` of rows; `IMPORTERS` and `WRITERS` of files of
-its own. What `lazy` names is imported when called. Pages, API and events are found by their files' names.
+its own. These functions import the rest when called. Pages, API and events are found by their files' names.
 """
 
 from __future__ import annotations

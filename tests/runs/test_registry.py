@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -12,7 +11,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from django.utils.module_loading import import_string
 
 from anica_app.features import FEATURES as ANICA_FEATURES
 from inference.features import FEATURES, REGISTRIES
@@ -49,14 +47,6 @@ def test_whatever_a_kind_of_run_imports_is_there(kind: str) -> None:
     presentation = kind_presentation.presentation_of(kind)
     parts = [getattr(presentation, field.name) for field in fields(presentation)]
     assert all(callable(part) for part in parts if part is not None)
-
-
-@pytest.mark.parametrize("feature", [*FEATURES, *ANICA_FEATURES], ids=lambda feature: feature.__name__)
-def test_what_a_feature_imports_late_is_there_and_its_own(feature: ModuleType) -> None:
-    source = Path(str(feature.__file__)).read_text(encoding="utf-8")
-    names = re.findall(r'\blazy\(__name__, "([a-z_]+\.\w+)"\)', source)
-    assert len(names) == source.count("lazy(")
-    assert all(callable(import_string(f"{feature.__name__}.{name}")) for name in names)
 
 
 def test_pages_are_those_of_kinds_that_there_are() -> None:

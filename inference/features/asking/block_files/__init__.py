@@ -1,17 +1,47 @@
 """Files that become basic-block sets: tables of blocks, compiled programs, listings and samples of them."""
 
+from __future__ import annotations
+
 import re
+from typing import TYPE_CHECKING
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.formats.other_formats import ImporterEntry
-from inference.runs.kinds import Lane, RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, Lane, RunKind
+
+if TYPE_CHECKING:
+    from inference.formats.other_formats import Importer
+
+
+def _import_job() -> Job:
+    from inference.features.asking.block_files.import_job import BlockImportJob  # noqa: PLC0415  runs load it
+
+    return BlockImportJob()
+
+
+def _import_presentation() -> KindPresentation:
+    from inference.features.asking.block_files.asked import import_words, imports_of  # noqa: PLC0415  pages load it
+
+    return KindPresentation(words=import_words, outcomes=imports_of)
+
+
+def _loops_job() -> Job:
+    from inference.features.asking.block_files.loops_job import LoopsJob  # noqa: PLC0415  runs load it
+
+    return LoopsJob()
+
+
+def _loops_presentation() -> KindPresentation:
+    from inference.features.asking.block_files.asked import loops_of  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=loops_of)
+
 
 KINDS = (
     RunKind(
         "import-anica",
         label="Block import",
-        job=lazy(__name__, "import_job.BlockImportJob"),
+        job=_import_job,
         summary="A basic-block set or a campaign from a file",
         example={"upload": 5, "name": "BHive on Haswell", "broken": "skip", "numbers": "cycles"},
         lane=Lane.SHORT,
@@ -19,25 +49,23 @@ KINDS = (
     RunKind(
         "loops",
         label="Loop search",
-        job=lazy(__name__, "loops_job.LoopsJob"),
+        job=_loops_job,
         summary="The loops of a compiled program",
         example={"upload": 5, "functions": "mat*"},
         lane=Lane.SHORT,
     ),
 )
 
-PRESENTATIONS = {
-    "import-anica": lambda: KindPresentation(
-        words=lazy(__name__, "asked.import_words"), outcomes=lazy(__name__, "asked.imports_of")
-    ),
-    "loops": lambda: KindPresentation(outcomes=lazy(__name__, "asked.loops_of")),
-}
+PRESENTATIONS = {"import-anica": _import_presentation, "loops": _loops_presentation}
+
+
+def _files() -> Importer:
+    from inference.features.asking.block_files.importer import BlockFileImporter  # noqa: PLC0415  imports load it
+
+    return BlockFileImporter()
+
 
 _NO_BLOCKS = rb'(?:\xef\xbb\xbf)?(?:\s*+#.*+)*+\s*+(?:"?experiment|\{\s*+["}]|\[\s*+[\[{"])'
 """How tables of experiments begin, and JSON."""
 
-IMPORTERS = (
-    ImporterEntry(
-        re.compile(rb"\A(?!%s)" % _NO_BLOCKS, re.IGNORECASE), lazy(__name__, "importer.BlockFileImporter")
-    ),
-)
+IMPORTERS = (ImporterEntry(re.compile(rb"\A(?!%s)" % _NO_BLOCKS, re.IGNORECASE), _files),)

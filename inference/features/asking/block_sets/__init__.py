@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, RunKind
+
+if TYPE_CHECKING:
+    from inference.web.dependents import Dependent
+
+
+def _columns_job() -> Job:
+    from inference.features.asking.block_sets.columns_job import ColumnsJob  # noqa: PLC0415  runs load it
+
+    return ColumnsJob()
+
+
+def _columns_presentation() -> KindPresentation:
+    from inference.features.asking.block_sets.asked import columns_words, sets_of  # noqa: PLC0415  pages load it
+
+    return KindPresentation(words=columns_words, outcomes=sets_of)
+
 
 KINDS = (
     RunKind(
         "columns",
         label="Predictions",
-        job=lazy(__name__, "columns_job.ColumnsJob"),
+        job=_columns_job,
         summary="Predictions for all blocks of a set",
         example={"block_set": 6, "predictors": [2, 5]},
     ),
 )
 
-PRESENTATIONS = {
-    "columns": lambda: KindPresentation(
-        words=lazy(__name__, "asked.columns_words"), outcomes=lazy(__name__, "asked.sets_of")
-    )
-}
+PRESENTATIONS = {"columns": _columns_presentation}
 
-DEPENDENTS = {"inference.BasicBlockSet": lazy(__name__, "query.of_block_set")}
+
+def _dependents(row: Any) -> list[Dependent]:
+    from inference.features.asking.block_sets.query import of_block_set  # noqa: PLC0415  pages load it
+
+    return of_block_set(row)
+
+
+DEPENDENTS = {"inference.BasicBlockSet": _dependents}
 
 
 def _write(name: str, file: BinaryIO) -> None:

@@ -1,30 +1,68 @@
 """Basic blocks: decoded, measured, and the load they put on ports."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Lane, RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.features.library.mappings.query import ShownMapping
+    from inference.runs.record_parts import RecordPart
+    from inference.web.panels import Context
+
+
+def _job() -> Job:
+    from inference.features.asking.blocks.job import BlockJob  # noqa: PLC0415  runs load it
+
+    return BlockJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.asking.blocks.job import archived  # noqa: PLC0415  pages load it
+    from inference.features.asking.blocks.query import block_words, measured_blocks  # noqa: PLC0415  pages load it
+
+    return KindPresentation(words=block_words, page=measured_blocks, archived=archived)
+
 
 KINDS = (
     RunKind(
         "block",
         label="Block measurement",
-        job=lazy(__name__, "job.BlockJob"),
+        job=_job,
         summary="Basic blocks on a machine",
         example={"machine": 2, "blocks": ["4801d8480fafc3"], "options": {"mode": "unrolled"}},
         lane=Lane.MEASURING,
     ),
 )
 
-PRESENTATIONS = {
-    "block": lambda: KindPresentation(
-        words=lazy(__name__, "query.block_words"),
-        page=lazy(__name__, "query.measured_blocks"),
-        archived=lazy(__name__, "job.archived"),
-    )
-}
+PRESENTATIONS = {"block": _presentation}
 
-RECORDS = {"blocks": lazy(__name__, "events.BlocksRecord")}
+
+def _results() -> RecordPart:
+    from inference.features.asking.blocks.events import BlocksRecord  # noqa: PLC0415  pages load it
+
+    return BlocksRecord()
+
+
+RECORDS = {"blocks": _results}
+
+
+def _loop(request: HttpRequest, subject: ShownMapping) -> Context:
+    from inference.features.asking.blocks.mapping_tab import loop_tab  # noqa: PLC0415  pages load it, not every start
+
+    return loop_tab(request, subject.row)
+
+
+def _reads_loops(subject: ShownMapping) -> bool:
+    from inference.features.asking.blocks.mapping_tab import suits  # noqa: PLC0415  pages load it, not every start
+
+    return suits(subject.row)
+
 
 PANELS = (
     PagePanel(
@@ -32,9 +70,9 @@ PANELS = (
         "loop",
         "Try a loop",
         "inference/blocks/mapping_tab.html",
-        lazy(__name__, "mapping_tab.loop_tab"),
+        _loop,
         place=30,
-        suits=lazy(__name__, "mapping_tab.suits"),
+        suits=_reads_loops,
         styles=("css/basic-blocks.css", "css/resources.css"),
         scripts=("js/buckets.js",),
     ),

@@ -11,7 +11,6 @@ from django.utils.http import urlencode
 
 from inference.features.asking.blocks.load_table import load_context
 from inference.features.asking.blocks.port_load import load_of
-from inference.features.library.mappings.query import ShownMapping
 from inference.isa.blocks import Block, BlockError, Piece, piece_of, read
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.targets import target_of
@@ -28,14 +27,14 @@ TIE = 1e-9
 """Cycles by which loads that count as equal may differ."""
 
 
-def suits(subject: ShownMapping) -> bool:
+def suits(row: PortMapping) -> bool:
     """Whether loops of the mapping's instruction set can be read, or why not can be said."""
-    return target_of(subject.row.isa.name).bodies is not None
+    return target_of(row.isa.name).bodies is not None
 
 
-def loop_tab(request: HttpRequest, subject: ShownMapping) -> dict[str, Any]:
+def loop_tab(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
     """The loop in the address (`code`), decoded, and what its µops take up of each port (one query)."""
-    row, code = subject.row, request.GET.get("code", "").strip()
+    code = request.GET.get("code", "").strip()
     context: dict[str, Any] = {"code": code, "most_code": MOST_CODE}
     if obstacle := obstacle_to_blocks(row.name, row.isa.name):
         return {**context, "obstacle": obstacle, "error": obstacle if code else ""}

@@ -1,27 +1,64 @@
 """Basic blocks that somebody asks about: who says what, and why they differ."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Lane, RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.models import Run
+    from inference.web.origins import RunOrigin
+    from inference.web.panels import Context
+
+
+def _job() -> Job:
+    from inference.features.asking.questions.job import AskJob  # noqa: PLC0415  runs load it
+
+    return AskJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.asking.questions.answer_pages import answers_of  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=answers_of)
+
 
 KINDS = (
     RunKind(
         "ask",
         label="Block query",
-        job=lazy(__name__, "job.AskJob"),
+        job=_job,
         summary="Predictions for basic blocks",
         example={"predictors": [2, 5], "blocks": ["4801d8480fafc3"], "anew": False},
         lane=Lane.ASKING,
     ),
 )
 
-PRESENTATIONS = {"ask": lambda: KindPresentation(outcomes=lazy(__name__, "answer_pages.answers_of"))}
+PRESENTATIONS = {"ask": _presentation}
 
-ORIGINS = (lazy(__name__, "query.memory_questions"),)
+_EXAMPLE = "add rax, rbx\nmov rcx, qword ptr [rax+8]\nimul rdx, rcx"
 
-PANELS = (
-    PagePanel(
-        PanelPlace.PREDICTORS, "question", "", "inference/questions/box.html", lazy(__name__, "pages.box")
-    ),
-)
+
+def _memory_questions(runs: Sequence[Run]) -> dict[int, RunOrigin]:
+    from inference.features.asking.questions.query import memory_questions  # noqa: PLC0415  loaded when it is needed
+
+    return memory_questions(runs)
+
+
+ORIGINS = (_memory_questions,)
+
+
+def _box(_request: HttpRequest, _subject: None) -> Context:
+    from inference.features.asking.questions.form import BlockForm  # noqa: PLC0415  pages load it
+
+    form = BlockForm(initial={"code": _EXAMPLE})
+    return {"form": form, "around": form.around}
+
+
+PANELS = (PagePanel(PanelPlace.PREDICTORS, "question", "", "inference/questions/box.html", _box),)

@@ -32,16 +32,9 @@ MOST_SHOWN = 20
 _ADDRESS_LIMIT = 3000
 """Characters of blocks that travel in an address; longer ones are shown without one."""
 
-_EXAMPLE = "add rax, rbx\nmov rcx, qword ptr [rax+8]\nimul rdx, rcx"
 _NAME_LIMIT = 90
 _CHOSEN = re.compile(r"piece-(\d{1,6})")
 """What the button beside a piece of the text sends."""
-
-
-def box(_request: HttpRequest, _subject: None) -> dict[str, Any]:
-    """The form on the page of the predictors."""
-    form = BlockForm(initial={"code": _EXAMPLE})
-    return {"form": form, "around": form.around}
 
 
 def blocks(request: HttpRequest) -> HttpResponse:

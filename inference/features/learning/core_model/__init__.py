@@ -1,23 +1,37 @@
 """Why a block takes as long as it does: the bounds that a machine’s core model sets."""
 
+from __future__ import annotations
+
 import re
+from typing import TYPE_CHECKING
 
 from inference.formats.other_formats import ImporterEntry
-from inference.runs.lazy import lazy
 from inference.web.panels import PagePanel, PanelPlace
 
-PANELS = (
-    PagePanel(
-        PanelPlace.MACHINE,
-        "core",
-        "Core",
-        "inference/core_model/of_machine.html",
-        lazy(__name__, "pages.of_machine"),
-    ),
-)
+if TYPE_CHECKING:
+    from django.http import HttpRequest
 
-IMPORTERS = (
-    ImporterEntry(
-        re.compile(rb'"format"\s*:\s*"pmweb-core-model"'), lazy(__name__, "storing.CoreModelFiles")
-    ),
-)
+    from inference.formats.other_formats import Importer
+    from inference.models import Machine
+    from inference.web.panels import Context
+
+_NEWEST = 6
+
+
+def _of_machine(_request: HttpRequest, machine: Machine) -> Context | None:
+    from inference.features.learning.core_model.query import core_models  # noqa: PLC0415  pages load it
+
+    found = list(core_models().filter(machine=machine)[:_NEWEST])
+    return {"core_models": found} if found else None
+
+
+PANELS = (PagePanel(PanelPlace.MACHINE, "core", "Core", "inference/core_model/of_machine.html", _of_machine),)
+
+
+def _files() -> Importer:
+    from inference.features.learning.core_model.storing import CoreModelFiles  # noqa: PLC0415  imports load it
+
+    return CoreModelFiles()
+
+
+IMPORTERS = (ImporterEntry(re.compile(rb'"format"\s*:\s*"pmweb-core-model"'), _files),)

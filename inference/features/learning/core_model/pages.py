@@ -30,7 +30,7 @@ from inference.figures.core_diagram import core_drawing, latency_span
 from inference.formats.core_model_json import PORT_NAME_LIMIT, CoreModelDocument
 from inference.formats.errors import ExchangeError
 from inference.isa.targets import names_with_blocks, target_of
-from inference.models import LatencySet, Machine, MeasuredFrontEnd, PortMapping, StoredCoreModel
+from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.core_overviews import unsettled_kinds
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
@@ -39,8 +39,6 @@ from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
 from inference.web.requests import one_of
 from inference.web.strict_form import StrictForm
-
-_NEWEST = 6
 
 
 def core_models_page(request: HttpRequest) -> HttpResponse:
@@ -53,12 +51,6 @@ def core_models_page(request: HttpRequest) -> HttpResponse:
         "-created",
         lambda page: {"rows": list(zip(page.rows, contents_of(page.rows), strict=True))},
     )
-
-
-def of_machine(_request: HttpRequest, machine: Machine) -> dict[str, Any] | None:
-    """The newest on a machine's page."""
-    found = list(core_models().filter(machine=machine)[:_NEWEST])
-    return {"core_models": found} if found else None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,29 @@
 """What explainable inference concluded, and the proof of each scheme's µops."""
 
-from inference.runs.lazy import lazy
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.features.library.mappings.query import ShownMapping
+    from inference.web.panels import Context
+
+
+def _tab(request: HttpRequest, subject: ShownMapping) -> Context:
+    from inference.features.learning.explained.pages import explained_tab  # noqa: PLC0415  pages load it, not every start
+
+    return explained_tab(request, subject.row, subject.value)
+
+
+def _has_verdicts(subject: ShownMapping) -> bool:
+    from inference.features.learning.explained.query import is_explained  # noqa: PLC0415  pages load it
+
+    return is_explained(subject.row)
+
 
 PANELS = (
     PagePanel(
@@ -9,9 +31,9 @@ PANELS = (
         "explained",
         "Explained",
         "inference/explained/tab.html",
-        lazy(__name__, "pages.explained_tab"),
+        _tab,
         place=100,
-        suits=lazy(__name__, "pages.has_verdicts"),
+        suits=_has_verdicts,
         styles=("css/explain.css", "css/proof.css"),
     ),
 )

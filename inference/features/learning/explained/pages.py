@@ -16,20 +16,19 @@ from inference.core.explain import (
 )
 from inference.core.explain.regularity import PATTERNS, Pattern, Regularity, RegularityCheck
 from inference.core.judging.words import AllowedWord
+from inference.core.mapping import PortMapping as Value
 from inference.core.mapping import Uops
 from inference.features.learning.explained.query import (
     VERDICT_COLUMNS,
     Counts,
     VerdictQuery,
     counts_of,
-    is_explained,
     regularity_of,
     usages_in,
     verdicts,
 )
 from inference.features.learning.inferring.explainable import COUNTS, BlockingLine, blocking_lines
 from inference.features.learning.inferring.outcome_lists import scheme_urls
-from inference.features.library.mappings.query import ShownMapping
 from inference.isa.search import SearchError
 from inference.models import Characterisation, ExperimentSet, PortMapping
 from inference.storage.characterisations import ExplainedMapping
@@ -96,13 +95,8 @@ class PatternBreaker:
     pattern: str
 
 
-def has_verdicts(subject: ShownMapping) -> bool:
-    return is_explained(subject.row)
-
-
-def explained_tab(request: HttpRequest, subject: ShownMapping) -> dict[str, Any]:
+def explained_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str, Any]:
     """Summary, blocking instructions, regularity, and a page of the verdicts."""
-    row = subject.row
     explained = ExplainedMapping.of(row.report)
     counts = counts_of(row)
     context = {
@@ -111,7 +105,7 @@ def explained_tab(request: HttpRequest, subject: ShownMapping) -> dict[str, Any]
         "counts_from": COUNTS.get(explained.counts_from, "") if explained else "",
         "blocking": _blocking(row, explained),
         "blocking_documented": False,
-        "explain_ports": subject.value.ports,
+        "explain_ports": value.ports,
         "measured_in": ExperimentSet.objects.filter(pk__in=row.report.get(MEASURED_IN, ())).order_by("id"),
         **_listed(request, row, explained, counts),
     }

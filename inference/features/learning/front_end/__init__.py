@@ -1,19 +1,43 @@
 """The front end of a machine's core, measured by code whose time nothing else limits."""
 
-from inference.runs.kinds import Lane, RunKind
-from inference.runs.lazy import lazy
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.models import Machine
+    from inference.web.panels import Context
+
+
+def _job() -> Job:
+    from inference.features.learning.front_end.job import FrontEndJob  # noqa: PLC0415  runs load it
+
+    return FrontEndJob()
+
 
 KINDS = (
     RunKind(
         "front-end",
         label="Front end",
-        job=lazy(__name__, "job.FrontEndJob"),
+        job=_job,
         summary="Measuring a machine’s front end",
         example={"machine": 2},
         lane=Lane.MEASURING,
     ),
 )
+
+
+def _of_machine(_request: HttpRequest, machine: Machine) -> Context | None:
+    from inference.features.learning.front_end.query import HEADLINES, newest_front_end  # noqa: PLC0415  as pages do
+
+    newest = newest_front_end(machine, HEADLINES)
+    return None if newest is None else {"front_end": newest}
+
 
 PANELS = (
     PagePanel(
@@ -21,7 +45,7 @@ PANELS = (
         "front end",
         "Front end",
         "inference/front_end/of_machine.html",
-        lazy(__name__, "pages.of_machine"),
+        _of_machine,
         place=10,
     ),
 )

@@ -10,17 +10,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from inference.core.front_end import FusionPair
-from inference.features.learning.front_end.query import (
-    COLUMNS,
-    HEADLINES,
-    evidence,
-    front_end_of,
-    front_ends,
-    newest_front_end,
-)
+from inference.features.learning.front_end.query import COLUMNS, evidence, front_end_of, front_ends
 from inference.features.machines.machines.query import machines
 from inference.figures.front_ends import length_figure_of_front_end, offset_figure, rate_figure
-from inference.models import Machine, MeasuredFrontEnd, Run
+from inference.models import MeasuredFrontEnd, Run
 from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
 from inference.web.paging import Page
@@ -38,12 +31,6 @@ def front_ends_page(request: HttpRequest) -> HttpResponse:
         return {"rows": [(row, [front_end.number(name) for name in LISTED]) for row, front_end in found]}
 
     return list_page(request, "inference/front_end/list.html", front_ends, COLUMNS, "-created", context)
-
-
-def of_machine(_request: HttpRequest, machine: Machine) -> dict[str, Any] | None:
-    """The newest on a machine's page."""
-    newest = newest_front_end(machine, HEADLINES)
-    return None if newest is None else {"front_end": newest}
 
 
 def front_end(request: HttpRequest, pk: int) -> HttpResponse:

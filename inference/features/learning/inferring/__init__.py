@@ -1,15 +1,54 @@
 """Inference of a port mapping by any algorithm: form, run, what it tells while it works and afterwards."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, RunKind
 from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.features.library.mappings.query import ShownMapping
+    from inference.models import Run
+    from inference.runs.record_parts import RecordPart
+    from inference.web.panels import Context
+
+
+def _job() -> Job:
+    from inference.features.learning.inferring.job import InferJob  # noqa: PLC0415  runs load it
+
+    return InferJob()
+
+
+def _keeps(run: Run) -> str:
+    from inference.features.learning.inferring.words import kept_mapping  # noqa: PLC0415  pages load it
+
+    return kept_mapping(run)
+
+
+def _load() -> None:
+    from inference.features.learning.inferring.job import load_loops  # noqa: PLC0415  runs load it
+
+    load_loops()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.learning.inferring.evolution import evolution_live  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.request import archived  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.run_page import inference  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.words import infer_words  # noqa: PLC0415  pages load it
+
+    return KindPresentation(words=infer_words, page=inference, live=evolution_live, archived=archived)
+
 
 KINDS = (
     RunKind(
         "infer",
         label="Inference",
-        job=lazy(__name__, "job.InferJob"),
+        job=_job,
         summary="Inference of a port mapping",
         example={
             "algorithm": "pmevo",
@@ -18,25 +57,65 @@ KINDS = (
             "seed": 1,
             "settings": {"population": 200, "max_generations": 100},
         },
-        keeps=lazy(__name__, "words.kept_mapping"),
-        load=lazy(__name__, "job.load_loops"),
+        keeps=_keeps,
+        load=_load,
     ),
 )
 
-PRESENTATIONS = {
-    "infer": lambda: KindPresentation(
-        words=lazy(__name__, "words.infer_words"),
-        page=lazy(__name__, "run_page.inference"),
-        live=lazy(__name__, "evolution.evolution_live"),
-        archived=lazy(__name__, "request.archived"),
-    )
-}
+PRESENTATIONS = {"infer": _presentation}
 
-RECORDS = {
-    "search": lazy(__name__, "search_record.SearchRecord"),
-    "evolution": lazy(__name__, "records.EvolutionRecord"),
-    "explain": lazy(__name__, "records.ExplainRecord"),
-}
+
+def _search() -> RecordPart:
+    from inference.features.learning.inferring.search_record import SearchRecord  # noqa: PLC0415  pages load it
+
+    return SearchRecord()
+
+
+def _evolution() -> RecordPart:
+    from inference.features.learning.inferring.records import EvolutionRecord  # noqa: PLC0415  pages load it
+
+    return EvolutionRecord()
+
+
+def _explain() -> RecordPart:
+    from inference.features.learning.inferring.records import ExplainRecord  # noqa: PLC0415  pages load it
+
+    return ExplainRecord()
+
+
+RECORDS = {"search": _search, "evolution": _evolution, "explain": _explain}
+
+
+def _front(_request: HttpRequest, subject: ShownMapping) -> Context:
+    from inference.features.learning.inferring.front_pages import front_tab  # noqa: PLC0415  pages load it, not every start
+
+    return front_tab(subject.row)
+
+
+def _has_front(subject: ShownMapping) -> bool:
+    from inference.features.learning.inferring.query import front_of  # noqa: PLC0415  pages load it
+
+    return subject.once(front_of) is not None
+
+
+def _most_accurate(_request: HttpRequest, subject: ShownMapping) -> Context | None:
+    from inference.features.learning.inferring.front_pages import most_accurate  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.query import front_of  # noqa: PLC0415  as above
+
+    return most_accurate(subject.once(front_of))
+
+
+def _evidence(request: HttpRequest, subject: ShownMapping) -> Context:
+    from inference.features.learning.inferring.counter_examples import found_mapping  # noqa: PLC0415  pages load it, not every start
+
+    return found_mapping(request, subject.row)
+
+
+def _has_evidence(subject: ShownMapping) -> bool:
+    from inference.storage.evidence import KEY  # noqa: PLC0415  pages load it
+
+    return KEY in subject.row.report
+
 
 PANELS = (
     PagePanel(
@@ -44,9 +123,9 @@ PANELS = (
         "front",
         "Front",
         "inference/inferring/front.html",
-        lazy(__name__, "front_pages.front_tab"),
+        _front,
         place=70,
-        suits=lazy(__name__, "front_pages.has_front"),
+        suits=_has_front,
         scripts=("js/front.js",),
     ),
     PagePanel(
@@ -54,15 +133,15 @@ PANELS = (
         "evidence",
         "Evidence",
         "inference/inferring/evidence.html",
-        lazy(__name__, "counter_examples.evidence_tab"),
+        _evidence,
         place=90,
-        suits=lazy(__name__, "counter_examples.has_evidence"),
+        suits=_has_evidence,
     ),
     PagePanel(
         PanelPlace.BELOW_MAPPING,
         "most accurate",
         "",
         "inference/inferring/most_accurate.html",
-        lazy(__name__, "front_pages.most_accurate"),
+        _most_accurate,
     ),
 )

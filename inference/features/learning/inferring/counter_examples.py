@@ -21,11 +21,10 @@ from inference.features.learning.inferring.reference import (
     usual_reference,
 )
 from inference.features.learning.inferring.search_record import CounterExample, SearchRecord, search_of
-from inference.features.library.mappings.query import ShownMapping
 from inference.features.running.runs.query import inferred_by
 from inference.figures.matrix import Matrix, alone, side_by_side
 from inference.models import ISA, PortMapping, Run
-from inference.storage.evidence import KEY, Evidence, UndeterminedScheme
+from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.rows import load_mapping
 from inference.web.requests import whole_number
@@ -74,14 +73,6 @@ def explained(request: HttpRequest, run: Run, search: SearchRecord) -> dict[str,
         "choices": drop_choices(search) if run.state == Run.State.FAILED else [],
         **({} if row is None else found_mapping(request, row)),
     }
-
-
-def has_evidence(subject: ShownMapping) -> bool:
-    return KEY in subject.row.report
-
-
-def evidence_tab(request: HttpRequest, subject: ShownMapping) -> dict[str, Any]:
-    return found_mapping(request, subject.row)
 
 
 def found_mapping(request: HttpRequest, row: PortMapping) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from django.urls import path
 from inference.core.pmevo.events import FrontObjectives
 from inference.core.protocols import Json
 from inference.features.learning.inferring.query import StoredFront, front_of
-from inference.features.library.mappings.query import ShownMapping
 from inference.figures.objectives import DrawnPoint, front_figure
 from inference.models import FrontPoint, PortMapping
 from inference.storage.fronts import pick
@@ -79,21 +78,16 @@ def front_told(points: Sequence[FrontObjectives]) -> FrontView:
     )
 
 
-def has_front(subject: ShownMapping) -> bool:
-    return subject.once(front_of) is not None
-
-
-def most_accurate(_request: HttpRequest, subject: ShownMapping) -> dict[str, Any] | None:
+def most_accurate(front: StoredFront | None) -> dict[str, Any] | None:
     """The most accurate point of a mapping's front, where the mapping is another one, with both errors."""
-    front = subject.once(front_of)
     if front is None or front.here is None or not front.points or front.points[0].pk == front.here.pk:
         return None
     return {"best": front.points[0], "here": front.here}
 
 
-def front_tab(_request: HttpRequest, subject: ShownMapping) -> dict[str, Any]:
+def front_tab(row: PortMapping) -> dict[str, Any]:
     """The front that the mapping was found with or picked from; a click on a point is the script's."""
-    found = subject.once(front_of)
+    found = front_of(row)
     assert found is not None, "the tab is there for mappings with a front alone"
     return {"front": front_shown(found)}
 

@@ -1,8 +1,13 @@
 """Know this CPU: one part of a machine's core after another, from its ports to its scheduler."""
 
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Lane, RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, Lane, RunKind
+
+
+def _job() -> Job:
+    from inference.features.learning.know.job import KnowJob  # noqa: PLC0415  runs load it
+
+    return KnowJob()
 
 
 def _presentation() -> KindPresentation:
@@ -16,7 +21,7 @@ KINDS = (
     RunKind(
         "know",
         label="Know this CPU",
-        job=lazy(__name__, "job.KnowJob"),
+        job=_job,
         summary="Finding out how a machine’s core works",
         example={"machine": 2, "schemes": "starter"},
         lane=Lane.MEASURING,

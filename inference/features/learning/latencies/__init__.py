@@ -1,26 +1,46 @@
 """Latencies: measured from operand to operand, and shown with the chains behind each number."""
 
-from inference.runs.kinds import Lane, RunKind
-from inference.runs.lazy import lazy
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.models import InstructionScheme
+    from inference.web.panels import Context
+
+
+def _job() -> Job:
+    from inference.features.learning.latencies.job import LatenciesJob  # noqa: PLC0415  runs load it
+
+    return LatenciesJob()
+
 
 KINDS = (
     RunKind(
         "latencies",
         label="Latencies",
-        job=lazy(__name__, "job.LatenciesJob"),
+        job=_job,
         summary="Measuring latencies on a machine",
         example={"machine": 2, "schemes": "starter"},
         lane=Lane.MEASURING,
     ),
 )
 
+_NEWEST = 12
+
+
+def _of_scheme(_request: HttpRequest, scheme: InstructionScheme) -> Context | None:
+    from inference.features.learning.latencies.query import latencies_of_scheme  # noqa: PLC0415  pages load it
+
+    found = list(latencies_of_scheme(scheme)[:_NEWEST])
+    return {"latencies": found, "scheme": scheme} if found else None
+
+
 PANELS = (
-    PagePanel(
-        PanelPlace.SCHEME,
-        "latencies",
-        "Latencies",
-        "inference/latencies/of_scheme.html",
-        lazy(__name__, "pages.of_scheme"),
-    ),
+    PagePanel(PanelPlace.SCHEME, "latencies", "Latencies", "inference/latencies/of_scheme.html", _of_scheme),
 )

@@ -22,7 +22,6 @@ from inference.features.learning.latencies.query import (
     idiom_counts,
     instructions_of,
     latencies_of,
-    latencies_of_scheme,
     latency_sets,
     scheme_ids_of,
 )
@@ -38,7 +37,7 @@ from inference.figures.store_lines import store_figure
 from inference.isa.chains import ChainLink
 from inference.isa.search import SearchError
 from inference.isa.targets.textbook import documented_latency, latency_source
-from inference.models import InstructionScheme, LatencySet, Machine, SchemeLatencies
+from inference.models import LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import seconds_for
 from inference.storage.documented_latencies import documented_core, documented_share
 from inference.web.file_answers import file_answer
@@ -48,18 +47,11 @@ from inference.web.paging import Order, page_of
 from inference.web.run_forms import NOTHING_STARTED, start_or_tell
 
 KIND = "latencies"
-_NEWEST = 12
 
 
 def latencies_page(request: HttpRequest) -> HttpResponse:
     """All sets, newest first, filtered by name or note."""
     return list_page(request, "inference/latencies/list.html", latency_sets, SET_COLUMNS, "-created")
-
-
-def of_scheme(_request: HttpRequest, scheme: InstructionScheme) -> dict[str, Any] | None:
-    """The newest on a scheme's page."""
-    found = list(latencies_of_scheme(scheme)[:_NEWEST])
-    return {"latencies": found, "scheme": scheme} if found else None
 
 
 def latency_set(request: HttpRequest, pk: int) -> HttpResponse:

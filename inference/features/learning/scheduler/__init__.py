@@ -1,13 +1,19 @@
 """How a core's scheduler gives µops to ports, inferred from a few experiments of its own."""
 
-from inference.runs.kinds import Lane, RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, Lane, RunKind
+
+
+def _job() -> Job:
+    from inference.features.learning.scheduler.job import SchedulerJob  # noqa: PLC0415  runs load it
+
+    return SchedulerJob()
+
 
 KINDS = (
     RunKind(
         "scheduler",
         label="Scheduler",
-        job=lazy(__name__, "job.SchedulerJob"),
+        job=_job,
         summary="Inferring a core’s scheduler",
         example={"core_model": 3, "machine": 2},
         lane=Lane.MEASURING,

@@ -1,14 +1,26 @@
 """Measuring experiments on a machine for their own sake."""
 
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Lane, RunKind
-from inference.runs.lazy import lazy
+from inference.runs.kinds import Job, Lane, RunKind
+
+
+def _job() -> Job:
+    from inference.features.machines.measure.job import MeasureJob  # noqa: PLC0415  runs load it
+
+    return MeasureJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.machines.measure.query import archived, measure_words  # noqa: PLC0415  pages load it
+
+    return KindPresentation(words=measure_words, archived=archived)
+
 
 KINDS = (
     RunKind(
         "measure",
         label="Measurement",
-        job=lazy(__name__, "job.MeasureJob"),
+        job=_job,
         summary="Measuring on a machine",
         example={"machine": 2, "schemes": "starter", "plan": "pairs", "seed": 1},
         lane=Lane.MEASURING,
@@ -16,8 +28,4 @@ KINDS = (
     ),
 )
 
-PRESENTATIONS = {
-    "measure": lambda: KindPresentation(
-        words=lazy(__name__, "query.measure_words"), archived=lazy(__name__, "query.archived")
-    )
-}
+PRESENTATIONS = {"measure": _presentation}

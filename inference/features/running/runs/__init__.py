@@ -1,10 +1,28 @@
 """Runs as users see them: list, page, archive, sockets; the engine is `inference.runs`."""
 
+from __future__ import annotations
+
 import re
+from typing import TYPE_CHECKING, BinaryIO
 
 from inference.formats.other_formats import ImporterEntry
-from inference.runs.lazy import lazy
 
-IMPORTERS = (ImporterEntry(re.compile(rb"\APK\x03\x04"), lazy(__name__, "archive.RunArchives")),)
+if TYPE_CHECKING:
+    from inference.formats.other_formats import Importer
 
-WRITERS = {"run": lazy(__name__, "archive.write_run")}
+
+def _archives() -> Importer:
+    from inference.features.running.runs.archive import RunArchives  # noqa: PLC0415  imports load it
+
+    return RunArchives()
+
+
+def _write(name: str, file: BinaryIO) -> None:
+    from inference.features.running.runs.archive import write_run  # noqa: PLC0415  exports load it
+
+    write_run(name, file)
+
+
+IMPORTERS = (ImporterEntry(re.compile(rb"\APK\x03\x04"), _archives),)
+
+WRITERS = {"run": _write}

@@ -69,8 +69,13 @@ def _checked(sheet: AnswerSheet, at: int, name: str, codes: Sequence[bytes], isa
         ],
         "traits": telling_traits(points.errors, traits).as_json(),
         "worst": [
-            {"hex": codes[place].hex(), "measured": measured, "said": said, "bound": _bound(sheet, place)}
-            | {"isa": isa}
+            {
+                "isa": isa,
+                "hex": codes[place].hex(),
+                "measured": measured,
+                "said": said,
+                "bound": _bound(sheet, place),
+            }
             for place, measured, said in numbers
             if measured != said
         ],

@@ -17,11 +17,17 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig
 
 from benchmarks._chaos.world import SABOTAGED
+
+if TYPE_CHECKING:  # apps are not there yet
+    from inference.core.event import Event
+    from inference.core.experiment import Measured
+    from inference.runs.measurements import RunMeasurements
+    from inference.runs.reporter import JournalReporter
 
 VARIABLE = "PMWEB_BROKEN"
 SORTS = {
@@ -55,35 +61,37 @@ def _note(run_id: int) -> None:
         file.write(f"{run_id}\n")
 
 
-def _break_remembering(change: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> None:
+def _break_remembering(change: Callable[[RunMeasurements, Sequence[Measured]], Sequence[Measured]]) -> None:
     """Attempts after the first remember other results than they have measured."""
     from inference.runs import measurements
 
     remember = measurements.RunMeasurements.remember
 
-    def changed(self: Any, results: Sequence[Any]) -> None:
-        remember(self, change(self, results) if self._lease.token > _FIRST_LEASE else results)
+    def changed(self: RunMeasurements, results: Sequence[Measured]) -> None:
+        remember(self, change(self, results) if self.lease.token > _FIRST_LEASE else results)
 
     measurements.RunMeasurements.remember = changed  # type: ignore[method-assign]
 
 
 def _lose() -> None:
-    def without_first(self: Any, results: Sequence[Any]) -> Sequence[Any]:
+    lost: set[int] = set()
+
+    def without_first(self: RunMeasurements, results: Sequence[Measured]) -> Sequence[Measured]:
         fresh = [result for result in results if self._is_new(result)]
-        if fresh and not getattr(self, "_has_lost", False):
-            self._has_lost = True
+        if fresh and id(self) not in lost:
+            lost.add(id(self))
             self._known[fresh[0].experiment] = fresh[0]
-            _note(self._lease.run_id)
+            _note(self.lease.run_id)
         return results
 
     _break_remembering(without_first)
 
 
 def _differ() -> None:
-    def one_percent_more(self: Any, results: Sequence[Any]) -> Sequence[Any]:
+    def one_percent_more(self: RunMeasurements, results: Sequence[Measured]) -> Sequence[Measured]:
         if not any(self._is_new(result) for result in results):
             return results
-        _note(self._lease.run_id)
+        _note(self.lease.run_id)
         return [
             result if result.cycles is None else dataclasses.replace(result, cycles=result.cycles * 1.01)
             for result in results
@@ -132,7 +140,7 @@ def _retell() -> None:
 
     is_known = reporter.JournalReporter._is_known
 
-    def never(self: Any, event: Any) -> bool:
+    def never(self: JournalReporter, event: Event) -> bool:
         if not is_known(self, event):
             return False
         if event.is_numbered():

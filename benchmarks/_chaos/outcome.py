@@ -11,11 +11,23 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from django.db import models
 from django.db.models import Model
 
+from inference.core import checkpoint
 from inference.core.protocols import Json
-from inference.models import Batch, Run, RunCheckpoint, RunEvent, SchemeConflict, Upload
+from inference.models import (
+    BasicBlock,
+    Batch,
+    Comparison,
+    Measurement,
+    Run,
+    RunCheckpoint,
+    RunEvent,
+    SchemeConflict,
+    Upload,
+)
 from inference.models.run import Webhook
 
 APART = (RunEvent, RunCheckpoint, Batch, Webhook, Upload, Run, SchemeConflict)
@@ -26,7 +38,7 @@ VOLATILE = frozenset(
     (
         *("seconds", "searching_seconds", "solver_seconds", "busy", "eta", "rate", "per_second", "began"),
         *("name", "run", "mapping", "experiment_set", "evaluation", "campaign", "block_set", "file"),
-        *("id", "machine", "url"),
+        *("id", "machine", "url", "comparison"),
         *("created", "saved", "finished", "started", "at", "summary", "measured_in"),
     )
 )
@@ -120,7 +132,32 @@ def _told(row: Model, above: set[type[Model]]) -> Json:
                 facts[field.name] = _referred(getattr(row, field.name))
         else:
             facts[field.name] = _plain(field.value_from_object(row))
+    if isinstance(row, Comparison):
+        facts |= _compared(row)
     return facts | _belongings(row, above)
+
+
+def _compared(row: Comparison) -> Json:
+    """What has names and numbers of other rows in it, by what they refer to."""
+    subject = row.block_set or row.experiment_set
+    stored = checkpoint.decode(bytes(row.points))
+    arrays = dict(stored.arrays)
+    items = np.cumsum(arrays.pop("ids"), dtype=np.int64).tolist()
+    if row.item_kind == Comparison.ItemKind.BLOCKS:
+        blocks = BasicBlock.objects.filter(pk__in=items).values_list("pk", "position", "code")
+        known = {pk: f"{position} {bytes(code).hex()}" for pk, position, code in blocks}
+    else:
+        arrays.pop("experiments", None)  # those that the measurements are of
+        measurements = Measurement.objects.filter(pk__in=items).values_list("pk", "repeat", "experiment__key")
+        known = {pk: f"{repeat} {key}" for pk, repeat, key in measurements}
+    return {
+        "source": "its set" if subject is not None and row.source == subject.name else row.source,
+        "points": {
+            **stored.meta,
+            "arrays": {name: _plain(array.tobytes()) for name, array in arrays.items()},
+        },
+        "items": [known.get(item) for item in items],
+    }
 
 
 def _referred(row: Model) -> str:

@@ -15,7 +15,7 @@ import time
 
 from django.conf import settings
 
-from inference.agent.priority import set_niceness
+from inference.agent.priority import set_session_niceness
 from inference.core.compiled_mark import is_compiled
 from inference.runs.lifeline import end_with
 
@@ -60,7 +60,8 @@ def main() -> None:
     """The process: compile everything for the worker whose id is the argument."""
     if not end_with(int(sys.argv[1])):
         return
-    set_niceness(_NICENESS)
+    os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)  # `os.nice` would add to what the worker has
+    set_session_niceness(_NICENESS)
     from inference.core.compiling_ahead import compile_all  # noqa: PLC0415  not in the worker, to keep it small
 
     compile_all()

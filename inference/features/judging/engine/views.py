@@ -217,7 +217,7 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
 
 def _address(row: Comparison) -> str:
     """Where the views are, with what separates it from a query: an evaluation has no page of its own."""
-    if row.run_id is None:
+    if row.pk < 0:
         return evaluation_address(row) + "&"
     return comparison_address(row.run_id) + "?"
 

@@ -52,7 +52,7 @@ def test_units_filters_and_biases_are_addresses(page: Page, compared: str):
     expect(page).to_have_url(re.compile("unit=ipc"))
     page.get_by_label("Experiments with schemes").fill("memory:none")
     page.get_by_role("button", name="Filter").click()
-    expect(page.locator("main")).to_contain_text("measurements")
+    expect(page.locator("main")).to_contain_text("311 of 323 experiments")
     expect(page).to_have_url(re.compile("q=memory"))
     page.get_by_role("link", name="Bias by scheme").click()
     expect(page.locator(".bias-bar a").first).to_be_visible()

@@ -77,7 +77,7 @@ def test_the_schemes_that_differ_are_picked_without_a_button(page: Page, here: s
 
 def set_number(page: Page, name: str) -> str:
     """The value of a set in the list of measurements, evaluated or not."""
-    value = page.locator("#source option", has_text=re.compile(rf"^{name}( –|$)")).get_attribute("value")
+    value = page.locator("#set option", has_text=re.compile(rf"^{name}( –|$)")).get_attribute("value")
     assert value is not None
     return value
 

@@ -148,9 +148,10 @@ def test_errors_by_scheme_lead_to_their_experiments(page: Page, run_path: str):
     page.locator("#run-residuals td a").first.click()
     expect(page.locator("#bin h2")).to_contain_text("Experiments with")
     expect(page.locator("#bin tbody tr").first).to_be_visible()
-    expect(page.locator("[data-figure-of] .main-svg").first).to_be_visible()
-    page.locator("#by-scheme [name=q]").fill("imul")
-    expect(page.locator("#schemes tbody tr")).to_have_count(1)
+    expect(page.locator("[data-heat-map-of] .main-svg").first).to_be_visible()
+    page.get_by_role("link", name="Bias by scheme").click()
+    page.locator("#schemes tbody a[title='Their heat map']").first.click()
+    expect(page.locator("#bin h2")).to_contain_text("Experiments with")
 
 
 def test_one_press_on_the_page_of_a_set_learns_a_mapping_from_it(page: Page, run_path: str):

@@ -189,13 +189,15 @@ def test_schemes_with_the_largest_errors_lead_to_their_pages_and_experiments(vis
     assert len(lines) <= WORST_SCHEMES
     assert visitor.get(lines[0].scheme_url).status_code == 200
     answer = visitor.get(lines[0].experiments_url)
-    shown = answer.context["of_scheme"]
-    assert shown.scheme.text == lines[0].error.scheme
-    assert shown.total == lines[0].error.n == len(shown.rows)
-    assert all(shown.scheme.text in row.stored.value.experiment.schemes for row in shown.rows)
-    differences = [abs(row.difference) for row in shown.rows]
+    scheme, rows = answer.context["pinned"], answer.context["bin_rows"]
+    assert scheme.text == lines[0].error.scheme
+    assert "<h2>Experiments with " in answer.content.decode()
+    assert answer.context["bin_total"] == lines[0].error.n == len(rows)
+    assert all(scheme.text in row.stored.value.experiment.schemes for row in rows)
+    assert all(f"of={scheme.pk}" in url for _, _, url in answer.context["view_links"])
+    differences = [abs(row.difference) for row in rows]
     assert differences == sorted(differences, reverse=True)
-    mean = sum(row.difference for row in shown.rows) / len(shown.rows)
+    mean = sum(row.difference for row in rows) / len(rows)
     assert mean == pytest.approx(lines[0].error.signed, abs=1e-3)
 
 
@@ -245,7 +247,8 @@ def test_a_point_of_the_front_is_picked_once_and_opened_afterwards(visitor: Clie
     answer = visitor.get(reverse("mapping", args=[made.pk]), {"tab": "front"})
     assert answer.context["front"].here == 2
     assert "Picked from the front of" in answer.content.decode()
-    accuracy = visitor.get(reverse("mapping", args=[made.pk]), {"tab": "accuracy", "set": "held-out"})
+    asked = {"tab": "accuracy", "set": "held-out", "view": "schemes"}
+    accuracy = visitor.get(reverse("mapping", args=[made.pk]), asked)
     assert accuracy.context["scheme_count"] == len(TRUTH.usage)
 
 
@@ -275,11 +278,13 @@ def test_errors_by_length_are_on_the_accuracy_tab_of_sets_with_several(
     work_off(lifecycle.submit("evaluate", config, "judge"))
     address = reverse("mapping", args=[row.pk])
     answer = visitor.get(address, {"tab": "accuracy", "set": recorded.pk})
-    assert [each.length for each in answer.context["lengths"]] == [1, 2, 3]
-    assert sum(each.n for each in answer.context["lengths"]) == recorded.measurements.count()
-    assert 'id="lengths-figure"' in answer.content.decode()
-    found_one = visitor.get(address, {"tab": "accuracy", "set": recorded.pk, "q": "c", "sort": "n"})
-    assert [entry.error.scheme for entry in found_one.context["schemes"]] == ["c x"]
+    assert answer.context["lengths"] == [1, 2, 3]
+    panels = answer.context["panels"]
+    assert [each.title for each in panels] == ["1 instruction", "2 instructions", "3 instructions"]
+    assert sum(each.scores.n for each in panels) == recorded.measurements.count()
+    assert "By the number of instructions" in answer.content.decode()
+    asked = {"tab": "accuracy", "set": recorded.pk, "view": "schemes", "q": "c", "among": "only"}
+    assert [row.text for row in visitor.get(address, asked).context["rows"]] == ["c x"]
     assert visitor.get(address, {"tab": "accuracy", "set": recorded.pk, "scheme": 999_999}).status_code == 404
 
 

@@ -173,6 +173,12 @@ def test_the_accuracy_tab_has_every_view_of_a_comparison_in_any_unit(
         shown = visitor.get(f"/mappings/{mapping.pk}/{url}&unit=ipc")
         assert (shown.context["view_name"], shown.context["tab"]) == (name, "accuracy")
         assert shown.context["unit_label"] == "instructions per cycle"
+    (matrix,) = visitor.get(f"/mappings/{mapping.pk}/?{host}&view=matrix").context["view_tables"]
+    pairs = [value.url for cells, _ in matrix["rows"] for _, value in cells if hasattr(value, "url")]
+    assert len(pairs) >= 2
+    for url in pairs:
+        assert url.startswith(f"/mappings/{mapping.pk}/?{host}&")
+        assert visitor.get(url).context["view_name"] == "telling"
     few = visitor.get(f"/mappings/{mapping.pk}/?{host}&view=scores&shortest=1&longest=1")
     assert few.context["selected"] < few.context["comparison"].n
     assert visitor.get(f"/mappings/{mapping.pk}/?{host}&q=colour:red").status_code == 400

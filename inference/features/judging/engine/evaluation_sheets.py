@@ -25,6 +25,7 @@ from inference.features.judging.engine.experiment_chunks import (
 from inference.models import ComparedColumn, Comparison, Evaluation
 from inference.storage.evaluations import evaluated_chunks
 from inference.storage.resource_mappings import load_model
+from inference.web.listed_mappings import evaluation_url
 
 _IN_MEMORY = 2  # of 10^6 experiments, 120 MB each
 
@@ -85,6 +86,11 @@ def compared_evaluation(evaluation: Evaluation) -> tuple[Comparison, list[Compar
     """An evaluation, whatever its unit, as a comparison with its columns."""
     row = _comparison(evaluation)
     return row, _columns(row, evaluation)
+
+
+def evaluation_address(row: Comparison) -> str:
+    """The tab that shows the comparison that an evaluation is."""
+    return evaluation_url(Evaluation.objects.get(pk=-row.pk))
 
 
 def _columns(row: Comparison, evaluation: Evaluation) -> list[ComparedColumn]:

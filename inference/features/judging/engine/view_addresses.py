@@ -34,8 +34,10 @@ def host_fields(request: HttpRequest) -> dict[str, str]:
 
 
 def part_fields(request: HttpRequest) -> dict[str, str]:
-    """What of the address says which items are shown how."""
-    return {name: request.GET[name] for name in _FIELDS_OF_PART if request.GET.get(name)}
+    """What of the address says which items are shown how; an older `scheme` by its name of today."""
+    kept = {name: request.GET[name] for name in _FIELDS_OF_PART if request.GET.get(name)}
+    older = request.GET.get("scheme")
+    return kept | {"of": older} if older and "of" not in kept else kept
 
 
 def view_url(request: HttpRequest, name: str, fields: Mapping[str, object], *, part: bool = True) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from django.utils.http import urlencode
 
 from inference.core.judging.agreement import GroupErrors, errors_by_group
 from inference.core.judging.biases import SchemeBias, biases, regrouped
@@ -14,6 +15,7 @@ from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
 from inference.core.metrics import Unit
 from inference.features.judging.engine.addresses import comparison_address, pair_query
 from inference.features.judging.engine.block_traits import memory_traits
+from inference.features.judging.engine.evaluation_sheets import evaluation_address
 from inference.features.judging.engine.excess_view import excess_tables
 from inference.features.judging.engine.listed_items import item_text, items_at
 from inference.features.judging.engine.query import (
@@ -30,7 +32,7 @@ from inference.features.judging.engine.query import (
 )
 from inference.features.judging.engine.tables import LinkedNumber, number
 from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion
-from inference.models import BasicBlock, InstructionScheme
+from inference.models import BasicBlock, Comparison, InstructionScheme
 from inference.storage.instruction_sets import code_isa
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 
@@ -194,12 +196,13 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
     names = [question.row.reference or "measured", *(column.name for column in question.columns)]
     cycles = [sheet.reference[among], *(column.cycles[among] for column in sheet.columns)]
     counted = disagreements(cycles, question.metric, question.threshold)
+    shown_at = _address(question.row)
     rows = []
     for place, name in enumerate(names):
         shares = [
             None
             if place == other or not both
-            else LinkedNumber(100 * far / both, _pair_address(question, place, other))
+            else LinkedNumber(100 * far / both, _pair_address(question, shown_at, place, other))
             for other, (far, both) in enumerate(
                 zip(counted.differing[place].tolist(), counted.both[place].tolist(), strict=True)
             )
@@ -212,9 +215,15 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
     return [PublishedTable("matrix", "How often each two disagree", heads, tuple(rows), note)]
 
 
-def _pair_address(question: ViewQuestion, place: int, other: int) -> str:
-    query = pair_query(place, other, question.metric, question.threshold)
-    return comparison_address(question.row.run_id, **query)
+def _address(row: Comparison) -> str:
+    """Where the views are, with what separates it from a query: an evaluation has no page of its own."""
+    if row.pk < 0:
+        return evaluation_address(row) + "&"
+    return comparison_address(row.run_id) + "?"
+
+
+def _pair_address(question: ViewQuestion, shown_at: str, place: int, other: int) -> str:
+    return shown_at + urlencode(pair_query(place, other, question.metric, question.threshold))
 
 
 def _threshold(question: ViewQuestion) -> str:

@@ -32,6 +32,7 @@ def compared(browser: Browser, address: str, session: Any, example: None) -> str
 
 def test_a_predictor_leads_to_its_map_and_a_bin_to_its_experiments(page: Page, compared: str):
     page.goto(compared)
+    page.locator(".small-map").first.scroll_into_view_if_needed()  # drawn when they come into sight
     expect(page.locator(".small-map .main-svg").first).to_be_visible()
     page.locator(".scores-table tbody tr").first.locator("[data-label=MAPE] a").click()
     expect(page.locator("[data-heat-map-of] .main-svg").first).to_be_visible()
@@ -68,5 +69,6 @@ def test_the_pages_are_accessible_and_fit_a_phone(page: Page, compared: str, tol
     for name, path in tabs.items():
         page.goto(path)
         if name != "bias":
+            page.locator(".plot-area").first.scroll_into_view_if_needed()
             expect(page.locator(".main-svg").first).to_be_visible()
         assert_sound(page, f"comparison {name}")

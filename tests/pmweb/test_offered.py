@@ -37,6 +37,7 @@ OPERATORS_PAGES = {
     "anica/coverage/new.html",
     "inference/block_files/upload.html",
     "anica/campaigns/new.html",
+    "anica/matrices/new.html",
     "inference/engine/new.html",
     "anica/discoveries/ask.html",
     "anica/discoveries/ask_form.html",

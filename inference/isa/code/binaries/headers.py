@@ -32,7 +32,6 @@ _TYPES = {"ET_REL": OBJECT, "ET_EXEC": "executable", "ET_DYN": "shared library o
 _HEADER_BYTES = 64
 _ADDRESSES = (1 << 64) - (1 << 12)  # the last page is nowhere
 _WANTED = "an object file, an executable or a shared library of x86-64 in the format ELF is expected"
-_COMPILED = (b"MZ\x90", b"\xcf\xfa\xed\xfe", b"!<arch>\n", b"!<thin>\n", b"PERFILE2")
 _EXTENDED = 0xFFFF  # the number of segments, or the section with names, is in section 0
 _OTHERS = {
     b"MZ": "a program of Windows",

@@ -32,7 +32,6 @@ _SEGMENT = re.compile(rf"({'|'.join(SEGMENTS)})\s*:\s*(.*)", re.IGNORECASE | re.
 _OFFSET = re.compile(r"offset\s+(?:flat\s*:\s*)?(\S.*)", re.IGNORECASE | re.DOTALL)
 _TERM = re.compile(r"([+-]?)([^+-]+)")
 _DEMANGLED = re.compile(r"[A-Za-z_~][\w\s:<>,&*().~$@\[\]]*", re.ASCII)
-_SYMBOL_START = re.compile(r"[A-Za-z_.$?@]")
 _IN_BRACKETS = re.compile(r"\s*\[[^\[\]]*\[[^\[\]]*\]\s*\]\s*")
 _PAIR = re.compile(r"\]\s*\[")
 _RELATIVE = re.compile(r"(rel|abs)\s+(.*)", re.IGNORECASE | re.DOTALL)

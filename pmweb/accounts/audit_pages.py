@@ -10,7 +10,7 @@ from django.utils.dateparse import parse_date
 
 from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_of
-from inference.web.requests import one_of
+from inference.web.validation import one_of
 from pmweb.accounts.audit_query import COLUMNS, MOST_ROWS, VIA, AuditQuery
 from pmweb.models import AuditEntry
 

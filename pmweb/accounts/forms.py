@@ -17,7 +17,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from inference.web.strict_form import StrictForm
+from inference.web.request_fields import StrictForm
 from pmweb.accounts import api_tokens, audit, throttle
 from pmweb.accounts.audit import Action
 from pmweb.accounts.known_browsers import source_of

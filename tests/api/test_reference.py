@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs import leases, wakeups
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from inference.web.api import reference
 from tests.api.generated import generated_client
 from tests.api.test_operations import OPERATIONS

@@ -17,7 +17,7 @@ import pytest
 from django.conf import settings
 
 from inference.models import Machine
-from inference.runs.machines import tokens
+from inference.runs.machines.sessions import add_machine, machine_of
 from pmweb.launcher import local_agent as launching
 from tests.launched import LaunchedSite, descendants, is_alive, wait_for_death, wait_until
 from tests.prepared import prepared_home
@@ -179,7 +179,7 @@ def test_this_computer_is_one_machine_however_often_the_site_starts():
 
 @pytest.mark.django_db
 def test_a_name_that_another_machine_has_is_not_taken_away():
-    tokens.add_machine(socket.gethostname())
+    add_machine(socket.gethostname())
     assert launching.local_machine().name == f"{socket.gethostname()} (2)"
     assert Machine.objects.filter(local=True).count() == 1
 
@@ -188,8 +188,8 @@ def test_a_name_that_another_machine_has_is_not_taken_away():
 def test_every_start_has_a_token_of_its_own_and_ends_those_before(monkeypatch):
     monkeypatch.setattr(launching.connection, "close", lambda: None)  # the one that the test is in
     first, second = launching.new_token(), launching.new_token()
-    assert tokens.machine_of(first) is None
-    assert tokens.machine_of(second) == launching.local_machine()
+    assert machine_of(first) is None
+    assert machine_of(second) == launching.local_machine()
 
 
 @pytest.fixture

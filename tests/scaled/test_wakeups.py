@@ -11,7 +11,7 @@ import time
 import pytest
 from django.conf import settings
 
-from inference.runs import layer_relay, leases, wakeups
+from inference.runs import leases, wakeups
 from tests.launched import wait_until
 from tests.servers import Redis
 
@@ -70,7 +70,7 @@ def test_a_ring_reaches_another_host_and_again_when_redis_was_killed_and_came_ba
 
 def rings(server: Redis) -> bool:
     """Ring as long as nobody can have heard; whether Redis has taken one."""
-    board = layer_relay.present()
+    board = wakeups.present()
     board.wake("results-7")
     return board._all_sent.wait(1)
 

@@ -28,7 +28,7 @@ from inference.features.judging.engine.gated import exit_as_error
 from inference.models import PortMapping, Predictor, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
-from inference.web.request_options import add_request_options
+from inference.web.data_command import add_request_options
 from inference.web.run_command import RunCommand, add_set_option, named_values
 
 _SHOWN = 20

@@ -24,7 +24,7 @@ from inference.isa.targets import names_with_blocks, sampling_groups
 from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import Failure, PredictorError
 from inference.web.request_fields import RequestField, RunForm, describe_fields, name_field
-from inference.web.requests import row_numbers
+from inference.web.validation import row_numbers
 
 SETTING, END = "set_", "end_"
 LABELS = {

@@ -33,10 +33,9 @@ from anica_app.web.campaign_files import archive_answer, kept_file_answer
 from inference.features.asking.predictors.processors import different_processors
 from inference.models import Predictor, Run
 from inference.web.file_answers import file_answer
-from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
-from inference.web.paging import PAGE_SIZE, Order, Page
-from inference.web.requests import one_of, whole_number
+from inference.web.paging import PAGE_SIZE, Order, Page, list_page
+from inference.web.validation import one_of, whole_number
 
 
 def chart_of(campaign: Campaign) -> RoundsChart | None:

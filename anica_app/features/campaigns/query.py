@@ -29,9 +29,8 @@ from inference.models import Run
 from inference.models.scheme_search import search_schemes
 from inference.predictors.samples import Sample, unpack
 from inference.storage.instruction_sets import code_isa_row
+from inference.web.contributions import Dependent, Hit, SearchHits
 from inference.web.deleting import GONE, counted
-from inference.web.dependents import Dependent
-from inference.web.finders import Hit, SearchHits
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 CAMPAIGN_ORDERS: Mapping[str, str] = {

@@ -22,8 +22,7 @@ from inference.features.running.runs.runs_of_kind import submitted
 from inference.runs.request import OneOf, Seed
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api.errors import ProblemError
-from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import Input, Ref, fields_of, ref
+from inference.web.api.shapes import Input, Ref, RunOut, fields_of, ref, run_json
 from inference.web.validation import Id
 
 router = Router()

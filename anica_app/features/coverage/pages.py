@@ -27,9 +27,8 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import code_isa
 from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
-from inference.web.request_fields import RequestField, RequestForm
-from inference.web.requests import whole_number
-from inference.web.run_forms import start_or_tell
+from inference.web.request_fields import RequestField, RequestForm, start_or_tell
+from inference.web.validation import whole_number
 
 GENERALISE = "generalise"
 OFFERED = 40

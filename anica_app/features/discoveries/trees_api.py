@@ -38,8 +38,7 @@ from inference.web.api.answers import NamedBlock
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, number_of_page, page_json
-from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Input, Ref, fields_of, parameter
+from inference.web.api.shapes import Input, Ref, RunOut, fields_of, parameter
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 

@@ -18,7 +18,7 @@ from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import PredictorNames, SetBlockOut, block_json
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts
-from inference.web.api.runs import RunOut, run_json
+from inference.web.api.shapes import RunOut, run_json
 from inference.web.paging import Order
 from inference.web.validation import Id
 

@@ -27,10 +27,9 @@ from inference.features.judging.engine.request import JudgeConfig
 from inference.features.judging.engine.sources import SourceKind
 from inference.isa.blocks import mnemonics_of
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
-from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, read_rows
 from inference.storage.block_rows import BlockToStore
 from inference.storage.instruction_sets import code_isa_row
 

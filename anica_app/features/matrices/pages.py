@@ -21,7 +21,7 @@ from inference.features.judging.engine.addresses import (
 from inference.formats.csv_cells import written
 from inference.models import Comparison, Run
 from inference.web.file_answers import table_answer
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 
 def matrix(request: HttpRequest, pk: int) -> HttpResponse:

@@ -13,8 +13,7 @@ from anica_app.features.matrices.job import KIND, MatrixConfig
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.questions.form import ProcessorForm
-from inference.web.request_fields import RequestField, RunForm, describe_fields
-from inference.web.run_forms import start_run
+from inference.web.request_fields import RequestField, RunForm, describe_fields, start_run
 
 
 class RandomBlocksForm(RunForm, ProcessorForm):

@@ -13,7 +13,7 @@ from inference.features.asking.blocks.port_load import load_of
 from inference.features.asking.blocks.query import predictions_of, scheme_rows
 from inference.features.asking.predictors import stored_kinds
 from inference.features.asking.predictors.query import all_kinds, row_for
-from inference.features.asking.questions.asking import ask
+from inference.features.asking.questions.job import ask
 from inference.isa import x86
 from inference.isa.blocks import block_of_text
 from inference.isa.targets import X86

@@ -24,9 +24,8 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.web.api import access
 from inference.web.api.access import Deed
-from inference.web.panels import PanelPlace, shown_panels
-from inference.web.request_fields import describe_fields
-from inference.web.strict_form import StrictForm
+from inference.web.contributions import PanelPlace, shown_panels
+from inference.web.request_fields import StrictForm, describe_fields
 
 _LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
 """Options of programs that change no number."""

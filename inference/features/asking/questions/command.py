@@ -22,8 +22,8 @@ from inference.features.asking.predictors.modes import (
     rows_in_mode,
 )
 from inference.features.asking.predictors.processors import different_processors
-from inference.features.asking.questions.asking import ask
-from inference.features.asking.questions.memory import with_switch
+from inference.features.asking.questions.job import ask
+from inference.features.asking.questions.query import with_switch
 from inference.features.learning.core_model.query import reasons_of, usable_core_models
 from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.csv_cells import written
@@ -37,7 +37,7 @@ from inference.predictors.memory_variants import Memory, variants
 from inference.predictors.protocol import Answer
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name
-from inference.web.code_files import add_piece_option, blocks_of_file
+from inference.web.data_command import add_piece_option, blocks_of_file
 
 MOST_BLOCKS = 100_000
 _SHOWN = 44

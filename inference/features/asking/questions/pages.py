@@ -23,8 +23,8 @@ from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping
-from inference.web.requests import row_named, whole_number
-from inference.web.run_forms import start_run
+from inference.web.request_fields import start_run
+from inference.web.validation import row_named, whole_number
 
 MOST_SHOWN = 20
 """Blocks decoded on the page; a run may have more."""

@@ -19,10 +19,9 @@ from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, li
 from inference.isa.targets import DEFAULT
 from inference.models import Run
 from inference.web.api.answers import NamedBlock, PredictorNames
-from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.paging import PageOf, Paging
-from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import Scores
+from inference.web.api.result_shapes import HeatMapOut
+from inference.web.api.shapes import RunOut, Scores, run_json
 from inference.web.validation import Id
 
 router = Router()

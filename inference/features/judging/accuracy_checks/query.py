@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inference.core.protocols import Json
-from inference.features.running.runs.asked import links
-from inference.features.running.runs.kind_presentation import DescriptionItem
+from inference.features.running.runs.kind_presentation import DescriptionItem, links
 from inference.models import BasicBlockSet, Machine, Predictor, Run
 
 

@@ -11,10 +11,9 @@ from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.predictors.modes import rows_in_mode
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.models import Predictor
-from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.machines.described import read_block_machine
-from inference.runs.request import OneOf, RunRequest
+from inference.runs.machines.facts import read_block_machine
+from inference.runs.request import OneOf, RunRequest, read_rows
 
 KIND = "accuracy-check"
 MOST_PREDICTORS = 20

@@ -20,7 +20,7 @@ from inference.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, r
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn
 from inference.web.file_answers import file_answer
-from inference.web.strict_form import StrictForm
+from inference.web.request_fields import StrictForm
 
 
 class GateForm(StrictForm):

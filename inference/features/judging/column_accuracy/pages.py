@@ -11,9 +11,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from inference.features.asking.block_sets.asked import names_of_columns, set_item
 from inference.features.asking.block_sets.columns import usual_reference
-from inference.features.asking.block_sets.query import columns_of
+from inference.features.asking.block_sets.query import columns_of, names_of_columns, set_item
 from inference.features.asking.predictors.processors import different_processors
 from inference.features.judging.column_accuracy.accuracy import KIND, accuracy_known
 from inference.features.judging.engine.result_tables import columns_table
@@ -22,8 +21,8 @@ from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.web.file_answers import table_answer
-from inference.web.requests import row_number, whole_number
-from inference.web.run_forms import start_or_tell
+from inference.web.request_fields import start_or_tell
+from inference.web.validation import row_number, whole_number
 
 
 def accuracy_tab(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:

@@ -34,10 +34,9 @@ from inference.models import ComparedColumn, Run
 from inference.web.api.answers import PredictorNames
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import Ref, SchemeText, Scores, parameter, ref
+from inference.web.api.result_shapes import HeatMapOut
+from inference.web.api.shapes import Ref, RunOut, SchemeText, Scores, parameter, ref, run_json
 from inference.web.validation import Id
 
 router = Router()

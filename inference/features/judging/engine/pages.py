@@ -16,7 +16,7 @@ from inference.features.judging.engine.view_addresses import VIEW_NAMES
 from inference.features.judging.engine.view_tabs import views_context
 from inference.features.running.runs.query import newest_runs
 from inference.models import Run
-from inference.web.requests import one_of
+from inference.web.validation import one_of
 
 
 def comparisons(request: HttpRequest) -> HttpResponse:

@@ -22,7 +22,7 @@ from inference.features.judging.engine.query import (
     sheet_of,
 )
 from inference.models import ComparedColumn, Comparison, InstructionScheme
-from inference.web.requests import one_of, whole_number
+from inference.web.validation import one_of, whole_number
 
 STEPS = ("10", "25", "50", "100")
 """Per cent that the form offers."""

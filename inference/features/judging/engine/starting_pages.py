@@ -29,9 +29,8 @@ from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.targets import names_with_blocks, target_of
 from inference.models import BasicBlockSet, ExperimentSet, Machine, PortMapping, ResourceMapping
 from inference.predictors import core_model, machine
-from inference.web.request_fields import RequestField, RunForm, describe_fields
-from inference.web.requests import whole_number
-from inference.web.run_forms import start_run
+from inference.web.request_fields import RequestField, RunForm, describe_fields, start_run
+from inference.web.validation import whole_number
 
 OF_SET, OF_BLOCKS = "set", "blocks"
 _LISTED = 100

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.http import urlencode
 
 from inference.features.judging.engine.views import VIEWS
-from inference.web.requests import one_of
+from inference.web.validation import one_of
 
 HEAT_MAP = "map"
 VIEW_NAMES = frozenset({HEAT_MAP, *VIEWS})

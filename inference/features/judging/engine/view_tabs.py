@@ -47,8 +47,8 @@ from inference.features.judging.engine.views import VIEWS
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
 from inference.models import BlockColumn, ComparedColumn, Comparison
-from inference.web.menus import MenuPlace, entries_of
-from inference.web.requests import chosen_bin
+from inference.web.contributions import MenuPlace, entries_of
+from inference.web.validation import chosen_bin
 
 MOST_JUDGED_AT_ONCE = 200_000
 """Answers up to which all columns of a part are judged for their table."""

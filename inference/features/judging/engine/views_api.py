@@ -27,8 +27,7 @@ from inference.features.running.runs.runs_of_kind import NameOfRun, not_done, st
 from inference.isa.search import SearchError
 from inference.models import Comparison, Run
 from inference.web.api.errors import ProblemError
-from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Text, parameter
+from inference.web.api.shapes import RunOut, Text, parameter
 from inference.web.validation import Id
 
 router = Router()

@@ -15,7 +15,7 @@ from inference.core.experiment import Experiment
 from inference.features.judging.findings.doubts import DoubtsOf
 from inference.features.judging.findings.evidence import REPEATS
 from inference.features.learning.explained.remeasuring import machine_of, measure_listed, posted_number
-from inference.features.machines.measure.listed import listed_config
+from inference.features.machines.measure.request import listed_config
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import Machine, PortMapping
 from inference.web.validation import RequestError

@@ -25,7 +25,7 @@ from inference.features.machines.measure.form import (
 from inference.models import Machine, PortMapping
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.web.request_fields import RequestField
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 
 class ReferenceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic as it runs

@@ -26,8 +26,12 @@ from inference.features.judging.findings.model_check import (
 )
 from inference.features.judging.findings.model_check_request import archived
 from inference.features.learning.explained.query import usages_in
-from inference.features.running.runs.asked import links, schemes_in_words
-from inference.features.running.runs.kind_presentation import DescriptionItem, KindPresentation
+from inference.features.running.runs.kind_presentation import (
+    DescriptionItem,
+    KindPresentation,
+    links,
+    schemes_in_words,
+)
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
@@ -35,7 +39,7 @@ from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
 from inference.web.published_page import PublishedTable
-from inference.web.requests import one_of, whole_number
+from inference.web.validation import one_of, whole_number
 
 WORDS = {
     AloneVerdict.WITHIN: "within 10 %",

@@ -11,11 +11,8 @@ from inference.core.protocols import Json
 from inference.features.machines.measure.request import Effort
 from inference.models import Machine, PortMapping
 from inference.runs.errors import ConfigError
-from inference.runs.limits import MOST_MIXES
-from inference.runs.machines.described import read_machine
-from inference.runs.machines.facts import seconds_for
-from inference.runs.request import DEFAULT_SEED, RunRequest, Seed
-from inference.runs.selections import Schemes
+from inference.runs.machines.facts import read_machine, seconds_for
+from inference.runs.request import DEFAULT_SEED, MOST_MIXES, RunRequest, Schemes, Seed
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS
 
 MOST_PERMUTATIONS = 100

@@ -41,8 +41,7 @@ from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.listed_mappings import source_label
 from inference.web.paging import page_in_memory
-from inference.web.requests import whole_number
-from inference.web.validation import RequestError, read
+from inference.web.validation import RequestError, read, whole_number
 
 PAGE = 25
 GROUPS = 25

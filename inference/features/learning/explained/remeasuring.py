@@ -9,12 +9,12 @@ from django.http import HttpRequest
 
 from inference.core.experiment import Experiment
 from inference.features.machines.machines.query import machines
-from inference.features.machines.measure.listed import listed_config
+from inference.features.machines.measure.request import listed_config
 from inference.models import Machine, PortMapping, Run
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.web.api.errors import ProblemError
-from inference.web.requests import row_number
-from inference.web.run_forms import start_or_tell
+from inference.web.request_fields import start_or_tell
+from inference.web.validation import row_number
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from inference.models import ISA, PortMapping, Run
 from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.rows import load_mapping
-from inference.web.requests import whole_number
-from inference.web.run_forms import NOTHING_STARTED, start_or_tell
+from inference.web.request_fields import NOTHING_STARTED, start_or_tell
+from inference.web.validation import whole_number
 
 SURVIVORS = {
     "first": "the first stays",

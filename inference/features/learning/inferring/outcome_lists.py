@@ -21,7 +21,7 @@ from inference.models import ISA, PortMapping
 from inference.models.scheme_search import texts_found
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import page_in_memory
-from inference.web.requests import one_of, whole_number
+from inference.web.validation import one_of, whole_number
 
 HERE = "left-out"
 """The region of the page, also the anchor that leads there."""

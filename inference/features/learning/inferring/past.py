@@ -8,8 +8,7 @@ from statistics import median
 from inference.features.learning.inferring.algorithm_texts import OFFERS
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.models import Machine
-from inference.runs.machines.facts import seconds_for
-from inference.runs.machines.past import past_runs
+from inference.runs.machines.facts import past_runs, seconds_for
 
 _LEAST, _MOST = 0.1, 10.0
 

@@ -14,7 +14,7 @@ from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Fu
 from inference.core.pmevo.events import Cloud, Congruence, FrontImproved, FrontObjectives, Generation, Sweep
 from inference.features.learning.inferring.search_record import SearchRecord
 from inference.features.running.runs.record import RunRecord, thinned
-from inference.runs.record_parts import RecordPart
+from inference.runs.events import RecordPart
 
 CURVE_POINTS = 800
 

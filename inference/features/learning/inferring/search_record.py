@@ -18,7 +18,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.formats import journal_events
 from inference.models import Run, RunEvent
-from inference.runs.record_parts import RecordPart
+from inference.runs.events import RecordPart
 
 _EVENTS = [
     event.kind

@@ -21,7 +21,7 @@ from inference.isa import llvm_mc
 from inference.isa.targets import AARCH64  # isa-name: a page is about boards with it
 from inference.models import ExperimentSet
 from inference.storage.instruction_sets import code_isa_row
-from inference.web.run_forms import NOTHING_STARTED, start_or_tell
+from inference.web.request_fields import NOTHING_STARTED, start_or_tell
 
 RUN_NAME = "This computer: starter set"
 

@@ -9,8 +9,12 @@ from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithm_texts import OFFERS, as_text
 from inference.features.learning.inferring.request import InferConfig
 from inference.features.learning.inferring.subject import own_stages
-from inference.features.running.runs.asked import in_words, links, schemes_in_words
-from inference.features.running.runs.kind_presentation import DescriptionItem
+from inference.features.running.runs.kind_presentation import (
+    DescriptionItem,
+    in_words,
+    links,
+    schemes_in_words,
+)
 from inference.features.running.runs.query import inferred_by
 from inference.measuring.simulated import NOTHING, UOPS
 from inference.models import ExperimentSet, Machine, PortMapping, Run

@@ -4,11 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
-from inference.features.running.runs.journal_pages import Messages, first_page
 from inference.runs.journal import events_since
 from inference.web.database_thread import DatabaseThread
+
+PAGE_BYTES = 1 << 18
+"""Of text in a page: there are many readers, and some read slowly."""
+
+Messages = list[tuple[int, str]]
+"""Events as text, each with its number."""
+
+
+def first_page(messages: Iterable[tuple[int, str]]) -> Messages:
+    """The first messages with `PAGE_BYTES` together; one in any case, if there are some."""
+    page: Messages = []
+    size = 0
+    for seq, text in messages:
+        size += len(text)
+        if page and size > PAGE_BYTES:
+            break
+        page.append((seq, text))
+    return page
+
 
 _PAGE = 200  # events per query
 

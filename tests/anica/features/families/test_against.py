@@ -19,7 +19,7 @@ from inference.models import Predictor
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs import leases
 from inference.runs.errors import RunsError
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from inference.storage.instruction_sets import new_isa
 from tests.anica.core.search.planted import Decoding, few_schemes, forwarded_store, slow_scan
 

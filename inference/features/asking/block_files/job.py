@@ -1,4 +1,4 @@
-"""Runs of kind `loops`: they find loops of an uploaded program, to be chosen from, and store nothing."""
+"""Placeholder."""
 
 from __future__ import annotations
 
@@ -8,19 +8,59 @@ from functools import partial
 from inference.core.event import Event
 from inference.core.events import Log, ResultStored
 from inference.core.protocols import Json
-from inference.features.asking.block_files.progress import telling
-from inference.features.asking.block_files.request import LoopsConfig, check_loops, samples_of, wanted_of
-from inference.features.library.uploads.query import free_upload
+from inference.features.asking.block_files.importer import telling
+from inference.features.asking.block_files.query import (
+    upload_importer_of_content,
+    upload_importers,
+)
+from inference.features.asking.block_files.request import (
+    BlockImportConfig,
+    LoopsConfig,
+    check_loops,
+    samples_of,
+    wanted_of,
+)
+from inference.features.library.uploads.query import claim_upload, free_upload
 from inference.formats.block_files import BlockFileSort, block_file_of
 from inference.formats.errors import ExchangeError
 from inference.formats.program_loops import ProgramLoops, find_loops
 from inference.isa.targets import DEFAULT
-from inference.models import Upload
-from inference.runs.described_rows import needed_row
+from inference.models import Run, Upload
 from inference.runs.errors import JobError
 from inference.runs.kinds import Job, Store, Task
+from inference.runs.request import needed_row
 
-KIND = "loops"
+IMPORT = "import-anica"
+"""As runs that are stored name it."""
+
+
+class BlockImportJob:
+    def check(self, config: Json) -> Json:
+        """The complete description. Raises `ConfigError`."""
+        complete = BlockImportConfig.read(config).as_json()
+        check_loops(complete)
+        free_upload(complete["upload"])
+        return complete
+
+    def submitted(self, run: Run) -> None:
+        """The upload shows which run imports it, and no other does. Raises `ConfigError` where one does."""
+        claim_upload(run)
+
+    def work(self, task: Task) -> Store:
+        """Read the file, to be stored when the run is finished. Raises `JobError` with the problems."""
+        upload = needed_row(Upload, task.run.config["upload"], "uploaded file")
+        content = bytes(upload.content)
+        importer = upload_importer_of_content(content)
+        if importer is None:
+            titles = ", ".join(one.titles for one in upload_importers())
+            raise JobError(f"{upload.file_name} is none of {titles}")
+        try:
+            return importer.import_upload(task, upload, content)
+        except ExchangeError as error:
+            raise JobError(str(error)) from error
+
+
+SEARCH = "loops"
 LISTED = 1000
 """Loops that a run's result has; the import of the program takes all that are wanted."""
 

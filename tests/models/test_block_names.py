@@ -18,8 +18,7 @@ from pydantic import BaseModel
 from anica_app.features.discoveries.query import known_answers
 from anica_app.features.explanations.query import explanations_of
 from anica_app.models import Campaign
-from inference.features.asking.predictors.answers import DatabaseAnswers
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import DatabaseAnswers, opened
 from inference.features.asking.questions.job import AskJob
 from inference.features.asking.questions.query import memory_run
 from inference.formats.block_sets import BlockSetOptions

@@ -22,8 +22,8 @@ from anica_app.models import Campaign, Discovery
 from inference.core.event import Event
 from inference.core.events import Progress, rate_in_words
 from inference.core.protocols import Json
-from inference.features.asking.predictors.choosing import check_processor, chosen_on
 from inference.features.asking.predictors.modes import add_mode_option
+from inference.features.asking.predictors.query import check_processor, chosen_on
 from inference.features.judging.engine.gated import exit_as_error
 from inference.models import PortMapping, Predictor, Run
 from inference.runs import lifecycle

@@ -30,7 +30,7 @@ from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
 from anica_app.models import Campaign, CampaignFile, SampleBatch
 from anica_app.storage.judging import judge_of
 from anica_app.web.campaign_files import archive_answer, kept_file_answer
-from inference.features.asking.predictors.processors import different_processors
+from inference.features.asking.predictors.query import different_processors
 from inference.models import Predictor, Run
 from inference.web.file_answers import file_answer
 from inference.web.naming import naming_paths

@@ -23,7 +23,7 @@ from django.db.models.functions import Coalesce, Least
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
 from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
-from inference.features.asking.predictors.common_isa import common_isa
+from inference.features.asking.predictors.query import common_isa
 from inference.features.library.search.query import group, with_words
 from inference.models import Run
 from inference.models.scheme_search import search_schemes

@@ -17,7 +17,7 @@ from anica_app.models import Campaign
 from anica_app.storage.descriptions import GROUPS, FreshBlocks
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import QuestionMode
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.running.runs.runs_of_kind import submitted
 from inference.runs.request import OneOf, Seed
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT

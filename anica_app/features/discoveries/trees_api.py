@@ -26,7 +26,7 @@ from anica_app.features.discoveries.steps import (
     tools_here,
 )
 from anica_app.features.discoveries.tree_document import tree_document
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.query import KIND
 from inference.features.running.runs.runs_of_kind import started

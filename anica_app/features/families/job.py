@@ -35,7 +35,7 @@ from inference.core.event import Event
 from inference.core.events import Log, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import common_mode, rows_in_mode
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import opened
 from inference.models import Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError

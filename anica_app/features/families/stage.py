@@ -23,7 +23,7 @@ from anica_app.features.families.referee import RefereedFamilies, refereed
 from anica_app.features.families.repeating import repeated_with_values
 from anica_app.models import Campaign
 from inference.core.events import Progress
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import opened
 from inference.models import Predictor
 from inference.predictors.panel import Panel
 from inference.runs.kinds import Task

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from anica_app.features.matrices.job import KIND, MatrixConfig
 from inference.features.asking.block_sets.query import ORDERS, answers_of, differing_blocks
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import BlockColumn, Run
 from inference.storage.instruction_sets import code_isa

@@ -23,7 +23,7 @@ from inference.features.asking.block_files.request import (
     wanted_of,
 )
 from inference.features.asking.block_sets.query import sets_of
-from inference.features.asking.predictors.query import predictor_of
+from inference.features.asking.predictors.kinds import predictor_of
 from inference.features.library.uploads.query import discard_upload
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.answer_bounds import Bounds

@@ -25,7 +25,7 @@ from inference.features.asking.block_sets.query import (
     numbers_of,
 )
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.running.runs.runs_of_kind import NameOfRun, started
 from inference.models import BasicBlockSet, BlockColumn
 from inference.storage.block_sets import export

@@ -14,7 +14,7 @@ from inference.core.event import Event
 from inference.core.events import Progress, ResultStored
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
-from inference.features.asking.predictors.panel import opened_panel
+from inference.features.asking.predictors.opening import opened_panel
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn, Predictor
 from inference.predictors import machine, nanobench

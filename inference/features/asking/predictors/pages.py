@@ -13,7 +13,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from inference.features.asking.predictors.query import QUESTION, kinds, listed, row_for
+from inference.features.asking.predictors.kinds import kinds
+from inference.features.asking.predictors.query import QUESTION, listed, row_for
 from inference.formats.errors import ExchangeError
 from inference.models import Predictor
 from inference.predictors import machine, mapping

@@ -16,7 +16,7 @@ from inference.core.protocols import Json
 from inference.features.asking.blocks.port_load import describing, load_context, load_of
 from inference.features.asking.blocks.query import rows_of, scheme_rows
 from inference.features.asking.predictors.modes import mode_asked
-from inference.features.asking.predictors.processors import different_processors
+from inference.features.asking.predictors.query import different_processors
 from inference.features.asking.questions.query import (
     KIND,
     MemoryTable,

@@ -14,14 +14,18 @@ from django.core.management.base import CommandError
 
 from inference.core.core_model import Assumptions
 from inference.features.asking.blocks.port_load import BlockLoad, load_of
-from inference.features.asking.predictors.choosing import check_processor, chosen_on, in_words
 from inference.features.asking.predictors.modes import (
     AS_NAMED,
     add_mode_option,
     different_modes,
     rows_in_mode,
 )
-from inference.features.asking.predictors.processors import different_processors
+from inference.features.asking.predictors.query import (
+    check_processor,
+    chosen_on,
+    different_processors,
+    in_words,
+)
 from inference.features.asking.questions.job import ask
 from inference.features.asking.questions.query import with_switch
 from inference.features.learning.core_model.query import reasons_of, usable_core_models

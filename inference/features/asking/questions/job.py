@@ -15,7 +15,7 @@ from inference.core.event import Event
 from inference.core.events import Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import rows_in_mode
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import opened
 from inference.features.asking.questions.query import KIND, PredictorSaid, event_of
 from inference.features.asking.questions.request import AskConfig
 from inference.isa.blocks import BlockError, block_of_hex, isa_beside

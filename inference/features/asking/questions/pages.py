@@ -13,8 +13,9 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 
 from inference.features.asking.blocks.query import shown
+from inference.features.asking.predictors.kinds import all_kinds
 from inference.features.asking.predictors.modes import mode_asked
-from inference.features.asking.predictors.query import all_kinds, written
+from inference.features.asking.predictors.query import written
 from inference.features.asking.questions.form import SURROUNDINGS, BlockForm
 from inference.features.asking.questions.query import KIND
 from inference.isa.blocks import Block, block_of_hex, isa_beside

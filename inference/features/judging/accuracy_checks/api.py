@@ -10,7 +10,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.protocols import Json
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
 from inference.features.judging.accuracy_checks.result import FACTS, error_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from inference.core.protocols import Json
+from inference.features.asking.predictors.kinds import kind_of
 from inference.features.asking.predictors.modes import in_mode
-from inference.features.asking.predictors.processors import options_for, processor_of_machine
-from inference.features.asking.predictors.query import kind_of, programs, row_for
+from inference.features.asking.predictors.query import options_for, processor_of_machine, programs, row_for
 from inference.features.judging.accuracy_checks.request import MOST_PREDICTORS
 from inference.features.learning.core_model.query import usable_core_models
 from inference.models import Machine, Predictor

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from inference.features.asking.block_sets.columns import usual_reference
 from inference.features.asking.block_sets.query import columns_of, names_of_columns, set_item
-from inference.features.asking.predictors.processors import different_processors
+from inference.features.asking.predictors.query import different_processors
 from inference.features.judging.column_accuracy.accuracy import KIND, accuracy_known
 from inference.features.judging.engine.result_tables import columns_table
 from inference.features.judging.engine.tables import page_cells

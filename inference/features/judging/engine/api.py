@@ -10,7 +10,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.judging.engine.file_pages import answer_lines
 from inference.features.judging.engine.listed_items import Predicted, in_bin
 from inference.features.judging.engine.query import (

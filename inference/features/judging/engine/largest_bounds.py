@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inference.core.protocols import Json
-from inference.features.asking.predictors.query import kind_of
+from inference.features.asking.predictors.kinds import kind_of
 from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.models import Predictor

@@ -12,8 +12,7 @@ from contextlib import closing
 from statistics import median
 
 from inference.core.protocols import Checkpoint
-from inference.features.asking.predictors.query import kind_of
-from inference.features.asking.predictors.stored_kinds import measured
+from inference.features.asking.predictors.kinds import kind_of, measured
 from inference.features.judging.engine.answered_columns import ComparisonColumn
 from inference.features.judging.engine.question_blocks import tell_progress
 from inference.features.judging.engine.sources import AnswerSource, SourceKind

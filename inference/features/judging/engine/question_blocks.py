@@ -12,7 +12,7 @@ from inference.core.arrays import Int64s
 from inference.core.events import Progress
 from inference.core.judging.sheet import Answers
 from inference.features.asking.block_sets.columns import answers_of
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import opened
 from inference.features.judging.engine.experiment_blocks import ExperimentBlock
 from inference.models import Predictor
 from inference.predictors.panel import Panel

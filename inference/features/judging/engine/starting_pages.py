@@ -12,10 +12,10 @@ from django.shortcuts import redirect, render
 from django.urls import path
 
 from inference.core.protocols import Json
+from inference.features.asking.predictors.kinds import MEASURING
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import Offers, offers
-from inference.features.asking.predictors.processors import processor_of_machine
-from inference.features.asking.predictors.stored_kinds import MEASURING
+from inference.features.asking.predictors.query import processor_of_machine
 from inference.features.asking.questions.form import ProcessorForm
 from inference.features.judging.engine.request import KIND, MOST_COLUMNS, JudgeConfig
 from inference.features.judging.engine.sources import (

@@ -1,12 +1,13 @@
-"""The kinds of predictors that live in the database: mappings, and machines."""
+"""The kinds of predictors: programs, and what lives in the database, mappings, core models and machines."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ from inference.measuring.blocks import MODES
 from inference.models import Machine, PortMapping, ResourceMapping
 from inference.models import Predictor as PredictorRow
 from inference.predictors import core_model, machine, mapping
-from inference.predictors.kinds import FoundKind, PredictorKind
+from inference.predictors.kinds import KINDS, FoundKind, PredictorKind
 from inference.predictors.protocol import Predictor, PredictorError
 from inference.predictors.shared_out import AskedHere, SharedOut
 from inference.runs.errors import JobError
@@ -250,3 +251,26 @@ def shared(predictor: Predictor, row: PredictorRow, task: Task) -> Predictor:
         executor = stack.enter_context(open_cluster(AskedHere(predictor)))
         pace = PacedReporter(task.reporter)
         return SharedOut(predictor, row.kind, row.options, executor, pace, stack.pop_all().close)
+
+
+def all_kinds() -> dict[str, PredictorKind]:
+    """{name: kind} of all predictors, programs first."""
+    return {**KINDS, **STORED_KINDS}
+
+
+def kinds() -> dict[str, PredictorKind]:
+    """Those that the operator of this site allows."""
+    return {name: kind for name, kind in all_kinds().items() if not kind.obstacle}
+
+
+def kind_of(name: str) -> PredictorKind:
+    """The kind of this name, allowed or not. Raises `PredictorError`."""
+    known = all_kinds()
+    if name not in known:
+        raise PredictorError(f"there is no kind of predictor {name!r}; there are {', '.join(kinds())}")
+    return known[name]
+
+
+def predictor_of(kind: str, options: Mapping[str, Any]) -> Predictor:
+    """A predictor from the name of its kind and its options, or texts for these. Raises `PredictorError`."""
+    return kind_of(kind).predictor(options)

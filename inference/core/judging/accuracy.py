@@ -17,7 +17,7 @@ import numpy as np
 from inference.core.arrays import Bools, Floats
 from inference.core.judging.agreement import Agreement, agreement
 from inference.core.judging.repeating import RepeatSpread, repeat_spread
-from inference.core.judging.sheet import AnswerSheet
+from inference.core.judging.sheet import EVERYTHING, AnswerSheet, ItemSelection
 
 
 class Grade(StrEnum):
@@ -212,3 +212,25 @@ def best_tool(
             )
             compared.append(ToolErrors(name, int(common.sum()), mape, mine))
     return min(compared, key=lambda tool: tool.mape - tool.own, default=None)
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """What columns are for a verdict on others.
+
+    `repeats`: positions of those that are the reference measured again; none where that is no measurement.
+    `tools`: (name, position) of published tools.
+    """
+
+    repeats: tuple[int, ...] = ()
+    tools: tuple[tuple[str, int], ...] = ()
+
+
+def column_verdict(
+    sheet: AnswerSheet, position: int, roles: ColumnRoles, selection: ItemSelection = EVERYTHING
+) -> AccuracyJudgement:
+    """The verdict on a column; the first repeated measurement says what measuring once more gives."""
+    floor = floor_of(sheet, next((at for at in roles.repeats if at != position), None))
+    if not selection.is_all:
+        floor = SheetFloor(floor.items & sheet.among(selection), floor.spread, floor.kendall)
+    return verdict(sheet, position, floor, dict(roles.tools))

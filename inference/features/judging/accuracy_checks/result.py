@@ -9,11 +9,10 @@ from collections.abc import Sequence
 
 from inference.core.judging.accuracy import floor_of, verdict
 from inference.core.judging.agreement import agreement, errors_by_group
-from inference.core.judging.residual_traits import telling_traits, traits_of_table
+from inference.core.judging.residual_traits import memory_traits, telling_traits, traits_of_table
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
-from inference.features.judging.engine.answered_columns import ComparisonColumn
-from inference.features.judging.engine.block_traits import memory_traits
+from inference.features.judging.engine.item_answers import ComparisonColumn
 from inference.figures.heatmap import heat_map
 
 WORST = 50

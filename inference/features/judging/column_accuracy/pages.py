@@ -15,8 +15,7 @@ from inference.features.asking.block_sets.columns import usual_reference
 from inference.features.asking.block_sets.query import columns_of, names_of_columns, set_item
 from inference.features.asking.predictors.query import different_processors
 from inference.features.judging.column_accuracy.accuracy import KIND, accuracy_known
-from inference.features.judging.engine.result_tables import columns_table
-from inference.features.judging.engine.tables import page_cells
+from inference.features.judging.engine.tables import columns_table, page_cells
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Run

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
-from inference.features.judging.engine.query import columns_of, comparison_rows
+from inference.features.judging.engine.query import comparison_rows
 from inference.features.judging.engine.request import ALL_KINDS
 from inference.features.judging.engine.result_tables import result_tables
 from inference.features.judging.engine.tables import page_cells
@@ -43,11 +43,8 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     if row is None:
         context["earlier"] = list(map(page_cells, result_tables(run.result)))
         return render(request, "inference/engine/comparison.html", context)
-    columns = columns_of(row)
-    context |= {
-        "columns_asked": [column for column in columns if column.predictor is not None],
-        **views_context(request, row, columns, "scores"),
-    }
+    context |= views_context(request, row, "scores")
+    context["columns_asked"] = [column for column in context["columns"] if column.predictor is not None]
     status = 400 if "filter_error" in context else 200
     return render(request, "inference/engine/comparison.html", context, status=status)
 

@@ -15,7 +15,6 @@ from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
 from inference.core.metrics import Unit
 from inference.features.judging.engine.addresses import comparison_address, pair_query
 from inference.features.judging.engine.block_traits import memory_traits
-from inference.features.judging.engine.evaluation_sheets import evaluation_address
 from inference.features.judging.engine.excess_view import excess_tables
 from inference.features.judging.engine.listed_items import item_text, items_at
 from inference.features.judging.engine.query import (
@@ -216,10 +215,8 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
 
 
 def _address(row: Comparison) -> str:
-    """Where the views are, with what separates it from a query: an evaluation has no page of its own."""
-    if row.pk < 0:
-        return evaluation_address(row) + "&"
-    return comparison_address(row.run_id) + "?"
+    """Where the views are, with what separates it from a further query."""
+    return comparison_address(row.run_id) + "?" if row.unsaved is None else f"{row.unsaved.address}&"
 
 
 def _pair_address(question: ViewQuestion, shown_at: str, place: int, other: int) -> str:

@@ -1,8 +1,7 @@
 """An evaluation as a comparison: its measurements beside the mapping, and tools whose answers came with them.
 
 `Evaluation` stores what sums it up. Everything else is read from the measurements when it is looked at, and
-stays in memory as the arrays of stored comparisons do. The rows made here are never saved: their ids are
-below 0, where stored ones have none.
+stays in memory as the arrays of stored comparisons do.
 """
 
 from __future__ import annotations
@@ -19,6 +18,14 @@ from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
 from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
+from inference.features.judging.engine.evaluation_sheets import (
+    experiment_items,
+    measured_cycles,
+    model_answers,
+    tool_answers,
+    tools_in,
+)
+from inference.features.judging.engine.query import Key, unsaved_comparison
 from inference.models import ComparedColumn, Comparison, Evaluation
 from inference.storage.evaluations import evaluated_chunks
 from inference.storage.resource_mappings import load_model
@@ -106,7 +113,7 @@ class EvaluationSheet:
 
 
 @lru_cache(maxsize=_IN_MEMORY)
-def evaluation_sheet(pk: int, _computed: datetime) -> EvaluationSheet:
+def _evaluation_sheet(pk: int, _computed: datetime) -> EvaluationSheet:
     """Reads the measurements once: some seconds for 10^6 of them."""
     related = ("mapping", "resource_mapping", "experiment_set__isa", "held_out_by")
     evaluation = Evaluation.objects.select_related(*related).get(pk=pk)
@@ -124,43 +131,14 @@ def evaluation_sheet(pk: int, _computed: datetime) -> EvaluationSheet:
     )
 
 
-def _comparison(evaluation: Evaluation) -> Comparison:
-    answers = evaluation_sheet(evaluation.pk, evaluation.computed)
-    items = answers.sheet.items
-    return Comparison(
-        pk=-evaluation.pk,
-        isa=evaluation.predictor.isa,
-        experiment_set=evaluation.experiment_set,
-        source="what was held out" if evaluation.experiment_set is None else evaluation.experiment_set.name,
-        read=answers.read,
-        n=len(items),
-        common=int(answers.sheet.common.sum()),
-        made=evaluation.computed,
-        schemes=list(answers.schemes),
-        lengths=np.unique(items.lengths).tolist(),
-    )
+def _read(pk: int, computed: datetime) -> AnswerSheet:
+    return _evaluation_sheet(pk, computed).sheet
 
 
-def evaluation_columns(row: Comparison) -> list[ComparedColumn]:
-    """The columns of a comparison that an evaluation is."""
-    evaluation = Evaluation.objects.select_related("mapping", "resource_mapping").get(pk=-row.pk)
-    return _columns(row, evaluation)
-
-
-def compared_evaluation(evaluation: Evaluation) -> tuple[Comparison, list[ComparedColumn]]:
-    """An evaluation, whatever its unit, as a comparison with its columns."""
-    row = _comparison(evaluation)
-    return row, _columns(row, evaluation)
-
-
-def evaluation_address(row: Comparison) -> str:
-    """The tab that shows the comparison that an evaluation is."""
-    return evaluation_url(Evaluation.objects.get(pk=-row.pk))
-
-
-def _columns(row: Comparison, evaluation: Evaluation) -> list[ComparedColumn]:
-    answers = evaluation_sheet(evaluation.pk, row.made)
-    kinds = ComparedColumn.Kind
+def compared_evaluation(evaluation: Evaluation) -> Comparison:
+    """An evaluation, whatever its unit, as a comparison."""
+    kinds, identity = ComparedColumn.Kind, (evaluation.pk, evaluation.computed)
+    answers = _evaluation_sheet(*identity)
     of_mapping: Json = {
         "kind": kinds.MAPPING if evaluation.mapping_id is not None else kinds.RESOURCES,
         "name": evaluation.predictor.name,
@@ -168,12 +146,13 @@ def _columns(row: Comparison, evaluation: Evaluation) -> list[ComparedColumn]:
         "resource_mapping": evaluation.resource_mapping,
     }
     of_tools: list[Json] = [{"kind": kinds.TOOL, "name": tool} for tool in answers.tools]
-    return [
-        ComparedColumn(
-            comparison=row,
-            position=position,
-            summary={"lacks": answers.sheet.columns[position].lacking()},
-            **fields,
-        )
-        for position, fields in enumerate([of_mapping, *of_tools])
-    ]
+    return unsaved_comparison(
+        Key(_read, identity),
+        [of_mapping, *of_tools],
+        evaluation_url(evaluation),
+        isa=evaluation.predictor.isa,
+        experiment_set=evaluation.experiment_set,
+        source="what was held out" if evaluation.experiment_set is None else evaluation.experiment_set.name,
+        read=answers.read,
+        schemes=list(answers.schemes),
+    )

@@ -6,10 +6,10 @@ worked out from the arrays, which stay in memory for the comparisons looked at l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import QuerySet
@@ -24,7 +24,6 @@ from inference.core.judging.sheet import EVERYTHING as ALL_ITEMS
 from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemKind, ItemSelection
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
-from inference.features.judging.engine.evaluation_sheets import evaluation_columns, evaluation_sheet
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
 from inference.figures.reach import Reach
@@ -68,8 +67,8 @@ def comparison_rows() -> QuerySet[Comparison]:
 
 def columns_of(row: Comparison) -> list[ComparedColumn]:
     """The columns of a comparison in their order, without arrays and pictures."""
-    if row.pk < 0:
-        return evaluation_columns(row)
+    if row.unsaved is not None:
+        return list(row.unsaved.columns)
     related = ("mapping", "resource_mapping", "experiment_set", "predictor")
     found = row.columns.select_related(*related).order_by("position")
     return list(
@@ -79,19 +78,55 @@ def columns_of(row: Comparison) -> list[ComparedColumn]:
     )
 
 
-Key = tuple[int, datetime]
-"""Which comparison, and when it was made: it never changes, but another database may give its id again."""
+class Key(NamedTuple):
+    """What stands for a comparison in memory: `read(*of)` gives its arrays, always the same ones."""
+
+    read: Callable[..., AnswerSheet]
+    of: tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class UnsavedComparison:
+    """What a comparison has that is made when it is looked at, and never saved.
+
+    `address` is that of the page with its views, with a query; at `csv_address`, which has a query as well,
+    each view is a file: "" where there is none.
+    """
+
+    key: Key
+    columns: Sequence[ComparedColumn]
+    address: str
+    csv_address: str = ""
+
+
+def unsaved_comparison(
+    key: Key, columns: Iterable[Json], address: str, csv_address: str = "", **facts: Any
+) -> Comparison:
+    """A comparison of these arrays; `columns` and `facts`: fields of the rows."""
+    sheet = sheet_of(key)
+    lengths = np.unique(sheet.items.lengths).tolist()
+    row = Comparison(pk=-1, n=len(sheet.items), common=int(sheet.common.sum()), lengths=lengths, **facts)
+    listed = [
+        ComparedColumn(comparison=row, position=position, summary={"lacks": answers.lacking()}, **fields)
+        for position, (fields, answers) in enumerate(zip(columns, sheet.columns, strict=True))
+    ]
+    row.unsaved = UnsavedComparison(key, listed, address, csv_address)
+    return row
 
 
 def key_of(row: Comparison) -> Key:
-    """What stands for a comparison in memory."""
-    return row.pk, row.made
+    """Of a stored one, with the time when it was made: another database may give its id again."""
+    return Key(_stored_sheet, (row.pk, row.made)) if row.unsaved is None else row.unsaved.key
+
+
+def _stored_sheet(pk: int, _made: Any) -> AnswerSheet:
+    return read_sheet(pk)
 
 
 @lru_cache(maxsize=_IN_MEMORY)
 def sheet_of(key: Key) -> AnswerSheet:
     """The arrays of a comparison."""
-    return read_sheet(key[0]) if key[0] > 0 else evaluation_sheet(-key[0], key[1]).sheet
+    return key.read(*key.of)
 
 
 def sheet_for(key: Key, part: ComparisonPart) -> AnswerSheet:
@@ -278,7 +313,7 @@ def _length_maps(key: Key, position: int, part: ComparisonPart) -> list[LengthMa
 
 @lru_cache(maxsize=64)
 def _pictures(key: Key, position: int) -> Json:
-    rows = ComparedColumn.objects.filter(comparison=key[0], position=position)
+    rows = ComparedColumn.objects.filter(comparison=key.of[0], position=position)
     return dict(rows.values_list("pictures", flat=True).get())
 
 

@@ -18,7 +18,6 @@ from inference.core.judging.sheet import AnswerSheet, ComparedPoints, Grouping, 
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.judging.engine.addresses import comparison_address, pair_query
-from inference.features.judging.engine.evaluation_sheets import evaluation_address
 from inference.features.judging.engine.excess_view import excess_tables
 from inference.features.judging.engine.query import (
     ComparisonPart,
@@ -260,10 +259,8 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
 
 
 def _address(row: Comparison) -> str:
-    """Where the views are, with what separates it from a query: an evaluation has no page of its own."""
-    if row.pk < 0:
-        return evaluation_address(row) + "&"
-    return comparison_address(row.run_id) + "?"
+    """Where the views are, with what separates it from a further query."""
+    return comparison_address(row.run_id) + "?" if row.unsaved is None else f"{row.unsaved.address}&"
 
 
 def _pair_address(question: ViewQuestion, shown_at: str, place: int, other: int) -> str:

@@ -13,9 +13,11 @@ from inference.features.judging.engine.query import (
     ComparisonPart,
     Predicted,
     ViewQuestion,
+    columns_of,
     in_bin,
     numbers_of,
 )
+from inference.features.judging.engine.views import ViewQuestion
 from inference.models import ISA, Evaluation, InstructionScheme
 from inference.models.scheme_search import texts_found
 from inference.web.paging import Order
@@ -23,7 +25,8 @@ from inference.web.paging import Order
 
 def question_of(evaluation: Evaluation) -> ViewQuestion:
     """What a view is asked about the mapping of an evaluation, in its unit."""
-    row, columns = compared_evaluation(evaluation)
+    row = compared_evaluation(evaluation)
+    columns = columns_of(row)
     return ViewQuestion(row, columns, columns[0], ComparisonPart(Unit(evaluation.unit)))
 
 

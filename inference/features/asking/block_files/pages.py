@@ -33,7 +33,8 @@ from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.block_files import BlockFileSort
 from inference.formats.errors import ExchangeError
 from inference.isa.blocks import isa_beside
-from inference.isa.blocks.programs import BinaryFileError, described
+from inference.isa.blocks.programs import described
+from inference.isa.code.binaries.headers import BinaryFileError
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs.errors import LimitError, RunsError
 from inference.runs.lifecycle import submit, unused_name

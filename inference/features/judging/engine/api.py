@@ -14,9 +14,7 @@ from pydantic import Field
 from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit as Units
-from inference.features.asking.predictors.named import predictors_named
 from inference.features.asking.predictors.offers import predictors_named
-from inference.features.judging.engine.pages import answer_lines
 from inference.features.judging.engine.query import (
     ComparisonPart,
     Predicted,

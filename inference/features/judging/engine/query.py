@@ -261,7 +261,7 @@ def _verdict(key: Key, position: int, part: ComparisonPart, roles: ColumnRoles) 
 def heat_map_of(column: ComparedColumn, part: ComparisonPart) -> HeatMap:
     """A column against the reference of a part."""
     if part.is_all and column.pk is not None:
-        pictures = _pictures(key_of(column.comparison), column.position)
+        pictures = _pictures(column.comparison_id, column.position)
         return HeatMap.from_json(pictures[part.unit.value]["all"])
     return _heat_map(key_of(column.comparison), column.position, part, None)
 
@@ -300,7 +300,7 @@ def _heat_map(key: Key, position: int, part: ComparisonPart, limit: float | None
 def length_maps_of(column: ComparedColumn, part: ComparisonPart) -> list[LengthMap]:
     """The maps of a column by the length of the items (thesis Figure 3.7)."""
     if part.is_all and column.pk is not None:
-        stored = _pictures(key_of(column.comparison), column.position)
+        stored = _pictures(column.comparison_id, column.position)
         return [LengthMap.from_json(panel) for panel in stored[part.unit.value]["lengths"]]
     return _length_maps(key_of(column.comparison), column.position, part)
 
@@ -312,8 +312,8 @@ def _length_maps(key: Key, position: int, part: ComparisonPart) -> list[LengthMa
 
 
 @lru_cache(maxsize=64)
-def _pictures(key: Key, position: int) -> Json:
-    rows = ComparedColumn.objects.filter(comparison=key.of[0], position=position)
+def _pictures(comparison_id: int, position: int) -> Json:
+    rows = ComparedColumn.objects.filter(comparison=comparison_id, position=position)
     return dict(rows.values_list("pictures", flat=True).get())
 
 
@@ -372,10 +372,7 @@ class PredictedBlock(ItemNumbers):
 def in_bin(
     column: ComparedColumn, part: ComparisonPart, place: tuple[int, int] | None
 ) -> tuple[list[Predicted | PredictedBlock], int]:
-    """The items in the bin (row, column) of a column's heat map, or in all of it, the worst first.
-
-    `LISTED` at most, and how many there are.
-    """
+    """The worst items in the bin (row, column) of a heat map, or in all of it; how many there are."""
     points = points_of(key_of(column.comparison), column.position, part)
     if place is not None:
         rows, columns = heat_map_of(column, part).bins_of(points.reference, points.predicted)
@@ -386,21 +383,14 @@ def in_bin(
 def items_at(row: Comparison, points: ComparedPoints) -> dict[int, Predicted | PredictedBlock]:
     """{place in the sheet: row} of points, in their order, without those that have been deleted."""
     ids = sheet_of(key_of(row)).items.ids[points.at].tolist()
-    cycles = (points.reference.tolist(), points.predicted.tolist())
-    numbers = list(zip(points.at.tolist(), ids, *cycles, strict=True))
+    numbers = zip(points.at.tolist(), ids, points.reference.tolist(), points.predicted.tolist(), strict=True)
+    shape: Callable[..., Predicted | PredictedBlock] = Predicted
+    rows: dict[int, Any]
     if row.item_kind == ItemKind.BLOCKS:
-        blocks = BasicBlock.objects.in_bulk(ids)
-        return {
-            at: PredictedBlock(reference, predicted, blocks[pk])
-            for at, pk, reference, predicted in numbers
-            if pk in blocks
-        }
-    stored = {entry.id: entry for entry in measurements_of(Measurement.objects.filter(pk__in=ids))}
-    return {
-        at: Predicted(reference, predicted, stored[pk])
-        for at, pk, reference, predicted in numbers
-        if pk in stored
-    }
+        shape, rows = PredictedBlock, BasicBlock.objects.in_bulk(ids)
+    else:
+        rows = {entry.id: entry for entry in measurements_of(Measurement.objects.filter(pk__in=ids))}
+    return {at: shape(x, y, rows[pk]) for at, pk, x, y in numbers if pk in rows}
 
 
 def item_text(row: Comparison, item: Predicted | PredictedBlock) -> str:

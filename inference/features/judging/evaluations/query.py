@@ -17,7 +17,6 @@ from inference.features.judging.engine.query import (
     in_bin,
     numbers_of,
 )
-from inference.features.judging.engine.views import ViewQuestion
 from inference.models import ISA, Evaluation, InstructionScheme
 from inference.models.scheme_search import texts_found
 from inference.web.paging import Order

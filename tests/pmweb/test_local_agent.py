@@ -18,7 +18,7 @@ from django.conf import settings
 
 from inference.models import Machine
 from inference.runs.machines import tokens
-from pmweb.launcher import local_agent as launching
+from pmweb.launcher import site as launching
 from tests.launched import LaunchedSite, descendants, is_alive, wait_for_death, wait_until
 from tests.prepared import prepared_home
 

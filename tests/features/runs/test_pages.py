@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.utils.html import escape
+from inference.features.learning.inferring.records import CURVE_POINTS
 
 from inference.core.events import Progress
 from inference.core.protocols import Json
-from inference.features.learning.inferring.records import CURVE_POINTS
+from inference.features.learning.inferring.pmevo_page import CURVE_POINTS
 from inference.features.running.runs.kind_presentation import asked_of
 from inference.features.running.runs.query import keeping
 from inference.features.running.runs.record import fold, thinned

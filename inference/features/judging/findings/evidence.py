@@ -14,7 +14,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.measured_slots import padding_of
 from inference.features.judging.evaluations.query import worst_of
-from inference.features.learning.explained.remeasured import rows_of
+from inference.features.learning.explained.remeasuring import rows_of
 from inference.features.library.mappings.query import comparison_of
 from inference.models import Evaluation, InstructionScheme, Measurement, PortMapping
 from inference.storage.characterisations import load_characterisation

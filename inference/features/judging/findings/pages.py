@@ -30,8 +30,8 @@ from inference.features.judging.findings.measuring import Remeasurement, about_d
 from inference.features.judging.findings.request import NONE, ConflictsBy, ConflictsRequest, DoubtsRequest
 from inference.features.learning.explained.query import is_explained
 from inference.features.learning.explained.remeasuring import means_of
+from inference.features.learning.inferring.cegar_page import experiment_url
 from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_context
-from inference.features.learning.inferring.counter_examples import experiment_url
 from inference.features.library.mappings.query import comparable
 from inference.figures.conflicts import conflict_figure
 from inference.isa.search import SearchError

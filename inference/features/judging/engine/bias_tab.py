@@ -10,7 +10,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from inference.core.judging.biases import GRADES, STEPS, SchemeBias
+from inference.core.judging.agreement import GRADES, STEPS, SchemeBias
 from inference.features.judging.engine.query import ComparisonPart, ViewQuestion, biases_in
 from inference.features.judging.engine.view_addresses import HEAT_MAP, view_url
 from inference.models import ComparedColumn, Comparison

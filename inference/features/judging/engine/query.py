@@ -16,9 +16,8 @@ from django.db.models import QuerySet
 
 from inference.core.arrays import Int64s
 from inference.core.judging.accuracy import AccuracyJudgement, ColumnRoles, column_verdict
-from inference.core.judging.agreement import Agreement, agreement
-from inference.core.judging.biases import SchemeBias
-from inference.core.judging.biases import biases as biases_of
+from inference.core.judging.agreement import Agreement, SchemeBias, agreement
+from inference.core.judging.agreement import biases as biases_of
 from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import EVERYTHING as ALL_ITEMS
 from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemKind, ItemSelection

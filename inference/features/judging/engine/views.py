@@ -10,8 +10,7 @@ from functools import lru_cache
 import numpy as np
 from django.utils.http import urlencode
 
-from inference.core.judging.agreement import GroupErrors, errors_by_group
-from inference.core.judging.biases import SchemeBias, biases, regrouped
+from inference.core.judging.agreement import GroupErrors, SchemeBias, biases, errors_by_group, regrouped
 from inference.core.judging.disagreement import DifferenceMetric, differences, disagreements, telling_items
 from inference.core.judging.residual_traits import memory_traits, telling_traits, traits_of_table
 from inference.core.judging.sheet import AnswerSheet, ComparedPoints, Grouping, ItemKind

@@ -1,4 +1,4 @@
-"""Events that the engine of runs emits itself, or makes of what algorithms tell."""
+"""Events that the engine of runs emits itself, and what features fold out of journals."""
 
 from __future__ import annotations
 

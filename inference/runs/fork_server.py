@@ -32,6 +32,7 @@ from inference.core.errors import CoreError, InterruptedRunError
 from inference.core.protocols import Checkpoint
 from inference.formats.errors import ExchangeError
 from inference.models import Run, RunCheckpoint
+from inference.predictors.protocol import PredictorError
 from inference.runs import leases
 from inference.runs.child import limit_memory
 from inference.runs.errors import LeaseLostError, RunsError
@@ -231,7 +232,7 @@ def execute(lease: Lease, wishes: StopRequests) -> None:
         _stop(lease, interruption.wanted)
     except (LeaseLostError, OperationalError):
         raise
-    except (CoreError, ExchangeError, RunsError) as error:
+    except (CoreError, ExchangeError, PredictorError, RunsError) as error:
         reporter.flush()
         leases.fail(lease, str(error))
     except Exception as error:  # the one place where whatever went wrong becomes a failed run

@@ -1,4 +1,4 @@
-"""What a kind of run must be able to do, and which there are: each feature registers its own."""
+"""Kinds of runs: what each must be able to do, which there are, and the lanes in which runs wait."""
 
 from __future__ import annotations
 

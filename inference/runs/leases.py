@@ -168,7 +168,7 @@ def give_back(lease: Lease, note: str, *, counts: bool, delay: timedelta = timed
         if back is None:
             settle(lease, _STATE_OF_WISH[Run.Wanted(wanted(lease))], [log])
         else:
-            wakeups.announce_work()
+            wakeups.announce(wakeups.WORK)
 
 
 _STATE_OF_WISH = {

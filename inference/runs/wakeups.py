@@ -18,12 +18,27 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from channels.layers import BaseChannelLayer, InMemoryChannelLayer, get_channel_layer
 from django.conf import settings
 from django.db import transaction
+
+WORK = "work"
+"""There is a run to claim: for workers."""
+NEWS = "run-news"
+"""The journal of a run has grown: for watchers."""
+
+
+def batches_of(machine_id: int) -> str:
+    """For the connection of a machine's agent: there is something to do or to drop."""
+    return f"batches-{machine_id}"
+
+
+def results_of(run_id: int) -> str:
+    """For a run that waits for results."""
+    return f"results-{run_id}"
+
 
 Callback = Callable[[], None]
 
@@ -176,7 +191,7 @@ _NAME_LIMIT = 60
 
 
 class Wakeup:
-    """One listener for a topic, a short name without dots."""
+    """A listener for a topic, a short name without dots, which is woken from this host and from others."""
 
     def __init__(self, topic: str) -> None:
         self._name = f"{topic}.{os.getpid()}.{secrets.token_hex(4)}"
@@ -186,6 +201,8 @@ class Wakeup:
         except OSError as error:
             logger.warning("no socket for wake-ups of %s, polling instead: %s", topic, error)
         _sweep()
+        relay = present()
+        self._hang_up: Callback | None = None if relay is None else relay.connect(topic, self.wake)
 
     def wait(self, seconds: float) -> bool:
         """Whether it was woken since the last call; waits up to so many seconds (> 0) for that."""
@@ -223,17 +240,18 @@ class Wakeup:
             _reach([self._name], b"!")
 
     def close(self) -> None:
+        if self._hang_up is not None:
+            self._hang_up()
+            self._hang_up = None
         if self._socket is not None:
             self._socket.close()
             self._socket = None
             (_folder() / self._name).unlink(missing_ok=True)
 
-    def __enter__(self) -> Wakeup:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def _forget(self) -> None:
@@ -310,82 +328,20 @@ def _within_reach(folder: Path) -> Iterator[str]:
         os.close(descriptor)
 
 
-WORK = "work"
-NEWS = "run-news"
+def announce(topic: str) -> None:
+    """After the commit, wake all who listen for the topic, on every host."""
 
-
-class RemoteWakeup(Wakeup):
-    """A listener that is also woken from other hosts."""
-
-    def __init__(self, topic: str) -> None:
-        super().__init__(topic)
-        relay = present()
-        self._hang_up: Callable[[], None] | None = None if relay is None else relay.connect(topic, self.wake)
-
-    def close(self) -> None:
-        if self._hang_up is not None:
-            self._hang_up()
-            self._hang_up = None
-        super().close()
-
-
-def announce_work() -> None:
-    """After the commit, wake the workers: there is a run to claim."""
-    _after_commit(WORK)
-
-
-def announce_news() -> None:
-    """After the commit, wake the watchers: the journal of a run has grown."""
-    _after_commit(NEWS)
-
-
-def announce_batches(machine_id: int) -> None:
-    """After the commit, wake the connection of a machine's agent: there is something to do or to drop."""
-    _after_commit(_batches(machine_id))
-
-
-def announce_results(run_id: int) -> None:
-    """After the commit, wake a run that waits for results."""
-    _after_commit(_results(run_id))
-
-
-def wakeup_for_batches(machine_id: int) -> Wakeup:
-    return RemoteWakeup(_batches(machine_id))
-
-
-def wakeup_for_results(run_id: int) -> Wakeup:
-    return RemoteWakeup(_results(run_id))
-
-
-async def listen_for_work(event: asyncio.Event) -> None:
-    """Set the event whenever work is announced, until cancelled."""
-    await _listen_for(WORK, event)
-
-
-async def listen_for_news(event: asyncio.Event) -> None:
-    """Set the event whenever a run has news, until cancelled."""
-    await _listen_for(NEWS, event)
-
-
-async def _listen_for(topic: str, event: asyncio.Event) -> None:
-    with RemoteWakeup(topic) as wakeup, wakeup.setting(event):
-        await asyncio.Event().wait()
-
-
-def _batches(machine_id: int) -> str:
-    return f"batches-{machine_id}"
-
-
-def _results(run_id: int) -> str:
-    return f"results-{run_id}"
-
-
-def _after_commit(topic: str) -> None:
-    def announce() -> None:  # a function, since Django reports the failure of a robust one by its name
+    def wake_all() -> None:  # a function, since Django reports the failure of a robust one by its name
         wake(topic)
         relay = present()
         if relay is not None:
             relay.wake(topic)
 
     # robust: what is only a message must not fail the transaction that has just been committed.
-    transaction.on_commit(announce, robust=True)
+    transaction.on_commit(wake_all, robust=True)
+
+
+async def listen(topic: str, event: asyncio.Event) -> None:
+    """Set the event whenever the topic is announced, until cancelled."""
+    with Wakeup(topic) as wakeup, wakeup.setting(event):
+        await asyncio.Event().wait()

@@ -78,7 +78,7 @@ class RunWorker(Worker):
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
         beside = (
-            asyncio.create_task(wakeups.listen_for_work(self._wakeup)),
+            asyncio.create_task(wakeups.listen(wakeups.WORK, self._wakeup)),
             asyncio.create_task(warm()),
             asyncio.create_task(deliver_for_ever()),
             asyncio.create_task(chores.do_for_ever()),

@@ -1,4 +1,4 @@
-"""The base of the commands that work on stored data, and how they write files."""
+"""What commands on stored data have in common: errors in words, files, code, options of requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that a browser stores as files, and tables among them."""
+"""Texts that a browser stores as files: tables, and rows in the formats of their exports."""
 
 from __future__ import annotations
 

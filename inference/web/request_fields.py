@@ -1,4 +1,4 @@
-"""Forms of runs: fields whose limits, choices and defaults come from the run's request, and from it alone."""
+"""Forms: strict about names, made of the requests of runs, and what starts a run from one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import QuerySet
 from django.forms.forms import DeclarativeFieldsMetaclass
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
@@ -202,6 +203,11 @@ def describe_fields(form: forms.BaseForm) -> None:
     for field in form:
         if field.help_text:
             field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+
+
+def form_page(request: HttpRequest, template: str, form: forms.Form, **context: Any) -> HttpResponse:
+    """The page of a form that starts something, with status 400 where it was refused."""
+    return render(request, template, {"form": form, **context}, status=400 if form.errors else 200)
 
 
 NOTHING_STARTED = "Nothing was started: "

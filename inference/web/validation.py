@@ -1,4 +1,4 @@
-"""What pages, API and shell are asked, checked by the request model of a feature; what is wrong, in words."""
+"""What pages, API and shell are asked: checked by a request's model, or read from an address."""
 
 from __future__ import annotations
 

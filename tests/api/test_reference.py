@@ -67,7 +67,12 @@ def test_the_client_in_the_documentation_works(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It is run as it stands there, against a site that does each run at once."""
-    monkeypatch.setattr(wakeups, "announce_work", lambda: transaction.on_commit(work))
+
+    def do_at_once(topic: str) -> None:
+        if topic == wakeups.WORK:
+            transaction.on_commit(work)
+
+    monkeypatch.setattr(wakeups, "announce", do_at_once)
     (script,) = re.findall(r"```python\n(.*?)```", DOCUMENTATION.read_text(), re.DOTALL)
     client = generated_client()
     monkeypatch.setitem(sys.modules, client.__name__, client)

@@ -91,7 +91,7 @@ def test_the_in_memory_layer_is_not_used_across_processes():
 
 def test_a_bell_is_struck_from_elsewhere_as_long_as_it_is_open(tmp_path, monkeypatch, layer):
     monkeypatch.setattr(settings, "HOME", tmp_path)
-    with wakeups.wakeup_for_results(7) as wakeup, wakeups.wakeup_for_batches(7) as other:
+    with wakeups.Wakeup(wakeups.results_of(7)) as wakeup, wakeups.Wakeup(wakeups.batches_of(7)) as other:
         wait_until(lambda: layer.groups == {"results-7", "batches-7"}, 60, "the groups")
         layer.waiting.append({"type": "wakeup", "topic": "results-7"})
         assert wakeup.wait(60)
@@ -114,20 +114,14 @@ def test_who_rings_never_waits_for_the_layer(layer, monkeypatch):
     board.wake("run-news")
 
 
-@pytest.mark.parametrize(
-    ("listen", "announce"),
-    [
-        (wakeups.listen_for_work, wakeups.announce_work),
-        (wakeups.listen_for_news, wakeups.announce_news),
-    ],
-)
-async def test_without_a_layer_processes_of_this_host_hear_each_other(site, monkeypatch, listen, announce):
+@pytest.mark.parametrize("topic", [wakeups.WORK, wakeups.NEWS])
+async def test_without_a_layer_processes_of_this_host_hear_each_other(site, monkeypatch, topic):
     monkeypatch.setattr(settings, "HOME", site.home)
     wakeup = asyncio.Event()
-    listening = asyncio.create_task(listen(wakeup))
+    listening = asyncio.create_task(wakeups.listen(topic, wakeup))
     while not (site.home / "wakeups").is_dir() or not list((site.home / "wakeups").glob("[!.]*")):
         await asyncio.sleep(0.01)
-    await sync_to_async(announce)()
+    await sync_to_async(wakeups.announce)(topic)
     await asyncio.wait_for(wakeup.wait(), 60)
     listening.cancel()
     await asyncio.wait({listening})

@@ -19,7 +19,7 @@ LISTENER = """
 import sys, django
 django.setup()
 from inference.runs import wakeups
-wakeup = wakeups.wakeup_for_results(7)
+wakeup = wakeups.Wakeup(wakeups.results_of(7))
 print("listening", flush=True)
 while True:
     if wakeup.wait(60):
@@ -55,7 +55,7 @@ def test_a_ring_reaches_another_host_and_again_when_redis_was_killed_and_came_ba
     rung_site, redis_server, elsewhere
 ):
     wait_for_listeners(redis_server, "results-7")
-    wakeups.announce_results(7)
+    wakeups.announce(wakeups.results_of(7))
     assert elsewhere.stdout.readline() == "heard\n"
 
     redis_server.end(signal.SIGKILL)

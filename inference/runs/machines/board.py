@@ -120,7 +120,7 @@ class DatabaseBoard:
         self._pulse = pulse
         self._teller = WaitTeller(machine.name, say)
         self._outstanding: set[int] = set()
-        self._wakeup = wakeups.wakeup_for_results(lease.run_id)
+        self._wakeup = wakeups.Wakeup(wakeups.results_of(lease.run_id))
         cancel(self._earlier_batches())
 
     def post(self, batch: Batch) -> int:
@@ -143,7 +143,7 @@ class DatabaseBoard:
                 content=content,
                 size=len(batch.items),
             )
-            wakeups.announce_batches(self._machine.pk)
+            wakeups.announce(wakeups.batches_of(self._machine.pk))
         self._outstanding.add(row.pk)
         return row.pk
 

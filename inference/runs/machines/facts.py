@@ -1,4 +1,4 @@
-"""What can be said of a machine before anything is measured on it."""
+"""What can be said of a machine before anything is measured on it, by what it told and has done."""
 
 from __future__ import annotations
 

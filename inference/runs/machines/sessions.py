@@ -1,4 +1,7 @@
-"""The connections of agents: of each machine one speaks, the newest; and how a machine is doing.
+"""Agents: the tokens that let them in, their connections, and how their machines are doing.
+
+A token has 256 random bits, and only its SHA-256 is kept: it is found by its digest, so nothing compares it.
+Of each machine one connection speaks, the newest.
 
 `Machine.session` numbers them. Whatever a connection changes is conditional on its number being the newest,
 so one that has been replaced can change nothing and learns of it by a `SessionLostError`.
@@ -114,7 +117,7 @@ def end_all(machine_id: int) -> None:
     with transaction.atomic():
         Machine.objects.filter(pk=machine_id).update(session=F("session") + 1, last_seen=None)
         batches.give_back(machine_id, "the agent's token was revoked")
-        wakeups.announce_batches(machine_id)
+        wakeups.announce(wakeups.batches_of(machine_id))
 
 
 _OF_A_SESSION = (

@@ -1,4 +1,4 @@
-"""Placeholder."""
+"""Mappings, measurements and predictions of experiments, as answers of the API have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placeholder."""
+"""Forms about uploads with blocks: how rows and numbers are read, how loops are found, which become a set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `manage.py import` and the pages of uploads hand files of blocks, programs and listings on to."""
+"""How files become basic-block sets: tables of blocks, and loops of programs, listings and samples."""
 
 from __future__ import annotations
 
@@ -45,216 +45,157 @@ from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.data_command import add_request_options
 
 STAGES = ("Read and check", "Store")
-
-
-def import_blocks(task: Task, upload: Upload, content: bytes) -> Store:
-    """Check all rows, to be stored when the run is finished. Raises `ExchangeError`, `JobError`."""
-    _enter(task, "check", 1)
-    total = content.count(b"\n")
-    tell = telling(task, "rows")
-    reading = reading_with_columns(content, upload.file_name, task.run.config)
-    seen = look(io.BytesIO(content), upload.file_name, reading, lambda read: tell(read, max(read, total)))
-    if not seen.acceptable:
-        raise JobError("\n".join(["nothing was imported", *(seen.lines() or ["the file has no row"])]))
-    _enter(task, "store", 2)
-    return partial(_store_blocks, task, upload, content, reading)
-
-
-def add_block_arguments(parser: ArgumentParser) -> None:
-    """What `manage.py import` takes for tables of blocks."""
-    group = parser.add_argument_group("basic-block sets")
-    group.add_argument(
-        "--numbers",
-        choices=[one.value for one in Scale],
-        default=FOUND_OUT,
-        help="what the numbers of the file are (default: found out)",
-    )
-    add_request_options(
-        group,
-        BlockImportConfig,
-        broken="at a row that cannot be read: refuse the file, or leave the row out (default: stop)",
-        issue_width="N: instructions per cycle of the processor: doubt answers that are below",
-        bounds="MAPPING: port mapping: doubt answers below what it says",
-    )
-
-
-def import_blocks_of(path: Path, options: Mapping[str, Any]) -> list[str]:
-    """The same in the shell, at once; the lines tell what was made. Raises `ExchangeError`."""
-    with path.open("rb") as file:
-        beginning = file.read(1 << 16)
-        reading = reading_with_columns(beginning, path.name, options)
-        file.seek(0)
-        made, seen = store(
-            file,
-            path.name,
-            options["name"] or _stem(path.name),
-            reading,
-            note=options["note"],
-        )
-    return told_of_blocks(made, seen)
-
-
-def _enter(task: Task, name: str, index: int) -> None:
-    task.reporter.emit(PhaseStarted(name, index, STAGES))
-
-
-def _store_blocks(
-    task: Task, upload: Upload, content: bytes, reading: BlockSetOptions
-) -> tuple[Json, Sequence[Event]]:
-    discard_upload(upload)
-    config = task.run.config
-    name = config["name"] or free_name(BasicBlockSet, _stem(upload.file_name))
-    made, seen = store(
-        io.BytesIO(content),
-        upload.file_name,
-        name,
-        reading,
-        note=config["note"],
-        run=task.run,
-    )
-    result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
-    return result, [*(Log("info", text) for text in told_of_blocks(made, seen)), ResultStored(result)]
-
-
-def told_of_blocks(made: BasicBlockSet, seen: Look) -> list[str]:
-    """What an import of blocks has made, a line each."""
-    columns = ", ".join(
-        f"{one.name} ({one.scale}, {count_of(one.answers, 'answer')})" for one in seen.columns
-    )
-    lines = [f"basic-block set {made.name!r}: {count_of(made.size, 'block')}; {columns or 'no column'}"]
-    if seen.left_out:
-        lines += [f"left out: {count_of(seen.left_out, 'row')}", *seen.lines()]
-    for one in seen.columns:
-        if one.looks is not one.scale:
-            alike = f"its numbers look like {one.looks} (--numbers {one.looks})"
-            lines.append(f"{one.name} is taken for {one.scale}; {alike}")
-    if seen.empty:
-        lines.append(f"{count_of(seen.empty, 'row')} without a block passed over")
-    if seen.duplicates:
-        lines.append(f"{count_of(seen.duplicates, 'block')} repeated")
-    for name, count in seen.doubts.counts.items():
-        lines.append(f"{name}: {count_of(count, 'answer')} below what the processor needs")
-    return lines
-
-
-def _stem(file_name: str) -> str:
-    return PurePath(file_name).stem.strip()[:NAME_LIMIT] or "import"
-
-
-SORTS = (BlockFileSort.PROGRAM, BlockFileSort.LISTING, BlockFileSort.SAMPLES)
-"""What this module imports, or says what is missing."""
-
-
-def import_loops(task: Task, upload: Upload, content: bytes, sort: BlockFileSort) -> Store:
-    """Find the wanted loops, to be stored when the run is finished. Raises `ExchangeError`, `JobError`."""
-    found = _found(
-        content, upload.file_name, sort, task.run.config, samples_of(task.run.config), telling(task, "bytes")
-    )
-    return partial(_store, task, upload, found)
-
-
-def add_loop_arguments(parser: ArgumentParser) -> None:
-    """What `manage.py import` takes for files with loops."""
-    group = parser.add_argument_group("loops of compiled programs and listings")
-    group.add_argument(
-        "--samples",
-        type=Path,
-        metavar="FILE",
-        help="what `perf script` or `perf annotate --stdio` printed: weigh the loops by their samples",
-    )
-    add_request_options(
-        group,
-        LoopsConfig,
-        functions="GLOB: of these alone: a name, or mat*",
-        program="NAME: how perf calls the file (default: by its name)",
-        weighing="weights are samples, or by branch records iterations (default: samples)",
-        least="P: leave out loops with less than P %% of all samples",
-    )
-    group.add_argument("--list-loops", action="store_true", help="list the loops and store nothing")
-
-
-def import_loops_of(path: Path, sort: BlockFileSort, options: Mapping[str, Any]) -> list[str]:
-    """The same in the shell, at once; the lines tell what was made. Raises `ExchangeError`."""
-    samples = None
-    if beside := options.get("samples"):
-        samples = (_content(beside), beside.name)
-    content = _content(path)
-    found = _found(content, path.name, sort, options, samples, lambda done, of: None)
-    if options.get("list_loops"):
-        return [*listed(found), *found.lines()]
-    isa = code_isa_row()
-    name = options["name"] or PurePath(path.name).stem[:NAME_LIMIT] or "loops"
-    made = store_loops(found, path.name, name, note=options["note"], isa=isa)
-    return _told(made, found)
-
-
-def listed(found: ProgramLoops) -> list[str]:
-    """A line for each loop."""
-    rows = [
-        (
-            f"{one.weight:,.10g}",
-            "" if one.percent is None else f"{one.percent:.2f} %",
-            str(one.instructions),
-            "" if one.address is None else f"{one.address:#x}",
-            one.function,
-        )
-        for one in found.loops
-    ]
-    head = ("weight", "samples", "instructions", "address", "function")
-    widths = [max(len(row[at]) for row in [head, *rows]) for at in range(len(head) - 1)]
-    return [
-        "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
-        for row in [head, *rows]
-    ]
-
-
-def _found(
-    content: bytes,
-    file_name: str,
-    sort: BlockFileSort,
-    options: Mapping[str, Any],
-    samples: tuple[bytes, str] | None,
-    told: Callable[[int, int], None],
-) -> ProgramLoops:
-    if sort is BlockFileSort.SAMPLES:
-        raise ExchangeError(
-            f"{file_name} has samples, but not the code that they are in: give the program or library, and "
-            "this file as its samples"
-        )
-    wanted = wanted_of(dict(options))
-    if sort is BlockFileSort.LISTING:
-        return find_listed_loops(content, file_name, wanted, told)
-    return find_loops(content, file_name, wanted, samples, told)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return taken_in(file, path.name)
-    except OSError as error:
-        raise ExchangeError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _store(task: Task, upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Event]]:
-    discard_upload(upload)
-    config = task.run.config
-    usual = PurePath(upload.file_name).stem.strip()[:NAME_LIMIT] or "loops"
-    name = config["name"] or free_name(BasicBlockSet, usual)
-    isa = code_isa_row()
-    made = store_loops(found, upload.file_name, name, note=config["note"], isa=isa, run=task.run)
-    result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
-    told: list[Event] = [Log("info", line) for line in _told(made, found)]
-    return result, [*told, ResultStored(result)]
-
-
-def _told(made: BasicBlockSet, found: ProgramLoops) -> list[str]:
-    return [f"basic-block set {made.name!r}: {made.size:,} blocks with weights", *found.lines()]
-
-
+LOOP_SORTS = (BlockFileSort.PROGRAM, BlockFileSort.LISTING, BlockFileSort.SAMPLES)
+"""Files of which loops become a set."""
 SEEN = 1 << 19
 """Bytes of a file with blocks that its preview looks at; the import reads all of it."""
 WIDEST = 8.0
 """Instructions per cycle that hardly any processor exceeds: what answers are held against unless told."""
+_EVERY = 0.3  # seconds between two words about progress
+
+Make = Callable[[str], tuple[BasicBlockSet, list[str]]]
+"""Stores a set under a name; also returns what was made, a line each."""
+
+
+class BlockFileImporter(UploadImporter):
+    """Tables of blocks, programs, and what tools print of these."""
+
+    sorts = tuple(BlockFileSort)
+    titles = ", ".join(BlockFileSort)
+    preview = PREVIEW
+    model = BasicBlockSet
+    list_page = "block-sets"
+    list_title = "Basic-block sets"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Of tables of blocks, and of loops."""
+        blocks = parser.add_argument_group("basic-block sets")
+        blocks.add_argument(
+            "--numbers",
+            choices=[one.value for one in Scale],
+            default=FOUND_OUT,
+            help="what the numbers of the file are (default: found out)",
+        )
+        add_request_options(
+            blocks,
+            BlockImportConfig,
+            broken="at a row that cannot be read: refuse the file, or leave the row out (default: stop)",
+            issue_width="N: instructions per cycle of the processor: doubt answers that are below",
+            bounds="MAPPING: port mapping: doubt answers below what it says",
+        )
+        loops = parser.add_argument_group("loops of compiled programs and listings")
+        loops.add_argument(
+            "--samples",
+            type=Path,
+            metavar="FILE",
+            help="what `perf script` or `perf annotate --stdio` printed: weigh the loops by their samples",
+        )
+        add_request_options(
+            loops,
+            LoopsConfig,
+            functions="GLOB: of these alone: a name, or mat*",
+            program="NAME: how perf calls the file (default: by its name)",
+            weighing="weights are samples, or by branch records iterations (default: samples)",
+            least="P: leave out loops with less than P %% of all samples",
+        )
+        loops.add_argument("--list-loops", action="store_true", help="list the loops and store nothing")
+
+    def reads(self, file: BinaryIO) -> bool:
+        return block_file_of(file.read(BEGINNING)) is not None
+
+    def read(self, content: bytes, file_name: str, options: Json) -> Json:
+        """Its format, and of blocks what the first rows tell. Raises `ExchangeError` or `ConfigError`."""
+        sort = block_file_of(content)
+        if sort is None:
+            raise ExchangeError(f"{file_name} is none of {self.titles}")
+        if sort in LOOP_SORTS:
+            return {"sort": sort.value}
+        asked = BlockImportConfig.read({**options, "upload": 0}).as_json() if options else {}
+        return {"sort": sort.value, **beginning_of(content, file_name, asked)}
+
+    def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
+        """The set that a file becomes at once; the lines tell what was made. Raises `ExchangeError`."""
+        with path.open("rb") as file:
+            sort = block_file_of(file.read(BEGINNING))
+            if sort not in LOOP_SORTS:
+                file.seek(0)
+                reading = reading_with_columns(file.read(1 << 16), path.name, options)
+                file.seek(0)
+                name = options["name"] or _stem(path.name, "import")
+                return told_of_blocks(*store(file, path.name, name, reading, note=options["note"]))
+        beside = options.get("samples")
+        samples = (_content(beside), beside.name) if beside else None
+        found = _loops(_content(path), path.name, sort, options, samples, lambda done, of: None)
+        if options.get("list_loops"):
+            return [*listed(found), *found.lines()]
+        name = options["name"] or _stem(path.name, "loops")
+        made = store_loops(found, path.name, name, note=options["note"], isa=code_isa_row())
+        return _told_of_loops(made, found)
+
+    def import_upload(self, task: Task, upload: Upload, content: bytes) -> Store:
+        """Read the file, to be stored when the run is finished. Raises `ExchangeError` or `JobError`."""
+        sort, config, file_name = block_file_of(content), task.run.config, upload.file_name
+        about = {"note": config["note"], "run": task.run}
+        if sort in LOOP_SORTS:
+            found = _loops(content, file_name, sort, config, samples_of(config), telling(task, "bytes"))
+
+            def make_loops(name: str) -> tuple[BasicBlockSet, list[str]]:
+                made = store_loops(found, file_name, name, isa=code_isa_row(), **about)
+                return made, _told_of_loops(made, found)
+
+            return partial(_store, task, upload, "loops", make_loops)
+        reading = _checked_blocks(task, upload, content)
+
+        def make_blocks(name: str) -> tuple[BasicBlockSet, list[str]]:
+            made, seen = store(io.BytesIO(content), file_name, name, reading, **about)
+            return made, told_of_blocks(made, seen)
+
+        return partial(_store, task, upload, "import", make_blocks)
+
+    def outcomes(self, runs: Sequence[Run]) -> dict[int, RunOutcome]:
+        """The basic-block sets that came out of files (one query)."""
+        return sets_of(runs)
+
+
+def _store(task: Task, upload: Upload, usual: str, make: Make) -> tuple[Json, Sequence[Event]]:
+    discard_upload(upload)
+    name = task.run.config["name"] or free_name(BasicBlockSet, _stem(upload.file_name, usual))
+    made, lines = make(name)
+    result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
+    return result, [*(Log("info", line) for line in lines), ResultStored(result)]
+
+
+def _stem(file_name: str, usual: str) -> str:
+    return PurePath(file_name).stem.strip()[:NAME_LIMIT] or usual
+
+
+def telling(task: Task, unit: str) -> Callable[[int, int], None]:
+    """Tells the run's page how far reading is, a few times a second, and hears the wish to stop."""
+    started = last = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        task.reporter.pulse()
+        if now - last >= _EVERY:
+            last = now
+            rate = done / max(now - started, 1e-9)
+            eta = (total - done) / rate if rate else None
+            task.reporter.emit(Progress("read", done, total, rate, unit, eta))
+
+    return tell
+
+
+def _checked_blocks(task: Task, upload: Upload, content: bytes) -> BlockSetOptions:
+    """How the table is to be read, after all of its rows have been checked."""
+    task.reporter.emit(PhaseStarted("check", 1, STAGES))
+    total, tell = content.count(b"\n"), telling(task, "rows")
+    reading = reading_with_columns(content, upload.file_name, task.run.config)
+    seen = look(io.BytesIO(content), upload.file_name, reading, lambda read: tell(read, max(read, total)))
+    if not seen.acceptable:
+        raise JobError("\n".join(["nothing was imported", *(seen.lines() or ["the file has no row"])]))
+    task.reporter.emit(PhaseStarted("store", 2, STAGES))
+    return reading
 
 
 def reading_of(options: Mapping[str, Any], columns: int = 0) -> BlockSetOptions:
@@ -301,69 +242,74 @@ def beginning_of(content: bytes, file_name: str, options: Json) -> Json:
     return {**seen.as_json(), "usual": scales, "whole": end == len(content)}
 
 
-_EVERY = 0.3  # seconds between two words about progress
+def told_of_blocks(made: BasicBlockSet, seen: Look) -> list[str]:
+    """What an import of blocks has made, a line each."""
+    columns = ", ".join(
+        f"{one.name} ({one.scale}, {count_of(one.answers, 'answer')})" for one in seen.columns
+    )
+    lines = [f"basic-block set {made.name!r}: {count_of(made.size, 'block')}; {columns or 'no column'}"]
+    if seen.left_out:
+        lines += [f"left out: {count_of(seen.left_out, 'row')}", *seen.lines()]
+    for one in seen.columns:
+        if one.looks is not one.scale:
+            alike = f"its numbers look like {one.looks} (--numbers {one.looks})"
+            lines.append(f"{one.name} is taken for {one.scale}; {alike}")
+    if seen.empty:
+        lines.append(f"{count_of(seen.empty, 'row')} without a block passed over")
+    if seen.duplicates:
+        lines.append(f"{count_of(seen.duplicates, 'block')} repeated")
+    for name, count in seen.doubts.counts.items():
+        lines.append(f"{name}: {count_of(count, 'answer')} below what the processor needs")
+    return lines
 
 
-def telling(task: Task, unit: str) -> Callable[[int, int], None]:
-    """Tells the run's page how far reading is, a few times a second, and hears the wish to stop."""
-    started = last = time.monotonic()
+def _loops(
+    content: bytes,
+    file_name: str,
+    sort: BlockFileSort | None,
+    options: Mapping[str, Any],
+    samples: tuple[bytes, str] | None,
+    told: Callable[[int, int], None],
+) -> ProgramLoops:
+    """The wanted loops of a program or a listing. Raises `ExchangeError`."""
+    if sort is BlockFileSort.SAMPLES:
+        raise ExchangeError(
+            f"{file_name} has samples, but not the code that they are in: give the program or library, and "
+            "this file as its samples"
+        )
+    wanted = wanted_of(dict(options))
+    if sort is BlockFileSort.LISTING:
+        return find_listed_loops(content, file_name, wanted, told)
+    return find_loops(content, file_name, wanted, samples, told)
 
-    def tell(done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        task.reporter.pulse()
-        if now - last >= _EVERY:
-            last = now
-            rate = done / max(now - started, 1e-9)
-            eta = (total - done) / rate if rate else None
-            task.reporter.emit(Progress("read", done, total, rate, unit, eta))
 
-    return tell
-
-
-class BlockFileImporter(UploadImporter):
-    """Tables of blocks, programs, and what tools print of these."""
-
-    sorts = tuple(BlockFileSort)
-    titles = ", ".join(BlockFileSort)
-    preview = PREVIEW
-    model = BasicBlockSet
-    list_page = "block-sets"
-    list_title = "Basic-block sets"
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Of tables of blocks, and of loops."""
-        add_block_arguments(parser)
-        add_loop_arguments(parser)
-
-    def reads(self, file: BinaryIO) -> bool:
-        return block_file_of(file.read(BEGINNING)) is not None
-
-    def read(self, content: bytes, file_name: str, options: Json) -> Json:
-        """Its format, and of blocks what the first rows tell. Raises `ExchangeError` or `ConfigError`."""
-        sort = block_file_of(content)
-        if sort is None:
-            raise ExchangeError(f"{file_name} is none of {self.titles}")
-        if sort in SORTS:
-            return {"sort": sort.value}
-        asked = BlockImportConfig.read({**options, "upload": 0}).as_json() if options else {}
-        return {"sort": sort.value, **beginning_of(content, file_name, asked)}
-
-    def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
-        """The set that a file becomes. Raises `ExchangeError`."""
+def _content(path: Path) -> bytes:
+    try:
         with path.open("rb") as file:
-            sort = block_file_of(file.read(BEGINNING))
-        if sort in SORTS:
-            return import_loops_of(path, sort, options)
-        return import_blocks_of(path, options)
+            return taken_in(file, path.name)
+    except OSError as error:
+        raise ExchangeError(f"{path} cannot be read: {error.strerror}") from error
 
-    def import_upload(self, task: Task, upload: Upload, content: bytes) -> Store:
-        """Read the file, to be stored when the run is finished. Raises `ExchangeError` or `JobError`."""
-        sort = block_file_of(content)
-        if sort in SORTS:
-            return import_loops(task, upload, content, sort)
-        return import_blocks(task, upload, content)
 
-    def outcomes(self, runs: Sequence[Run]) -> dict[int, RunOutcome]:
-        """The basic-block sets that came out of files (one query)."""
-        return sets_of(runs)
+def listed(found: ProgramLoops) -> list[str]:
+    """A line for each loop."""
+    rows = [
+        (
+            f"{one.weight:,.10g}",
+            "" if one.percent is None else f"{one.percent:.2f} %",
+            str(one.instructions),
+            "" if one.address is None else f"{one.address:#x}",
+            one.function,
+        )
+        for one in found.loops
+    ]
+    head = ("weight", "samples", "instructions", "address", "function")
+    widths = [max(len(row[at]) for row in [head, *rows]) for at in range(len(head) - 1)]
+    return [
+        "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
+        for row in [head, *rows]
+    ]
+
+
+def _told_of_loops(made: BasicBlockSet, found: ProgramLoops) -> list[str]:
+    return [f"basic-block set {made.name!r}: {made.size:,} blocks with weights", *found.lines()]

@@ -1,4 +1,4 @@
-"""Placeholder."""
+"""Runs that look for loops in an uploaded program, and runs that make a basic-block set of an upload."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from inference.features.asking.block_files.request import (
 )
 from inference.features.library.uploads.query import claim_upload, free_upload
 from inference.formats.block_files import BlockFileSort, block_file_of
-from inference.formats.errors import ExchangeError
 from inference.formats.program_loops import ProgramLoops, find_loops
 from inference.isa.targets import DEFAULT
 from inference.models import Run, Upload
@@ -34,32 +33,6 @@ IMPORT = "import-anica"
 """As runs that are stored name it."""
 
 
-class BlockImportJob:
-    def check(self, config: Json) -> Json:
-        """The complete description. Raises `ConfigError`."""
-        complete = BlockImportConfig.read(config).as_json()
-        check_loops(complete)
-        free_upload(complete["upload"])
-        return complete
-
-    def submitted(self, run: Run) -> None:
-        """The upload shows which run imports it, and no other does. Raises `ConfigError` where one does."""
-        claim_upload(run)
-
-    def work(self, task: Task) -> Store:
-        """Read the file, to be stored when the run is finished. Raises `JobError` with the problems."""
-        upload = needed_row(Upload, task.run.config["upload"], "uploaded file")
-        content = bytes(upload.content)
-        importer = upload_importer_of_content(content)
-        if importer is None:
-            titles = ", ".join(one.titles for one in upload_importers())
-            raise JobError(f"{upload.file_name} is none of {titles}")
-        try:
-            return importer.import_upload(task, upload, content)
-        except ExchangeError as error:
-            raise JobError(str(error)) from error
-
-
 SEARCH = "loops"
 LISTED = 1000
 """Loops that a run's result has; the import of the program takes all that are wanted."""
@@ -68,46 +41,57 @@ LISTED = 1000
 class LoopsJob(Job):
     """Runs of kind `loops`; see `LoopsConfig`."""
 
+    request: type[LoopsConfig] = LoopsConfig
+
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError` naming the field."""
-        complete = LoopsConfig.read(config).as_json()
+        complete = self.request.read(config).as_json()
         check_loops(complete)
         free_upload(complete["upload"])
         return complete
 
     def work(self, task: Task) -> Store:
-        """Look for the loops. Raises `JobError` with what is wrong with the file."""
+        """Look for the loops. Raises `ExchangeError` or `JobError` with what is wrong with the file."""
         config = task.run.config
         upload = needed_row(Upload, config["upload"], "uploaded file")
         content = bytes(upload.content)
         if block_file_of(content) is not BlockFileSort.PROGRAM:
             raise JobError(f"{upload.file_name} is no compiled program: an ELF file of x86-64 is expected")
-        try:
-            samples = samples_of(config)
-            found = find_loops(content, upload.file_name, wanted_of(config), samples, telling(task, "bytes"))
-        except ExchangeError as error:
-            raise JobError(str(error)) from error
+        wanted, samples = wanted_of(config), samples_of(config)
+        found = find_loops(content, upload.file_name, wanted, samples, telling(task, "bytes"))
         return partial(_result, upload, found)
+
+
+class BlockImportJob(LoopsJob):
+    """Runs of kind `import-anica`; see `BlockImportConfig`."""
+
+    request = BlockImportConfig
+
+    def submitted(self, run: Run) -> None:
+        """The upload shows which run imports it, and no other does. Raises `ConfigError` where one does."""
+        claim_upload(run)
+
+    def work(self, task: Task) -> Store:
+        """Read the file, to be stored when the run is finished. Raises `ExchangeError` or `JobError`."""
+        upload = needed_row(Upload, task.run.config["upload"], "uploaded file")
+        content = bytes(upload.content)
+        importer = upload_importer_of_content(content)
+        if importer is None:
+            titles = ", ".join(one.titles for one in upload_importers())
+            raise JobError(f"{upload.file_name} is none of {titles}")
+        return importer.import_upload(task, upload, content)
+
+
+_FIELDS = ("key", "function", "address", "instructions", "left_out", "weight", "percent")
 
 
 def _result(upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Event]]:
     name = f"{len(found.loops):,} loop{'' if len(found.loops) == 1 else 's'} in {upload.file_name}"
     facts: Json = {"upload": upload.pk, "name": name, "count": len(found.loops)}
     listed = [
-        {
-            "key": one.key,
-            "function": one.function,
-            "address": one.address,
-            "code": one.code.hex(),
-            "instructions": one.instructions,
-            "left_out": one.left_out,
-            "weight": one.weight,
-            "percent": one.percent,
-        }
-        for one in found.loops[:LISTED]
+        {field: getattr(loop, field) for field in _FIELDS} | {"code": loop.code.hex()}
+        for loop in found.loops[:LISTED]
     ]
     told: list[Event] = [Log("info", line) for line in found.lines()]
-    return {**facts, "total": found.total, "isa": DEFAULT, "lines": found.lines(), "loops": listed}, [
-        *told,
-        ResultStored(facts),
-    ]
+    result = {**facts, "total": found.total, "isa": DEFAULT, "lines": found.lines(), "loops": listed}
+    return result, [*told, ResultStored(facts)]

@@ -1,4 +1,4 @@
-"""Placeholder."""
+"""Uploads with basic blocks: chosen or pasted, looked at, and imported, loops of programs by choice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from inference.features.asking.block_files.forms import (
     uploads_with_beginnings,
     waiting_programs,
 )
-from inference.features.asking.block_files.importer import SORTS as LOOP_SORTS
+from inference.features.asking.block_files.importer import LOOP_SORTS
 from inference.features.asking.block_files.job import IMPORT, LISTED, SEARCH
 from inference.features.asking.block_files.query import (
     PREVIEW,
@@ -36,10 +36,11 @@ from inference.isa.blocks import isa_beside
 from inference.isa.blocks.programs import described
 from inference.isa.code.binaries.headers import BinaryFileError
 from inference.models import BasicBlockSet, Run, Upload
+from inference.models.named import Named
 from inference.runs.errors import LimitError, RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import free_name
-from inference.web.request_fields import start_or_tell
+from inference.web.request_fields import form_page, start_or_tell
 from inference.web.validation import whole_number
 
 
@@ -65,7 +66,7 @@ def block_set_paste(request: HttpRequest) -> HttpResponse:
     return render(request, "inference/block_files/upload.html", context, status=400)
 
 
-def seen_of(found: Upload) -> Json | None:
+def _seen_of(found: Upload) -> Json | None:
     """What the reading of such a file has found; None before it is read, and for files of other formats."""
     preview: Json = found.preview or {}
     return preview["seen"] if preview.get("page") == PREVIEW else None
@@ -74,7 +75,7 @@ def seen_of(found: Upload) -> Json | None:
 def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
     """Show what a file would bring; a POST starts its import, or reads its beginning in another way."""
     found = get_object_or_404(waiting_uploads().select_related("reading", "run"), pk=pk)
-    seen = seen_of(found)
+    seen = _seen_of(found)
     if seen is None:
         return redirect("upload-preview", pk)
     if seen["sort"] in LOOP_SORTS:
@@ -92,14 +93,13 @@ def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
         except (ExchangeError, RunsError) as error:
             form.add_error(None, str(error))
     sets = seen["sort"] == BlockFileSort.BLOCKS
-    context = {"upload": found, "seen": seen, "form": form, "importer": importer, "sets": sets}
-    return render(request, "inference/block_files/import.html", context, status=400 if form.errors else 200)
+    about = {"upload": found, "seen": seen, "importer": importer, "sets": sets}
+    return form_page(request, "inference/block_files/import.html", form, **about)
 
 
 def _form(request: HttpRequest, found: Upload, seen: Json, importer: UploadImporter) -> BlockImportForm:
-    stem = found.file_name.rpartition(".")[0] or found.file_name
     data = request.POST if request.method == "POST" else None
-    name = {"name": free_name(importer.model, stem)}
+    name = {"name": _name(found, importer.model)}
     if seen["sort"] == BlockFileSort.BLOCKS:
         return BlocksForm(seen, {**name, **_chosen_before(found)}, data)
     form = BlockImportForm(data, initial=name)
@@ -114,13 +114,10 @@ def _chosen_before(found: Upload) -> Json:
     return found.reading.config["options"] if found.reading is not None else {}
 
 
-_HEADER = 64
-
-
 def anica_loops(request: HttpRequest, pk: int) -> HttpResponse:
     """Show what is known of the loops; a POST starts to look for them, or imports those that are chosen."""
     found = get_object_or_404(uploads_with_beginnings(), pk=pk)
-    seen = seen_of(found)
+    seen = _seen_of(found)
     if seen is None:
         return redirect("upload-preview", pk)
     match seen["sort"]:
@@ -136,7 +133,10 @@ def anica_loops(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _program(request: HttpRequest, found: Any) -> HttpResponse:
     try:
-        context: dict[str, Any] = {"upload": found, "kind": described(bytes(found.beginning)[:_HEADER])}
+        context: dict[str, Any] = {
+            "upload": found,
+            "kind": described(bytes(found.beginning)[:64]),
+        }  # the header of an ELF file
     except BinaryFileError as error:
         context = {"upload": found, "problem": str(error)}
         return render(request, "inference/block_files/loops/program.html", context)
@@ -186,10 +186,8 @@ def _listing(request: HttpRequest, found: Upload) -> HttpResponse:
         config = {"upload": found.pk, **form.cleaned_data}
         if made := start_or_tell(request, IMPORT, config, name, form=form):
             return redirect("run", made.pk)
-    context = {"upload": found, "form": form, "programs": waiting_programs()}
-    return render(
-        request, "inference/block_files/loops/listing.html", context, status=400 if form.errors else 200
-    )
+    about = {"upload": found, "programs": waiting_programs()}
+    return form_page(request, "inference/block_files/loops/listing.html", form, **about)
 
 
 def _run(request: HttpRequest, found: Upload) -> Run | None:
@@ -199,9 +197,9 @@ def _run(request: HttpRequest, found: Upload) -> Run | None:
     return (runs.filter(pk=wanted).first() if wanted is not None else None) or runs.first()
 
 
-def _name(found: Upload) -> str:
+def _name(found: Upload, model: type[Named] = BasicBlockSet) -> str:
     stem = found.file_name.rpartition(".")[0] or found.file_name
-    return free_name(BasicBlockSet, stem[:180])
+    return free_name(model, stem[:180])
 
 
 urlpatterns = [

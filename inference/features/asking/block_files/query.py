@@ -1,4 +1,4 @@
-"""Placeholder."""
+"""What uploads with blocks are, who takes them in, and what came of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What predictors say of all blocks of a set, as new columns of it."""
+"""What predictors say of all blocks of a set, as new columns of it; the runs that ask them."""
 
 from __future__ import annotations
 

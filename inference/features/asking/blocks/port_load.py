@@ -1,4 +1,4 @@
-"""Which ports a basic block keeps busy by a port mapping, instruction by instruction."""
+"""Which ports a block keeps busy by a port mapping: worked out, as a table, as a tab of the mapping."""
 
 from __future__ import annotations
 

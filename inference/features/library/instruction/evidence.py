@@ -1,4 +1,4 @@
-"""What was measured and concluded of the forms of an instruction, on all machines (five queries)."""
+"""What is known of a form of an instruction on a CPU, how sure it is, and who says otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The instruction card: forms of a mnemonic by CPU (a bounded number of queries)."""
+"""The instruction card: forms of a mnemonic by CPU (a bounded number of queries), and as plain values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mapping's page with the tab that its address names, and its export, name, note and deletion."""
+"""Port mappings: the list, and the page of each with the tab that its address names, its files and name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of port mappings; a mapping's hidden µops and the issue slots measured on its machine."""
+"""The list of port mappings, what else is known of one, and two of them beside each other."""
 
 from __future__ import annotations
 

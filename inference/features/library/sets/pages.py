@@ -1,4 +1,4 @@
-"""Experiment sets: the list, a set with its measurements, its export, name, note and deletion."""
+"""Experiment sets: the list, a set with its measurements, its export, name and note; merging several."""
 
 from __future__ import annotations
 

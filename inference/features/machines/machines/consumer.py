@@ -26,11 +26,11 @@ from inference.core.protocols import Json
 from inference.features.running.runs.consumer import NO_LAYER
 from inference.models import Machine
 from inference.models.machine import SILENCE
-from inference.runs import wakeups
 from inference.runs.errors import SessionLostError
 from inference.runs.machines import batches, sessions
 from inference.runs.machines.checking import Hello, OtherProtocolError, read_beat, read_hello, read_number
 from inference.runs.machines.sessions import AgentRefusal, Session
+from inference.runs.wakeups import Wakeup, batches_of
 from inference.web.database_thread import DatabaseThread
 
 BAD_MESSAGES = 4400
@@ -228,7 +228,7 @@ class AgentConsumer(AsyncWebsocketConsumer):
     async def _keep_looking(self, session: Session) -> None:
         """Look for batches to hand out or to drop, and whether the agent is still there."""
         wakeup = asyncio.Event()
-        with wakeups.wakeup_for_batches(session.machine_id) as rung, rung.setting(wakeup):
+        with Wakeup(batches_of(session.machine_id)) as rung, rung.setting(wakeup):
             while not self._over:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(wakeup.wait(), _LOOK_EVERY)

@@ -1,4 +1,4 @@
-"""Machines: the list, and a machine's page: how it is doing, what it is, how to make it quiet."""
+"""Machines: the list, and a machine's page: how it is doing, what it is, whether to trust its numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How carefully a machine measures."""
+"""How much a measuring run measures, and experiments that it is given one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages and archives of runs ask of a kind of run: each feature registers it for its kinds."""
+"""How pages, archives and the shell present a run: its description in words, and what came of it."""
 
 from __future__ import annotations
 

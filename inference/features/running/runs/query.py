@@ -1,4 +1,4 @@
-"""The list of runs, and what came of one."""
+"""The list of runs, and what the page of one says first: what it waits for, or what failed."""
 
 from __future__ import annotations
 

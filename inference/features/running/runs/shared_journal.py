@@ -1,4 +1,4 @@
-"""The journals of runs, read once for all browsers of a web process that lack the same events."""
+"""Journals of runs on their way to readers, read once for all browsers that lack the same events."""
 
 from __future__ import annotations
 

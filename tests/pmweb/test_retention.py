@@ -15,7 +15,6 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from inference.features.learning.inferring.evolution import CLOUD_FRAMES
 
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.formats.campaign_zip import read_archive

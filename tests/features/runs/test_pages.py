@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.utils.html import escape
-from inference.features.learning.inferring.records import CURVE_POINTS
 
 from inference.core.events import Progress
 from inference.core.protocols import Json

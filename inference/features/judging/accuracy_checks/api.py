@@ -11,8 +11,6 @@ from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.features.asking.predictors.offers import predictors_named
-from inference.features.judging.accuracy_checks.query import check_of
-from inference.features.asking.predictors.named import predictors_named
 from inference.features.judging.accuracy_checks.query import FACTS, check_of, error_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started

@@ -9,14 +9,9 @@ from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
+from inference.features.asking.predictors.kinds import kind_of
 from inference.features.asking.predictors.modes import in_mode, rows_in_mode
-from inference.features.asking.predictors.query import (
-    kind_of,
-    options_for,
-    processor_of_machine,
-    programs,
-    row_for,
-)
+from inference.features.asking.predictors.query import options_for, processor_of_machine, programs, row_for
 from inference.features.learning.core_model.query import usable_core_models
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.models import Machine, Predictor

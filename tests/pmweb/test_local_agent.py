@@ -17,7 +17,6 @@ import pytest
 from django.conf import settings
 
 from inference.models import Machine
-from inference.runs.machines import sessions
 from inference.runs.machines.sessions import add_machine, machine_of
 from pmweb.launcher import site as launching
 from tests.launched import LaunchedSite, descendants, is_alive, wait_for_death, wait_until

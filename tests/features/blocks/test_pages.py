@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors import query
-from inference.features.asking.predictors import query as offering
 from inference.features.asking.predictors.query import Listed
 from inference.features.asking.questions.query import KIND
 from inference.models import ISA, Machine, PortMapping, Predictor, Run

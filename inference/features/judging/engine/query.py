@@ -260,7 +260,7 @@ def _verdict(key: Key, position: int, part: ComparisonPart, roles: ColumnRoles) 
 def heat_map_of(column: ComparedColumn, part: ComparisonPart) -> HeatMap:
     """A column against the reference of a part."""
     if part.is_all and column.pk is not None:
-        pictures = _pictures(column.comparison_id, column.position)
+        pictures = _pictures(key_of(column.comparison), column.pk)
         return HeatMap.from_json(pictures[part.unit.value]["all"])
     return _heat_map(key_of(column.comparison), column.position, part, None)
 
@@ -299,7 +299,7 @@ def _heat_map(key: Key, position: int, part: ComparisonPart, limit: float | None
 def length_maps_of(column: ComparedColumn, part: ComparisonPart) -> list[LengthMap]:
     """The maps of a column by the length of the items (thesis Figure 3.7)."""
     if part.is_all and column.pk is not None:
-        stored = _pictures(column.comparison_id, column.position)
+        stored = _pictures(key_of(column.comparison), column.pk)
         return [LengthMap.from_json(panel) for panel in stored[part.unit.value]["lengths"]]
     return _length_maps(key_of(column.comparison), column.position, part)
 
@@ -311,9 +311,8 @@ def _length_maps(key: Key, position: int, part: ComparisonPart) -> list[LengthMa
 
 
 @lru_cache(maxsize=64)
-def _pictures(comparison_id: int, position: int) -> Json:
-    rows = ComparedColumn.objects.filter(comparison=comparison_id, position=position)
-    return dict(rows.values_list("pictures", flat=True).get())
+def _pictures(key: Key, column: int) -> Json:
+    return dict(ComparedColumn.objects.values_list("pictures", flat=True).get(pk=column))
 
 
 def biases_in(column: ComparedColumn, part: ComparisonPart) -> list[SchemeBias]:

@@ -8,8 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from anica_app.features.campaigns.discovery_rows import found_of
-from anica_app.features.campaigns.query import newest
+from anica_app.features.campaigns.query import found_of, newest
 from inference.features.machines.machines.query import condition_of, obstacle
 from inference.models import Machine, Run
 from inference.storage.instruction_sets import core_of

@@ -17,12 +17,11 @@ from anica_app.core.domain.abstract import (
     FeatureExpansion,
     Operands,
     represent,
+    subsumes,
 )
-from anica_app.core.domain.blocks import SampledBlock, block_of_code, obstacle
-from anica_app.core.domain.feature_table import FeatureTable
+from anica_app.core.domain.features import FeatureTable
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
-from anica_app.core.domain.space import SchemeSpace
-from anica_app.core.domain.subsumption import subsumes
+from anica_app.core.domain.space import SampledBlock, SchemeSpace, block_of_code, obstacle
 from anica_app.core.sampling import BlockSampler
 from inference.core.protocols import Json
 from inference.isa.targets import DEFAULT

@@ -7,12 +7,10 @@ from collections.abc import Set as AbstractSet
 from random import Random
 
 from anica_app.core.domain.abstract import FREE, AbstractBlock, Aliasing
-from anica_app.core.domain.blocks import AbstractedInstruction, SampledBlock
 from anica_app.core.domain.dependencies import Dependency
-from anica_app.core.domain.feature_table import FeatureTable
-from anica_app.core.domain.space import Bits, SchemeSpace
-from anica_app.core.linking import LinkedSchemes, links
-from anica_app.core.operand_choice import fillings
+from anica_app.core.domain.features import FeatureTable
+from anica_app.core.domain.space import AbstractedInstruction, Bits, SampledBlock, SchemeSpace
+from anica_app.core.operand_choice import LinkedSchemes, fillings, links
 from inference.isa.operand_facet import ChoiceError
 from inference.isa.operand_slots import Filling
 

@@ -24,7 +24,7 @@ from anica_app.formats.campaign_values import (
     SpooledCampaign,
     StepValue,
 )
-from anica_app.formats.sample_spool import Spooled
+from anica_app.formats.value_documents import Spooled
 from inference.core.protocols import Json
 from inference.predictors.samples import Sample, pack
 

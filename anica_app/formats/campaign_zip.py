@@ -32,9 +32,7 @@ from anica_app.formats.campaign_values import (
     PredictorValue,
     SpooledCampaign,
 )
-from anica_app.formats.sample_spool import CampaignContext, Spool
-from anica_app.formats.tree_json import read_json
-from anica_app.formats.value_documents import ArchivedRow, document_of
+from anica_app.formats.value_documents import ArchivedRow, CampaignContext, Spool, document_of, read_json
 from inference.core.protocols import Json
 from inference.formats.archived_parts import read_shape
 from inference.formats.errors import ExchangeError

@@ -33,7 +33,7 @@ OWN = {
     ),
     **dict.fromkeys(
         (
-            "anica_app/features/campaigns/comparison_api.py",
+            "anica_app/features/campaigns/parts_api.py",
             "anica_app/storage/domains.py",
             "anica_app/features/families/job.py",
             "inference/features/learning/latencies/comparison.py",

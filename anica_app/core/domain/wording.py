@@ -58,6 +58,12 @@ class Words:
         """Of operands, then of dependencies."""
         return (*self.aliasing, *self.dependencies)
 
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        instructions = [", ".join(phrases) for phrases in self.instructions]
+        return "; ".join([" | ".join(instructions), *self.sentences]).replace("`", "")
+
 
 def words(document: Json) -> Words:
     """What the document of an abstract block says (`documents`). Raises `AnicaError` for what is none."""
@@ -69,13 +75,6 @@ def words(document: Json) -> Words:
         tuple(pair(operands, wanted) for operands, wanted in pairs),
         tuple(dependency(one) for one in sorted(abstract.dependencies)),
     )
-
-
-def in_one_line(document: Json) -> str:
-    """An abstract block in one line."""
-    said = words(document)
-    instructions = [", ".join(phrases) for phrases in said.instructions]
-    return "; ".join([" | ".join(instructions), *said.sentences]).replace("`", "")
 
 
 def expansion_words(document: Json) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from anica_app.core.families.classes import BY_COUNT
+from anica_app.core.families.culprits import BY_COUNT
 from anica_app.core.families.evidence import DifferingBound
 from anica_app.core.families.grouping import FALSE_DEPENDENCY, LOAD_CLASS, FamilyMember, MemberGroup
 from inference.isa.block_changes import CarrierKind, CarrierRole

@@ -10,9 +10,9 @@ from enum import StrEnum
 from random import Random
 
 from anica_app.core.domain.abstract import AbstractBlock
-from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.domain.space import SampledBlock
 from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.search.task import Task, World
+from anica_app.core.search.panel import Task, World
 
 
 def alike(world: World, judged: JudgedAnswers, other: JudgedAnswers) -> bool:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.comparing import flattened
 from anica_app.features.campaigns.form import LABELS, value_text
-from anica_app.features.campaigns.presets import PRESETS
+from anica_app.features.campaigns.request import PRESETS
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.features.running.runs.kind_presentation import DescriptionItem, Link, RunOutcome

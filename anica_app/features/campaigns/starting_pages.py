@@ -10,9 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from anica_app.features.campaigns.form import SETTING, CampaignForm, WordsField, initial_settings
-from anica_app.features.campaigns.presets import PRESETS
 from anica_app.features.campaigns.query import CampaignPlan, plan_of
-from anica_app.features.campaigns.request import CampaignConfig, read_config
+from anica_app.features.campaigns.request import PRESETS, CampaignConfig, read_config
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from anica_app.features.discoveries.query import JudgedBlock
 from anica_app.features.discoveries.saying import words_of
-from anica_app.features.discoveries.tree_document import finite
+from anica_app.features.discoveries.steps import finite
 from anica_app.models import Discovery
 from anica_app.storage.operand_values import condition_of
 from inference.isa.blocks import BlockName

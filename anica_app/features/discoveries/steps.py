@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
 
 from anica_app.core.search.judging import InterestJudge
-from anica_app.features.discoveries.generalisations import (
+from anica_app.features.discoveries.query import (
     BY_BLOCK,
     BY_INTEREST,
     BY_LENGTH,
+    DiscoveryParts,
+    JudgedBlock,
     Node,
     Tree,
+    all_samples,
     sample_page,
     samples_of_step,
 )
-from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock
 from anica_app.features.discoveries.saying import compared, decision, reason
 from anica_app.features.discoveries.tool_commands import options_here, tool_and_core
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
@@ -27,7 +30,8 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.query import row_for
 from inference.features.asking.questions.query import PredictorSaid, QuestionAnswers, asked_about
 from inference.formats.csv_cells import written
-from inference.formats.provenance import head_of
+from inference.formats.provenance import PRODUCT, head_of
+from inference.formats.sample_document import sample_document
 from inference.isa.blocks.listing import intel_or_digits
 from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
@@ -324,3 +328,51 @@ def _row(example: JudgedBlock, columns: Sequence[str]) -> BlockTableRow:
     code = example.sample.code
     answers = list(zip(columns, example.sample.answers, strict=True))
     return BlockTableRow(example, code.hex(), intel_or_digits(code), answers)
+
+
+def tree_document(found: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:
+    """A generalisation as JSON: every decision with its words, and with `samples` every judged block.
+
+    `expansion` and `start` are documents of abstract blocks (docs/abstract-blocks.md).
+    """
+    row = tree.generalisation
+    blocks = all_samples(row) if samples else repeat(None)
+    return {
+        "made by": PRODUCT,
+        "campaign": found.campaign.name,
+        "discovery": found.discovery.number,
+        "generalisation": row.number,
+        "became": row.became,
+        "predictors": [one.name for one in found.predictors],
+        "start": row.start,
+        "result": _result(row),
+        "steps": [
+            {
+                "number": node.number,
+                "kind": node.kind,
+                "expansion": node.expansion,
+                **({"foreign": node.foreign} if node.expansion is None and node.foreign is not None else {}),
+                "words": decision(node),
+                "taken": node.taken,
+                "implied": node.number not in tree.implied,
+                "reason": reason(node),
+                "n": node.n,
+                "interesting": node.interesting,
+                "failed": node.failed,
+                "mean": None if node.mean is None else finite(node.mean),
+                **({} if judged is None else {"samples": sample_document(judged, found.isa)}),
+            }
+            for node, judged in zip(tree.nodes, blocks, strict=False)
+        ],
+    }
+
+
+def _result(row: Generalisation) -> Json | None:
+    if "result" in row.get_deferred_fields():
+        row.refresh_from_db(fields=["result"])
+    return row.result
+
+
+def finite(value: float) -> float | str:
+    """The number; "infinite" for what JSON has no number for."""
+    return value if abs(value) < float("inf") else "infinite"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.db.models import Count, QuerySet
 
 from anica_app.features.families.events import FamiliesGrown, GrowingFamily
-from anica_app.figures.treemap import TreemapCell, treemap
+from anica_app.figures.rounds_chart import TreemapCell, treemap
 from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
 from inference.core.texts import count_of

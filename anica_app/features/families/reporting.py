@@ -6,21 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from anica_app.features.discoveries.bug_report import BugReport, markdown
+from django.http import HttpRequest
+
+from anica_app.features.discoveries.bug_report import BugReport, address_of
 from anica_app.features.discoveries.query import known_answers
-from anica_app.features.discoveries.report_parts import (
-    IssueSearch,
-    Said,
-    exegesis_snippet,
-    issue_searches,
-    mca_test,
-)
-from anica_app.features.discoveries.reproducing import mca_core
-from anica_app.features.discoveries.saying import words_of
-from anica_app.features.discoveries.tool_commands import Command, commands_for
+from anica_app.features.discoveries.report_parts import IssueSearch, Said, issue_searches
 from anica_app.features.families.earlier import NOT_KEPT
 from anica_app.models import Discovery, Family
-from anica_app.storage.operand_values import findings_of_block
 from inference.core.protocols import Json
 from inference.isa.blocks import BlockName
 from inference.models import Predictor
@@ -78,25 +70,6 @@ class FamilyParts:
         return [*own, *known_answers(self.name, [row for row, _ in own])]
 
     @property
-    def commands(self) -> list[Command]:
-        """How each tool is asked about the witness in a shell."""
-        return commands_for(self.tools, self.code)
-
-    @property
-    def core(self) -> str:
-        """As LLVM names it, where an llvm-mca is among the tools."""
-        return mca_core(self.tools)
-
-    @property
-    def test(self) -> str:
-        """A test file for llvm-mca; "" where none is among the tools."""
-        return mca_test(self.code, self.core) if self.core else ""
-
-    @property
-    def snippet(self) -> str:
-        return exegesis_snippet(self.code, self.answers)
-
-    @property
     def searches(self) -> list[IssueSearch]:
         """Where the tools' developers may know of it."""
         return issue_searches(self.code, self.tools)
@@ -106,32 +79,20 @@ class FamilyParts:
         """What was tried on the witness, in sentences."""
         return [cause_in_words(one) for one in self.family.facts.get("tried", ())]
 
-    def report(self, address: str) -> BugReport:
-        """All of it as one report; `address` is where people find the family."""
+    def report(self, request: HttpRequest | None = None) -> BugReport:
+        """All of it as one report; a page's or operation's request tells where people find the family."""
         others = [one for one in self.members if one.code != self.code and one.answers]
         first = next((one for one in self.members if one.code == self.code), self.members[0])
         return BugReport(
             first.discovery,
+            self.tools,
             self.code,
             self.answers,
-            self.commands,
-            words_of(first.discovery.abstract),
-            None,
-            [(one.code, one.answers) for one in others[:MOST_OTHERS]],
-            address,
-            self.core,
-            self.family.name,
-            self.causes,
-            findings_of_block(first.discovery, self.code),
+            others=[(one.code, one.answers) for one in others[:MOST_OTHERS]],
+            address=address_of(request, "family", self.family.pk),
+            family=self.family.name,
+            cause=self.causes,
         )
-
-    def markdown(self, address: str) -> str:
-        """The report in Markdown. Raises `BlockError` where the witness is no block."""
-        return markdown(self.report(address))
-
-    def title(self) -> str:
-        """What the report is called."""
-        return self.report("").title
 
 
 def _answers(told: Json | None) -> Sequence[Answer]:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from anica_app.core.families.finding import FoundFamily
 from anica_app.core.families.grouping import FamilyMember
-from anica_app.features.families.carrying import ComparedFamilies, identity_of
-from anica_app.features.families.earlier import NOT_KEPT
+from anica_app.features.families.earlier import NOT_KEPT, ComparedFamilies, identity_of
 from anica_app.features.families.grouping import GroupedDiscoveries
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.storage.operand_values import OPERAND_VALUES, condition_of_family

@@ -69,10 +69,12 @@ Column = tuple[PublishedColumn, Callable[[RowT], Value]]
 """A heading, and what stands below it in a row."""
 
 
-def table_of(key: str, title: str, rows: Iterable[RowT], *columns: Column[RowT]) -> PublishedTable:
+def table_of(
+    key: str, title: str, rows: Iterable[RowT], *columns: Column[RowT], note: str = ""
+) -> PublishedTable:
     """A table of these columns, with a line for each of the rows."""
     heads, cells = zip(*columns, strict=True)
-    return PublishedTable(key, title, heads, tuple(tuple(cell(row) for cell in cells) for row in rows))
+    return PublishedTable(key, title, heads, tuple(tuple(cell(row) for cell in cells) for row in rows), note)
 
 
 def csv_of(table: PublishedTable, head: str = "") -> str:

@@ -12,7 +12,7 @@ from anica_app.features.campaigns.query import (
     discoveries,
     rounds,
 )
-from anica_app.features.discoveries.generalisations import (
+from anica_app.features.discoveries.query import (
     generalisations_of,
     sample_page,
     samples_of_step,

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.features.coverage.covering import (
+from anica_app.features.coverage.job import (
     SetBlock,
     coverage_of,
     interesting_blocks,

@@ -8,7 +8,6 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
-from inference.features.asking.predictors.named import predictors_named
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
@@ -27,6 +26,7 @@ from anica_app.models import Campaign, CampaignFile
 from anica_app.storage.descriptions import GROUPS, FreshBlocks
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import QuestionMode
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.running.runs.runs_of_kind import submitted
 from inference.models import Run
 from inference.runs.request import OneOf, Seed

@@ -44,7 +44,6 @@ from anica_app.features.families.query import answer_of, grouping_runs, growing_
 from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
 from anica_app.models import Campaign, CampaignFile, Discovery, SampleBatch
 from anica_app.storage.descriptions import judge_of
-from anica_app.web.judging import archive_answer, kept_file_answer
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import different_processors
 from inference.models import BasicBlockSet, Predictor, Run

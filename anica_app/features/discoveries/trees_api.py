@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from inference.features.asking.predictors.named import predictors_named
 from ninja import Query, Router, Schema
 from pydantic import Field
 

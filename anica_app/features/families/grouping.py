@@ -37,7 +37,7 @@ from anica_app.features.families.referee import RefereedFamilies, refereed, repe
 from anica_app.models import Campaign, Discovery, SampleBatch
 from inference.core.events import Progress
 from inference.core.protocols import Json
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import opened
 from inference.models import Predictor
 from inference.predictors import core_model, machine, nanobench
 from inference.predictors.panel import Panel

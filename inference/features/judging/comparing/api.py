@@ -23,6 +23,7 @@ from inference.features.judging.comparing.query import (
     furthest_json,
 )
 from inference.features.judging.comparing.request import Relation, SamplingRequest
+from inference.features.judging.comparing.set_api import router as set_router
 from inference.features.judging.comparing.tables import comparison_csv
 from inference.features.learning.explained.reference_contradictions import (
     ReferenceContradiction,
@@ -39,6 +40,7 @@ from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
+router.add_router("", set_router)
 
 
 class DifferingOut(Schema):

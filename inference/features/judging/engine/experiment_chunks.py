@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from inference.core.arrays import Floats
+from inference.core.arrays import Floats, Int64s
 from inference.core.judging.sheet import Answers, ItemKind, Items
 from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.tables import ExperimentTable
@@ -32,6 +33,34 @@ def experiment_items(chunks: Sequence[Chunk]) -> Items:
 def measured_cycles(chunks: Sequence[Chunk]) -> Floats:
     """What was measured of each item: float64[n], > 0."""
     return np.concatenate([np.zeros(0), *(chunk.cycles for chunk in chunks)])
+
+
+def medians(experiments: Int64s, cycles: Floats) -> tuple[Int64s, Floats, Int64s]:
+    """Experiments once each, ascending, the medians of their cycles, and the place of the first of each."""
+    order = np.lexsort((cycles, experiments))
+    distinct, first, counts = np.unique(experiments[order], return_index=True, return_counts=True)
+    low, high = order[first + (counts - 1) // 2], order[first + counts // 2]
+    places = np.minimum.reduceat(order, first) if len(first) else order
+    return distinct, (cycles[low] + cycles[high]) / 2, places
+
+
+def median_items(items: Items, cycles: Floats) -> tuple[Items, Floats]:
+    """Measured experiments once each, by their first measurements, with the medians of their cycles."""
+    assert items.experiments is not None, "they were measured"
+    experiments, middle, places = medians(items.experiments, cycles)
+
+    def read_table() -> ExperimentTable:
+        assert items.table is not None, "experiments have schemes"
+        return items.table.selected(places, np.arange(items.table.n_schemes))
+
+    once = replace(
+        items,
+        ids=items.ids[places],
+        lengths=items.lengths[places],
+        experiments=experiments,
+        read_table=read_table,
+    )
+    return once, middle
 
 
 def model_answers(

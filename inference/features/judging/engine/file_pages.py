@@ -23,9 +23,8 @@ from inference.features.judging.engine.query import (
     selected,
     sheet_of,
 )
-from inference.features.judging.engine.selection import choice_of, column_in, selectable, threshold_in
+from inference.features.judging.engine.selection import choice_of, column_in, question_in, selectable
 from inference.features.judging.engine.tables import csv_of
-from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
 from inference.formats.csv_cells import cell, rows_text, written
 from inference.formats.provenance import head_of
@@ -103,11 +102,10 @@ def comparison_view_csv(request: HttpRequest, pk: int, name: str) -> HttpRespons
         raise Http404("there is no such view")
 
     def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
-        columns = columns_of(row)
-        column = column_in(request, columns)
-        question = ViewQuestion(row, columns, column, part, **threshold_in(request))
+        question = question_in(request, row, part)
         text = csv_of(VIEWS[name].tables(question)[0])
-        return table_answer(text, f"{row.run.name} {name}", comparison=row.run.name, source=column.name)
+        about = {"comparison": row.run.name, "source": question.column.name}
+        return table_answer(text, f"{row.run.name} {name}", **about)
 
     return _of_part(request, pk, table)
 

@@ -6,7 +6,7 @@ worked out from the arrays, which stay in memory for the comparisons looked at l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -79,7 +79,7 @@ class Key(NamedTuple):
     """What stands for a comparison in memory: `read(*of)` gives its arrays, always the same ones."""
 
     read: Callable[..., AnswerSheet]
-    of: tuple[Hashable, ...]
+    of: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from inference.features.judging.engine.query import (
     schemes_found,
     sheet_of,
 )
+from inference.features.judging.engine.view_values import ViewQuestion
 from inference.models import ComparedColumn, Comparison, InstructionScheme
 from inference.web.requests import one_of, whole_number
 
@@ -79,7 +80,7 @@ def bounds_of(row: Comparison) -> tuple[str, ...]:
     return () if bounds is None else bounds.names
 
 
-def threshold_in(request: HttpRequest) -> dict[str, Any]:
+def _threshold(request: HttpRequest) -> dict[str, Any]:
     """When two sources disagree: by per cent of their mean, or by hundredths of a cycle."""
     metric = one_of(request, "metric", tuple(DifferenceMetric), DifferenceMetric.RELATIVE)
     return {"metric": metric, "threshold": (whole_number(request, "threshold", 50) or 0) / 100}
@@ -107,6 +108,12 @@ def column_in(request: HttpRequest, columns: Sequence[ComparedColumn]) -> Compar
             f"column must be the place of a source beside the reference ({places}), not {position}"
         )
     return column
+
+
+def question_in(request: HttpRequest, row: Comparison, part: ComparisonPart) -> ViewQuestion:
+    """What the address asks a view about: which column, and when two sources disagree."""
+    columns = columns_of(row)
+    return ViewQuestion(row, columns, column_in(request, columns), part, **_threshold(request))
 
 
 def filter_context(request: HttpRequest, row: Comparison) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from inference.web.requests import one_of
 
 HEAT_MAP = "map"
 VIEW_NAMES = frozenset({HEAT_MAP, *VIEWS})
-_FIELDS_OF_HOST = ("tab", "set")
+_FIELDS_OF_HOST = ("tab", "set", "with", "first", "second")
 _FIELDS_OF_PART = (
     *("unit", "q", "ext", "category", "among", "of", "shortest", "longest", "common", "colours"),
     *("against", "bound", "apart", "threshold", "metric"),
@@ -28,9 +28,8 @@ def view_name(request: HttpRequest, names: tuple[str, ...], usual: str) -> str:
 
 def host_fields(request: HttpRequest) -> dict[str, str]:
     """What of the address names the page whose tab the views are; {} on the comparison's own page."""
-    if request.GET.get("tab", "") in {"", *VIEW_NAMES}:
-        return {}
-    return {name: request.GET[name] for name in _FIELDS_OF_HOST if request.GET.get(name)}
+    fields = {name: request.GET[name] for name in _FIELDS_OF_HOST if request.GET.get(name)}
+    return {name: value for name, value in fields.items() if name != "tab" or value not in VIEW_NAMES}
 
 
 def part_fields(request: HttpRequest) -> dict[str, str]:

@@ -15,6 +15,7 @@ from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
 from inference.core.metrics import Unit
 from inference.features.judging.engine.addresses import comparison_address, pair_query
 from inference.features.judging.engine.block_traits import memory_traits
+from inference.features.judging.engine.differences_view import difference_tables, within_tables
 from inference.features.judging.engine.excess_view import excess_tables
 from inference.features.judging.engine.listed_items import item_text, items_at
 from inference.features.judging.engine.query import (
@@ -31,7 +32,7 @@ from inference.features.judging.engine.query import (
 )
 from inference.features.judging.engine.tables import LinkedNumber, number
 from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion
-from inference.models import BasicBlock, Comparison, InstructionScheme
+from inference.models import BasicBlock, ComparedColumn, Comparison, InstructionScheme
 from inference.storage.instruction_sets import code_isa
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 
@@ -292,6 +293,19 @@ VIEWS = {
             "Experiments that take longer than a port mapping allows, by the µops that limit them.",
             excess_tables,
             lambda columns: any(column.mapping_id for column in columns),
+        ),
+        ComparisonView(
+            "within",
+            "Tolerances",
+            "Which share of the items is within so many per cent of what the source is held against.",
+            within_tables,
+        ),
+        ComparisonView(
+            "differences",
+            "Differences by scheme",
+            "How far another measurement is off, of the experiments with a scheme: means, the largest first.",
+            difference_tables,
+            lambda columns: any(column.kind == ComparedColumn.Kind.SET for column in columns),
         ),
         ComparisonView("matrix", "Matrix", "How often each two sources disagree.", _matrix),
         ComparisonView(

@@ -175,7 +175,7 @@ def test_the_page_leads_from_no_set_to_one_to_two(
     assert "With which other set?" in text_of(visitor, "sets-compare", {"first": again.pk})
     text = text_of(visitor, "sets-compare", two(experiment_set, again))
     assert "66.67 %" in text  # two of three are within 5 %
-    assert "+30 %" in text
+    assert "+30.0 %" in text
     assert reverse("sets-merge") in text
     assert visitor.get(reverse("sets-compare"), {"first": 99999}).status_code == 404
     assert visitor.get(reverse("sets-compare"), {"first": again.pk, "second": "x"}).status_code == 400

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from inference.core.identity import ComparedScheme
 from inference.core.mapping import Uops, ports_in
+from inference.features.judging.comparing.latency_api import router as latency_router
 from inference.features.judging.comparing.query import (
     Model,
     Structure,
@@ -41,6 +42,7 @@ from inference.web.validation import Id
 
 router = Router()
 router.add_router("", set_router)
+router.add_router("", latency_router)
 
 
 class DifferingOut(Schema):

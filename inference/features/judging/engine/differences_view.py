@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from django.urls import reverse
 
 from inference.core.arrays import Floats
 from inference.core.residuals import DIGITS, Residuals, SchemeError
 from inference.features.judging.engine.query import ComparisonPart, Key, key_of, points_of, sheet_of
-from inference.features.judging.engine.tables import code, number, table_of
+from inference.features.judging.engine.tables import LinkedText, code, number, table_of
 from inference.features.judging.engine.view_values import ViewQuestion
+from inference.storage.rows import ids_of_schemes
 from inference.web.published_page import PublishedTable
 
 TOLERANCES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -81,11 +83,17 @@ def _by_scheme(key: Key, position: int, part: ComparisonPart) -> tuple[SchemeErr
 
 
 def difference_tables(question: ViewQuestion) -> list[PublishedTable]:
+    rows, isa = differences_by_scheme(question), question.row.isa_id
+    ids = {} if isa is None else ids_of_schemes(isa, (row.scheme for row in rows))
+
+    def linked(row: SchemeError) -> LinkedText:
+        return LinkedText(row.scheme, reverse("scheme", args=[ids[row.scheme]]) if row.scheme in ids else "")
+
     columns = (
-        (code("scheme"), lambda row: row.scheme),
+        (code("scheme"), linked),
         (number("experiments", 0), lambda row: row.n),
         (number("mean difference %"), lambda row: row.signed),
         (number("mean absolute difference %"), lambda row: row.absolute),
     )
     title = f"{question.column.name} against {question.reference} by scheme"
-    return [table_of("differences", title, differences_by_scheme(question), *columns)]
+    return [table_of("differences", title, rows, *columns)]

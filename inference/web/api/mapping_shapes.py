@@ -8,10 +8,11 @@ from django.db.models import Exists, Manager, OuterRef, QuerySet
 from ninja import Schema
 from pydantic import Field
 
+from inference.core.judging.accuracy import Grade
 from inference.models import InstructionScheme, PortMapping, ResourceMapping
 from inference.models.scheme_search import search_schemes
 from inference.web.api.named_rows import NamedOut
-from inference.web.api.shapes import Ref, SchemeText
+from inference.web.api.shapes import Cycles, Ref, SchemeText
 from inference.web.validation import Id
 
 
@@ -49,3 +50,21 @@ class SchemeErrorOut(Schema):
     n: int = Field(examples=[40])
     signed: float = Field(examples=[-3.0])
     absolute: float = Field(examples=[5.1])
+
+
+class AccuracyJudgementOut(Schema):
+    """What predictions are fit for, by what repeating gives and by the best published tool."""
+
+    grade: Grade
+    reasons: list[str] = Field(examples=[["off by 4.8 % on average, median 0.9 %, on 398 blocks"]])
+
+
+class PredictedOut(Schema):
+    """A measurement with its prediction, both in the evaluation's unit."""
+
+    measurement_id: Id
+    experiment_id: Id
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    measured: Cycles
+    predicted: Cycles
+    difference: float = Field(description="Per cent of the measurement.", examples=[2.0])

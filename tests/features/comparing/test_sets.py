@@ -19,8 +19,7 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.features.judging.comparing import sets
 from inference.features.judging.comparing.sets import ComparedSets, compared_sets
 from inference.features.judging.engine.differences_view import TOLERANCES, Closeness
-from inference.features.judging.engine.listed_items import Predicted, in_bin
-from inference.features.judging.engine.query import EVERYTHING, heat_map_of
+from inference.features.judging.engine.query import EVERYTHING, Predicted, heat_map_of, in_bin
 from inference.formats.errors import ExchangeError
 from inference.models import ISA, ExperimentSet, Run
 from inference.runs.errors import ConfigError

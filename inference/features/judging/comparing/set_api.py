@@ -18,8 +18,7 @@ from inference.features.judging.comparing.sets import (
 )
 from inference.features.judging.comparing.tables import head_of_pair
 from inference.features.judging.engine.differences_view import Closeness
-from inference.features.judging.engine.listed_items import Predicted, in_bin
-from inference.features.judging.engine.query import EVERYTHING, heat_map_of
+from inference.features.judging.engine.query import EVERYTHING, Predicted, heat_map_of, in_bin
 from inference.features.judging.engine.tables import csv_of
 from inference.features.judging.engine.views import VIEWS
 from inference.web.api.document import FILE

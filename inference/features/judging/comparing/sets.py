@@ -25,25 +25,25 @@ from inference.features.judging.engine.differences_view import (
     closeness_by_length,
     differences_by_scheme,
 )
-from inference.features.judging.engine.experiment_answers import MedianAnswers, measured_elsewhere
-from inference.features.judging.engine.experiment_chunks import (
+from inference.features.judging.engine.evaluation_sheets import (
     experiment_items,
     measured_cycles,
     median_items,
+    unsaved_comparison,
 )
+from inference.features.judging.engine.item_answers import MedianAnswers, measured_elsewhere
 from inference.features.judging.engine.judge_jobs import JudgeJob
 from inference.features.judging.engine.query import (
     EVERYTHING,
     Key,
+    ViewQuestion,
     agreement_of,
     columns_of,
     comparison_rows,
     sheet_of,
-    unsaved_comparison,
 )
 from inference.features.judging.engine.request import COMPARE_SETS, JudgeConfig
 from inference.features.judging.engine.sources import SourceKind
-from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.library.sets.query import KEPT_FROM
 from inference.formats.errors import ExchangeError
 from inference.models import ComparedColumn, Comparison, ExperimentSet, Measurement, Run

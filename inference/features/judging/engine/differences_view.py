@@ -10,9 +10,15 @@ from django.urls import reverse
 
 from inference.core.arrays import Floats
 from inference.core.residuals import DIGITS, Residuals, SchemeError
-from inference.features.judging.engine.query import ComparisonPart, Key, key_of, points_of, sheet_of
+from inference.features.judging.engine.query import (
+    ComparisonPart,
+    Key,
+    ViewQuestion,
+    key_of,
+    points_of,
+    sheet_of,
+)
 from inference.features.judging.engine.tables import LinkedText, code, number, table_of
-from inference.features.judging.engine.view_values import ViewQuestion
 from inference.storage.rows import ids_of_schemes
 from inference.web.published_page import PublishedTable
 

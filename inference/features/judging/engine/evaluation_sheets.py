@@ -6,26 +6,137 @@ stays in memory as the arrays of stored comparisons do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
-from inference.core.judging.sheet import AnswerSheet
+import numpy as np
+
+from inference.core.arrays import Floats, Int64s
+from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
+from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.protocols import Json
-from inference.features.judging.engine.experiment_chunks import (
-    experiment_items,
-    measured_cycles,
-    model_answers,
-    tool_answers,
-    tools_in,
-)
-from inference.features.judging.engine.query import Key, unsaved_comparison
+from inference.core.tables import ExperimentTable
+from inference.features.judging.engine.query import Key, UnsavedComparison, sheet_of
 from inference.models import ComparedColumn, Comparison, Evaluation
 from inference.storage.evaluations import evaluated_chunks
 from inference.storage.resource_mappings import load_model
+from inference.storage.streaming import Chunk
 from inference.web.listed_mappings import evaluation_url
 
+NOT_DESCRIBED = "has schemes that the mapping does not describe"
+NO_ANSWER = "no answer came with the set"
+
+
+def experiment_items(chunks: Sequence[Chunk]) -> Items:
+    """The experiments of all chunks; the table of their schemes is made at its first use."""
+    nothing = np.zeros(0, dtype=np.int64)
+    tables = [chunk.table for chunk in chunks]  # without the rest of the chunks, which may then go
+    return Items(
+        ItemKind.EXPERIMENTS,
+        np.concatenate([nothing, *(chunk.ids for chunk in chunks)]),
+        np.concatenate([nothing, *(chunk.table.lengths for chunk in chunks)]),
+        experiments=np.concatenate([nothing, *(chunk.experiments for chunk in chunks)]),
+        read_table=lambda: joined_tables(tables),
+    )
+
+
+def measured_cycles(chunks: Sequence[Chunk]) -> Floats:
+    """What was measured of each item: float64[n], > 0."""
+    return np.concatenate([np.zeros(0), *(chunk.cycles for chunk in chunks)])
+
+
+def medians(experiments: Int64s, cycles: Floats) -> tuple[Int64s, Floats, Int64s]:
+    """Experiments once each, ascending, the medians of their cycles, and the place of the first of each."""
+    order = np.lexsort((cycles, experiments))
+    distinct, first, counts = np.unique(experiments[order], return_index=True, return_counts=True)
+    low, high = order[first + (counts - 1) // 2], order[first + counts // 2]
+    places = np.minimum.reduceat(order, first) if len(first) else order
+    return distinct, (cycles[low] + cycles[high]) / 2, places
+
+
+def median_items(items: Items, cycles: Floats) -> tuple[Items, Floats]:
+    """Measured experiments once each, by their first measurements, with the medians of their cycles."""
+    assert items.experiments is not None, "they were measured"
+    experiments, middle, places = medians(items.experiments, cycles)
+
+    def read_table() -> ExperimentTable:
+        assert items.table is not None, "experiments have schemes"
+        return items.table.selected(places, np.arange(items.table.n_schemes))
+
+    once = replace(
+        items,
+        ids=items.ids[places],
+        lengths=items.lengths[places],
+        experiments=experiments,
+        read_table=read_table,
+    )
+    return once, middle
+
+
+def model_answers(
+    chunks: Sequence[Chunk], model: ThroughputModel, pulse: Callable[[], None] = lambda: None
+) -> Answers:
+    """What a mapping says; `pulse` is called before each chunk."""
+    parts = [np.zeros(0)]
+    for chunk in chunks:
+        pulse()
+        parts.append(predicted_cycles(model, chunk.table))
+    return Answers.of(np.concatenate(parts), NOT_DESCRIBED)
+
+
+def tools_in(chunks: Sequence[Chunk]) -> list[str]:
+    """The tools whose answers came with the measurements, in the order of their first answers."""
+    return list(dict.fromkeys(tool for chunk in chunks for tool in chunk.answers))
+
+
+def tool_answers(chunks: Sequence[Chunk], tool: str) -> Answers:
+    """What a tool says that had answers in the file of the measurements."""
+    parts = (chunk.answers.get(tool, np.full(len(chunk.ids), np.nan)) for chunk in chunks)
+    return Answers.of(np.concatenate([np.zeros(0), *parts]), NO_ANSWER)
+
+
+def joined_tables(tables: Sequence[ExperimentTable]) -> ExperimentTable:
+    """Tables one after the other, over the schemes of all of them in the order of their texts."""
+    schemes = sorted({scheme for table in tables for scheme in table.schemes})
+    number = {scheme: k for k, scheme in enumerate(schemes)}
+    parts = [_renumbered(table, number) for table in tables]
+    terms = np.concatenate([np.zeros(0, dtype=np.int64), *(np.diff(table.offsets) for table in tables)])
+    return ExperimentTable(
+        tuple(schemes),
+        np.concatenate(([0], np.cumsum(terms))).astype(np.int64),
+        np.concatenate([np.zeros(0, dtype=np.int32), *(scheme for scheme, _ in parts)]),
+        np.concatenate([np.zeros(0, dtype=np.int32), *(count for _, count in parts)]),
+        np.concatenate([np.zeros(0, dtype=np.int64), *(table.lengths for table in tables)]),
+    )
+
+
+def _renumbered(table: ExperimentTable, number: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Schemes and multiplicities with other numbers, which rise within each experiment again."""
+    fresh = np.array([number[scheme] for scheme in table.schemes], dtype=np.int32)[table.scheme]
+    experiment = np.repeat(np.arange(len(table)), np.diff(table.offsets))
+    order = np.lexsort((fresh, experiment))
+    return fresh[order], table.count[order]
+
+
 _IN_MEMORY = 2  # of 10^6 experiments, 120 MB each
+
+
+def unsaved_comparison(
+    key: Key, columns: Iterable[Json], address: str, csv_address: str = "", **facts: Any
+) -> Comparison:
+    """A comparison of these arrays; `columns` and `facts`: fields of the rows."""
+    sheet = sheet_of(key)
+    lengths = np.unique(sheet.items.lengths).tolist()
+    row = Comparison(pk=-1, n=len(sheet.items), common=int(sheet.common.sum()), lengths=lengths, **facts)
+    listed = [
+        ComparedColumn(comparison=row, position=position, summary={"lacks": answers.lacking()}, **fields)
+        for position, (fields, answers) in enumerate(zip(columns, sheet.columns, strict=True))
+    ]
+    row.unsaved = UnsavedComparison(key, listed, address, csv_address)
+    return row
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,14 @@ from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit
 from inference.core.residuals import SchemeError
 from inference.features.judging.engine.evaluation_sheets import compared_evaluation
-from inference.features.judging.engine.listed_items import Predicted, in_bin
-from inference.features.judging.engine.query import ComparisonPart, columns_of, numbers_of
-from inference.features.judging.engine.view_values import ViewQuestion
+from inference.features.judging.engine.query import (
+    ComparisonPart,
+    Predicted,
+    ViewQuestion,
+    columns_of,
+    in_bin,
+    numbers_of,
+)
 from inference.models import ISA, Evaluation, InstructionScheme
 from inference.models.scheme_search import texts_found
 from inference.web.paging import Order

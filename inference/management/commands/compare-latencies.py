@@ -1,5 +1,5 @@
 """`manage.py compare-latencies`."""
 
-from inference.features.judging.comparing.latency_command import Command
+from inference.features.judging.comparing.commands import CompareLatenciesCommand as Command
 
 __all__ = ["Command"]

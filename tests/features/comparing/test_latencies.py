@@ -203,6 +203,7 @@ def test_the_shell_compares(first: LatencySet, second: LatencySet) -> None:
     answer = json.loads(printed("latencies", "--show", "first", "--compare", "second", "--json"))
     assert (answer["sets"], answer["different"], answer["only"]) == (["first", "second"], 1, [1, 1])
     assert [one["scheme"] for one in answer["differences"]] == [IMUL]
+    assert printed("judge", "latencies:first", "latencies:second", "--json") == json.dumps(answer) + "\n"
     with pytest.raises(CommandError, match="no latency set named"):
         call_command("latencies", "--show", "first", "--compare", "third", stdout=StringIO())
 

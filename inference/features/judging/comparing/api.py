@@ -15,6 +15,8 @@ from inference.core.mapping import Uops, ports_in
 from inference.features.judging.comparing.latency_api import router as latency_router
 from inference.features.judging.comparing.query import (
     Model,
+    Relation,
+    SamplingRequest,
     Structure,
     compared_schemes,
     described_loads,
@@ -23,7 +25,6 @@ from inference.features.judging.comparing.query import (
     finite,
     furthest_json,
 )
-from inference.features.judging.comparing.request import Relation, SamplingRequest
 from inference.features.judging.comparing.set_api import router as set_router
 from inference.features.judging.comparing.tables import comparison_csv
 from inference.features.learning.explained.reference_contradictions import (

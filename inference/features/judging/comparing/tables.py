@@ -42,8 +42,8 @@ def structure_tables(
     experiments: list[tuple[Value, ...]] = [
         (
             "tells them apart",
-            LinkedText(str(witness.distinction.experiment), url(witness)),
-            *witness.cycles,
+            LinkedText(str(witness.experiment), url(witness)),
+            *(witness.first, witness.second),
             witness.measured,
             None if witness.nearer is None else names[witness.nearer],
         )

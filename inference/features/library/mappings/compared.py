@@ -7,17 +7,22 @@ from functools import lru_cache
 
 from inference.core.identity import MappingComparison, compare
 from inference.formats.errors import ExchangeError
-from inference.models import PortMapping
+from inference.models import PortMapping, ResourceMapping
 from inference.storage.rows import load_mapping
 
 
-def comparison_of(row: PortMapping, other: PortMapping) -> MappingComparison:
-    """Both mappings up to a renaming of the other's ports; raises `ExchangeError` for different ISAs."""
+def require_same_isa(row: PortMapping | ResourceMapping, other: PortMapping | ResourceMapping) -> None:
+    """Raise `ExchangeError` for models of different instruction sets."""
     if row.isa_id != other.isa_id:
         raise ExchangeError(
             f"{row.name!r} describes {row.isa.name}, {other.name!r} describes {other.isa.name}: "
             "mappings of the same instruction set can be compared"
         )
+
+
+def comparison_of(row: PortMapping, other: PortMapping) -> MappingComparison:
+    """Both mappings up to a renaming of the other's ports; raises `ExchangeError` for different ISAs."""
+    require_same_isa(row, other)
     return _compared((row.pk, row.created), (other.pk, other.created))
 
 

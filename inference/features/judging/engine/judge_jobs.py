@@ -71,7 +71,7 @@ class JudgeJob:
         self,
         task: Task,
         config: JudgeConfig,
-        reader: BlockAnswers | None = None,
+        reader: ExperimentAnswers | BlockAnswers | None = None,
         facts: Facts = lambda sheet, columns: {},
         *,
         needs_reference: bool = True,

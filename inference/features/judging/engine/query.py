@@ -6,7 +6,7 @@ worked out from the arrays, which stay in memory for the comparisons looked at l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -81,7 +81,7 @@ class Key(NamedTuple):
     """What stands for a comparison in memory: `read(*of)` gives its arrays, always the same ones."""
 
     read: Callable[..., AnswerSheet]
-    of: tuple[Hashable, ...]
+    of: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,21 +96,6 @@ class UnsavedComparison:
     columns: Sequence[ComparedColumn]
     address: str
     csv_address: str = ""
-
-
-def unsaved_comparison(
-    key: Key, columns: Iterable[Json], address: str, csv_address: str = "", **facts: Any
-) -> Comparison:
-    """A comparison of these arrays; `columns` and `facts`: fields of the rows."""
-    sheet = sheet_of(key)
-    lengths = np.unique(sheet.items.lengths).tolist()
-    row = Comparison(pk=-1, n=len(sheet.items), common=int(sheet.common.sum()), lengths=lengths, **facts)
-    listed = [
-        ComparedColumn(comparison=row, position=position, summary={"lacks": answers.lacking()}, **fields)
-        for position, (fields, answers) in enumerate(zip(columns, sheet.columns, strict=True))
-    ]
-    row.unsaved = UnsavedComparison(key, listed, address, csv_address)
-    return row
 
 
 def key_of(row: Comparison) -> Key:

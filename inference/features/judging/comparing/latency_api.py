@@ -1,15 +1,15 @@
-"""For programs: sets of latencies side by side, and a set as a file for other tools."""
+"""Sets of latencies side by side by the API."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.features.learning.latencies.comparison import (
+from inference.features.judging.comparing.latencies import (
     COLUMNS,
     MOST_SETS,
     USUAL_ORDER,
@@ -19,14 +19,12 @@ from inference.features.learning.latencies.comparison import (
 )
 from inference.features.learning.latencies.query import latencies_xml
 from inference.models import LatencySet
-from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
 from inference.web.api.shapes import Ref, SchemeText, Text, parameter, ref
-from inference.web.file_answers import attachment
 from inference.web.paging import Order
 from inference.web.validation import Id
 
-router = Router()
+router = Router(tags=["Latencies"])
 ComparedSort = Annotated[str, sorts(COLUMNS)]
 MoreSets = Annotated[
     list[Id], parameter(max_length=MOST_SETS - 2, description="More sets beside these two.", examples=[[]])
@@ -97,11 +95,3 @@ def compare_latencies(
     chosen = chosen_latencies(found, sets[0].isa_id, Order.of(sort), q.strip(), different=different)
     told = {"sets": [ref(row) for row in sets], **found.counts(), "only": found.only}
     return {**listed_in_memory(chosen, paging, compared_json), **told}
-
-
-@router.get("/latencies/{latency_set_id}/xml", response=str, openapi_extra={FILE: "application/xml"})
-def export_latencies(request: HttpRequest, latency_set_id: Id) -> HttpResponse:
-    """The whole set as XML like uops.info's."""
-    rows = LatencySet.objects.select_related("machine__isa").defer("readings")
-    row = get_object_or_404(rows, pk=latency_set_id)
-    return attachment(latencies_xml(row), "application/xml; charset=utf-8", row.name, "xml")

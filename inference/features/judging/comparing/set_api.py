@@ -1,4 +1,4 @@
-"""Two experiment sets side by side: how well what both have measured repeats."""
+"""Two experiment sets side by side by the API."""
 
 from __future__ import annotations
 
@@ -9,23 +9,29 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.features.library.sets.comparing import (
-    CSV_WRITERS,
-    TOLERANCES,
-    SetReport,
-    comparison_head,
+from inference.features.judging.comparing.sets import (
+    OF_FORMER_FILES,
+    SET_ROWS,
+    ComparedSets,
+    compared_sets,
+    counts_within,
 )
-from inference.features.library.sets.comparison_query import pairs_of, report_at_hand
-from inference.models import ExperimentSet
+from inference.features.judging.comparing.tables import head_of_pair
+from inference.features.judging.engine.differences_view import Closeness
+from inference.features.judging.engine.query import EVERYTHING, Predicted, heat_map_of, in_bin
+from inference.features.judging.engine.tables import csv_of
+from inference.features.judging.engine.views import VIEWS
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.result_shapes import HeatMapOut, SchemeErrorOut
 from inference.web.api.shapes import Cycles, Ref, Scores, fields_of, parameter
+from inference.web.api.shapes import Cycles, Ref, Scores, parameter
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
-router = Router()
+router = Router(tags=["Experiment sets"])
+ADDRESS = "/sets/{set_id}/comparisons/{other_set_id}"
 
 
 class WithinOut(Schema):
@@ -67,35 +73,33 @@ class PairOut(Schema):
     difference: float = Field(description="Per cent of the first.", examples=[-1.5])
 
 
-@router.get("/sets/{set_id}/comparisons/{other_set_id}", response=SetComparisonOut)
+@router.get(ADDRESS, response=SetComparisonOut)
 def compare_experiment_sets(request: HttpRequest, set_id: Id, other_set_id: Id) -> Any:
     """Compare two sets of one instruction set: what share of what both have measured repeats.
 
     Large sets are compared by a run of the kind `compare-sets` first: without it, the answer is 409.
     """
-    first, second, report = _compared(set_id, other_set_id)
+    compared = _compared(set_id, other_set_id)
     return {
-        "first": first,
-        "second": second,
-        **report.scores.as_json(),
-        "only_first": report.only[0],
-        "only_second": report.only[1],
-        "median": report.median,
-        "within": _within(report.within),
+        "first": compared.first,
+        "second": compared.second,
+        **compared.figures(),
+        "within": _within(compared.closeness),
         "lengths": [
-            fields_of(each, LengthAgreementOut, within=_within(each.within)) for each in report.lengths
+            {"length": length, "n": close.n, "mean": close.mean, "within": _within(close)}
+            for length, close in compared.lengths.items()
         ],
-        "heat_map": report.heat_map.as_json(),
+        "heat_map": heat_map_of(compared.question.column, EVERYTHING).as_json(),
     }
 
 
-@router.get("/sets/{set_id}/comparisons/{other_set_id}/schemes", response=PageOf[SchemeErrorOut])
+@router.get(f"{ADDRESS}/schemes", response=PageOf[SchemeErrorOut])
 def list_scheme_differences(request: HttpRequest, set_id: Id, other_set_id: Id, paging: Query[Paging]) -> Any:
     """Differences by scheme, over the experiments that contain it, the largest first."""
-    return listed_in_memory(_compared(set_id, other_set_id)[2].schemes, paging, lambda found: found)
+    return listed_in_memory(_compared(set_id, other_set_id).schemes, paging, lambda schemes: schemes)
 
 
-@router.get("/sets/{set_id}/comparisons/{other_set_id}/experiments", response=list[PairOut])
+@router.get(f"{ADDRESS}/experiments", response=list[PairOut])
 def list_differing_experiments(
     request: HttpRequest,
     set_id: Id,
@@ -104,43 +108,49 @@ def list_differing_experiments(
     column: int | None = parameter(None, ge=0, le=1000, examples=[3]),
 ) -> Any:
     """The experiments that differ most: of all, or of a bin of the heat map (`row`, `column`); 50 at most."""
-    first, second, report = _compared(set_id, other_set_id)
+    compared = _compared(set_id, other_set_id)
     if (row is None) != (column is None):
         raise ProblemError(422, "a bin has a row and a column", where="query", right="give both or none")
-    wanted = report.listing.worst
-    if row is not None and column is not None:
-        wanted = report.listing.bins.get((row, column), ())
+    place = None if row is None or column is None else (row, column)
+    items, _ = in_bin(compared.question.column, EVERYTHING, place)
     return [
-        fields_of(each, PairOut, experiment=str(each.experiment)) for each in pairs_of(first, second, wanted)
+        {
+            "experiment_id": item.stored.experiment_id,
+            "experiment": str(item.stored.value.experiment),
+            "first": item.measured,
+            "second": item.predicted,
+            "difference": item.difference,
+        }
+        for item in items
+        if isinstance(item, Predicted)
     ]
 
 
-@router.get(
-    "/sets/{set_id}/comparisons/{other_set_id}/export", response=str, openapi_extra={FILE: "text/csv"}
-)
+@router.get(f"{ADDRESS}/export", response=str, openapi_extra={FILE: "text/csv"})
 def export_set_comparison(
     request: HttpRequest, set_id: Id, other_set_id: Id, by: Literal["schemes", "lengths"] = "schemes"
 ) -> HttpResponse:
     """The comparison as CSV: a row per scheme, or per number of instructions."""
-    first, second, report = _compared(set_id, other_set_id)
-    text = CSV_WRITERS[by](report, comparison_head(first, second))
-    return attachment(text, "text/csv; charset=utf-8", f"{first.name} and {second.name}", "csv")
+    compared = _compared(set_id, other_set_id)
+    (table,) = VIEWS[OF_FORMER_FILES[by]].tables(compared.question)
+    text = csv_of(table, head_of_pair(compared.first, compared.second))
+    name = f"{compared.first.name} and {compared.second.name}"
+    return attachment(text, "text/csv; charset=utf-8", name, "csv")
 
 
-def _compared(set_id: int, other_set_id: int) -> tuple[ExperimentSet, ExperimentSet, SetReport]:
+def _compared(set_id: int, other_set_id: int) -> ComparedSets:
     """Both rows and their comparison. Raises `ExchangeError` for sets that cannot be compared."""
-    rows = ExperimentSet.objects.select_related("isa", "machine", "run")
-    first, second = get_object_or_404(rows, pk=set_id), get_object_or_404(rows, pk=other_set_id)
-    report = report_at_hand(first, second)
-    if report is None:
+    first, second = (get_object_or_404(SET_ROWS, pk=pk) for pk in (set_id, other_set_id))
+    compared = compared_sets(first, second)
+    if compared is None:
         raise ProblemError(
             409,
             f"{first.name!r} and {second.name!r} are large, and not compared yet",
             where="path",
             right=f"start a run of the kind compare-sets with first {set_id} and second {other_set_id}",
         )
-    return first, second, report
+    return compared
 
 
-def _within(counts: tuple[int, ...]) -> list[dict[str, Any]]:
-    return [{"tolerance": tolerance, "n": n} for tolerance, n in zip(TOLERANCES, counts, strict=True)]
+def _within(close: Closeness | None) -> list[dict[str, Any]]:
+    return [{"tolerance": tolerance, "n": n} for tolerance, n in counts_within(close)]

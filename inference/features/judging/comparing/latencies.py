@@ -17,11 +17,12 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
 from inference.core.protocols import Json
-from inference.formats.csv_cells import written
+from inference.features.judging.engine.tables import LinkedText, choice, code, number, text
 from inference.formats.errors import ExchangeError
 from inference.models import LatencySet, SchemeLatencies
 from inference.models.scheme_search import texts_found
 from inference.web.paging import Order
+from inference.web.published_page import PublishedTable
 
 ABSOLUTE, RELATIVE = 0.1, 0.02
 """Cycles, and share of the longer latency, that two measurements of one latency may be apart."""
@@ -44,6 +45,13 @@ class LatencyRelation(StrEnum):
     """All but one were not measured, or bounds do not tell them apart."""
 
 
+RELATION_WORDS = {
+    LatencyRelation.DIFFERENT: "≠",
+    LatencyRelation.SAME: "=",
+    LatencyRelation.UNKNOWN: "not comparable",
+}
+
+
 class KnownLatency(NamedTuple):
     """What a set knows of a pair, as `PairLatency.as_json` has it, without the chains."""
 
@@ -62,6 +70,22 @@ class KnownLatency(NamedTuple):
         if self.least is not None and self.most is not None:
             return self.least, self.most
         return None if self.at_most is None else (0.0, max(0.0, self.at_most))
+
+    @property
+    def words(self) -> str:
+        if self.breaks:
+            return "no dependency"
+        if self.least is None or self.most is None:
+            return "–" if self.at_most is None else f"≤ {self.at_most:.2f}"
+        least, most = f"{self.least:.2f}", f"{self.most:.2f}"
+        return least if least == most else f"{least}–{most}"
+
+    @property
+    def note(self) -> str:
+        """What else is to be said of the latency: why it is not isolated, or what was left out."""
+        if self.least is None:
+            return self.why
+        return "some chains were limited by throughput and left out" if self.throughput_limited else ""
 
     @property
     def is_bound(self) -> bool:
@@ -204,11 +228,11 @@ def _compared(rows: tuple[tuple[int, datetime], ...]) -> LatencyComparison:
     """Remembered, since what a set says never changes; a new set has a new number and date."""
     sets = [_read(*row) for row in rows]
     having = Counter(pk for found in sets for pk in found)
-    texts = {pk: text for found in sets for pk, (text, _) in found.items()}
-    shared = sorted((text, pk) for pk, text in texts.items() if having[pk] > 1)
+    texts = {pk: scheme for found in sets for pk, (scheme, _) in found.items()}
+    shared = sorted((scheme, pk) for pk, scheme in texts.items() if having[pk] > 1)
     schemes = tuple(
-        SharedScheme.of(pk, text, [found[pk][1] if pk in found else {} for found in sets])
-        for text, pk in shared
+        SharedScheme.of(pk, scheme, [found[pk][1] if pk in found else {} for found in sets])
+        for scheme, pk in shared
     )
     return LatencyComparison(schemes, tuple(sum(having[pk] == 1 for pk in found) for found in sets))
 
@@ -220,49 +244,64 @@ def _read(pk: int, _created: datetime) -> dict[int, tuple[str, Latencies]]:
     found = list(rows.values_list("scheme_id", "scheme__text", "told"))
     told = json.loads(f"[{','.join(pairs for *_, pairs in found)}]")  # takes half as long as one by one
     return {
-        scheme: (
-            text,
+        pk: (
+            scheme,
             {(pair["source"], pair["destination"]): KnownLatency(*_FIELDS(pair)) for pair in pairs},
         )
-        for (scheme, text, _), pairs in zip(found, told, strict=True)
+        for (pk, scheme, _), pairs in zip(found, told, strict=True)
     }
 
 
 def compared_json(rows: Sequence[SharedScheme]) -> list[Json]:
     """Plain objects, as the API and the shell give them."""
-    return [
-        {
-            "scheme_id": row.scheme_id,
-            "scheme": row.scheme,
-            "relation": str(row.relation),
-            "difference": row.difference,
-            "pairs": [_pair_json(pair) for pair in row.pairs],
-        }
-        for row in rows
-    ]
+    return [{**row._asdict(), "pairs": [_pair_json(pair) for pair in row.pairs]} for row in rows]
 
 
 def _pair_json(pair: ComparedLatency) -> Json:
-    return {
-        "source": pair.source,
-        "destination": pair.destination,
-        "said": [None if one is None else one._asdict() for one in pair.said],
-        "relation": str(pair.relation),
-        "difference": pair.difference,
-    }
+    return {**pair._asdict(), "said": [None if known is None else known._asdict() for known in pair.said]}
 
 
-def write_compared_csv(rows: Sequence[SharedScheme], names: Sequence[str]) -> str:
+_LIMITS = ("least", "most", "at_most")
+
+
+def limits_table(rows: Sequence[SharedScheme], names: Sequence[str]) -> PublishedTable:
     """A line per pair of operands: least, most and bound by each set, empty where it says none."""
-    header = ["scheme", "source", "destination", "relation", "difference"]
-    header += [f"{name}: {what}" for name in names for what in ("least", "most", "at most")]
-    return written(header, (_cells(row, pair) for row in rows for pair in row.pairs))
+    heads = [text("scheme"), text("source"), text("destination"), text("relation"), number("difference")]
+    heads += [number(f"{name}: {limit.replace('_', ' ')}") for name in names for limit in _LIMITS]
+    cells = (
+        (
+            *(row.scheme, pair.source, pair.destination, str(pair.relation), pair.difference),
+            *(getattr(known, limit, None) for known in pair.said for limit in _LIMITS),
+        )
+        for row in rows
+        for pair in row.pairs
+    )
+    return PublishedTable("latencies", "Latencies", tuple(heads), tuple(cells))
 
 
-def _cells(row: SharedScheme, pair: ComparedLatency) -> list[object]:
-    cells: list[object] = [
-        row.scheme, pair.source, pair.destination, str(pair.relation), pair.difference,
-    ]  # fmt: skip
-    for one in pair.said:
-        cells += [None] * 3 if one is None else [one.least, one.most, one.at_most]
-    return cells
+def pairs_table(
+    rows: Sequence[SharedScheme],
+    names: Sequence[str],
+    url: Callable[[SharedScheme, int | None], str] = lambda row, place: "",
+) -> PublishedTable:
+    """A line per pair of operands with each set's latency in words.
+
+    `url`: of a scheme's page, or with the place of a set of the page with its chains.
+    """
+    heads = (
+        *(code("scheme"), text("from → to"), *(text(f"{name}, cycles") for name in names)),
+        *(choice("relation"), number("difference, cycles")),
+    )
+    lines = tuple(
+        (
+            *(LinkedText(row.scheme, url(row, None)), f"{pair.source} → {pair.destination}"),
+            *(
+                None if known is None else LinkedText(known.words, url(row, place), note=known.note)
+                for place, known in enumerate(pair.said)
+            ),
+            *(RELATION_WORDS[pair.relation], pair.difference),
+        )
+        for row in rows
+        for pair in row.pairs
+    )
+    return PublishedTable("latencies", "Latencies", heads, lines)

@@ -1,22 +1,10 @@
-"""Two sets compared and several merged: against a plain computation, and with every choice."""
+"""Several sets merged, with every choice, and taken away as files."""
 
 from __future__ import annotations
-
-import random
-from statistics import mean, median
 
 import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.features.library.sets.comparing import (
-    TOLERANCES,
-    LengthAgreement,
-    SetReport,
-    compare_sets,
-    keep_comparison,
-    kept_comparison,
-)
-from inference.features.library.sets.comparison_query import pairs_of
 from inference.features.library.sets.merging import Conflicts, plan_merging, store_merged
 from inference.formats.errors import ExchangeError
 from inference.formats.experiment_csv import write_experiment_csv
@@ -47,83 +35,9 @@ def failed(*schemes: str) -> Measured:
     return seen(None, *schemes, state=MeasurementState.FAILED, note="crashed")
 
 
-def scattered(isa: ISA, name: str, seed: int) -> ExperimentSet:
-    """Mixes of three schemes with repeats, some of them in every such set."""
-    dice = random.Random(seed)
-    found = []
-    for adds in range(4):
-        for imuls in range(4):
-            for loads in range(3):
-                if adds + imuls + loads and dice.random() < 0.8:
-                    mix = [ADD] * adds + [IMUL] * imuls + [LOAD] * loads
-                    times = dice.choice((1, 1, 2, 3))
-                    found += [seen(round(len(mix) * dice.uniform(0.9, 1.1), 3), *mix) for _ in range(times)]
-    dice.shuffle(found)
-    return made(isa, name, *found)
-
-
-def plain(first: ExperimentSet, second: ExperimentSet) -> dict[Experiment, tuple[float, float]]:
-    """The medians of what both have, one by one."""
-    numbers: list[dict[Experiment, list[float]]] = [{}, {}]
-    for place, row in enumerate((first, second)):
-        for each in load_measurements(row):
-            if each.usable and each.cycles is not None:
-                numbers[place].setdefault(each.experiment, []).append(each.cycles)
-    common = numbers[0].keys() & numbers[1].keys()
-    return {each: (median(numbers[0][each]), median(numbers[1][each])) for each in common}
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_comparison_is_what_one_by_one_gives(isa: ISA, seed: int) -> None:
-    first, second = scattered(isa, "a", seed), scattered(isa, "b", seed + 100)
-    report = compare_sets(first, second)
-    expected = plain(first, second)
-    apart = {each: 100 * abs(b - a) / a for each, (a, b) in expected.items()}
-    assert report.n == len(expected)
-    assert report.median == pytest.approx(median(apart.values()), abs=1e-4)
-    assert report.scores.mape == pytest.approx(mean(apart.values()))
-    assert report.within == tuple(sum(far <= x for far in apart.values()) for x in TOLERANCES)
-    for length in report.lengths:
-        those = [far for each, far in apart.items() if each.length == length.length]
-        assert (length.n, length.mean) == (len(those), pytest.approx(mean(those), abs=1e-4))
-    by_scheme = {each.scheme: each for each in report.schemes}
-    for text in (ADD, IMUL, LOAD):
-        those = [far for each, far in apart.items() if text in each.schemes]
-        assert by_scheme[text].n == len(those)
-        assert by_scheme[text].absolute == pytest.approx(mean(those), abs=1e-3)
-    assert sum(map(sum, report.heat_map.counts)) + report.heat_map.outside == report.n
-    worst = pairs_of(first, second, report.listing.worst)
-    assert [abs(each.difference) for each in worst] == pytest.approx(
-        sorted(apart.values(), reverse=True)[:50]
-    )
-    assert {each.experiment: (each.first, each.second) for each in worst}.items() <= expected.items()
-
-
-def test_shares_within_tolerances_are_per_cent_of_the_experiments_of_a_length() -> None:
-    agreement = LengthAgreement(length=3, n=8, mean=2.0, within=(0, 1, 2, 4, 6, 8, 8))
-    assert [agreement.share(tolerance) for tolerance in TOLERANCES] == [0, 12.5, 25, 50, 75, 100, 100]
-
-
-def test_a_kept_comparison_is_the_same_until_a_set_changes(isa: ISA) -> None:
-    first, second = scattered(isa, "a", 5), scattered(isa, "b", 6)
-    assert kept_comparison(first, second) is None
-    kept = keep_comparison(first, second)
-    assert kept_comparison(first, second) == SetReport.from_json(kept.report) == compare_sets(first, second)
-    store_measurements(second, [seen(9.0, *[ADD] * 9)])
-    assert kept_comparison(first, second) is None
-
-
-def test_sets_without_a_common_experiment_have_nothing_to_say(isa: ISA) -> None:
-    report = compare_sets(made(isa, "a", seen(1.0, ADD), failed(IMUL)), made(isa, "b", seen(1.0, IMUL)))
-    assert (report.n, report.only, report.median, report.share(5.0)) == (0, (1, 1), None, None)
-
-
-def test_a_set_is_not_compared_with_itself_nor_with_one_of_another_isa(isa: ISA) -> None:
+def test_sets_that_cannot_be_merged_are_refused(isa: ISA) -> None:
     first = made(isa, "a", seen(1.0, ADD))
     other = made(ISA.objects.create(name="other"), "b")
-    for second, fault in ((first, "with itself"), (other, "different instruction sets")):
-        with pytest.raises(ExchangeError, match=fault):
-            compare_sets(first, second)
     with pytest.raises(ExchangeError, match="one instruction set"):
         plan_merging([first, other], Conflicts.FIRST, 5.0)
     with pytest.raises(ExchangeError, match="once"):

@@ -17,7 +17,6 @@ from inference.features.judging.comparing.latencies import (
     compared_json,
     comparison_of_latencies,
 )
-from inference.features.learning.latencies.query import latencies_xml
 from inference.models import LatencySet
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
 from inference.web.api.shapes import Ref, SchemeText, Text, parameter, ref

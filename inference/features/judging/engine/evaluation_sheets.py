@@ -19,7 +19,6 @@ from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
 from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
-from inference.features.judging.engine.query import Key, unsaved_comparison
 from inference.features.judging.engine.query import Key, UnsavedComparison, sheet_of
 from inference.models import ComparedColumn, Comparison, Evaluation
 from inference.storage.evaluations import evaluated_chunks

@@ -12,13 +12,13 @@ class PmwebConfig(AppConfig):
     def ready(self) -> None:
         """Note in the audit log what happens from now on; add what workers and the API do for the site."""
         from inference.runs import chores  # noqa: PLC0415
-        from inference.web.api import registry  # noqa: PLC0415  models can be imported from here on
+        from inference.web import contributions  # noqa: PLC0415  models can be imported from here on
         from pmweb.accounts import audit, sessions  # noqa: PLC0415
         from pmweb.api import routers  # noqa: PLC0415
 
         audit.connect()
         sessions.connect()
-        registry.register(routers)
+        contributions.ROUTERS.append(routers)
         chores.register(chores.Chore(_pruning_is_due, ("prune", "--asked")))
 
 

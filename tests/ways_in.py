@@ -11,7 +11,7 @@ from django.db import connections
 from django.utils import timezone
 
 from inference.models import AgentToken, Machine
-from inference.runs.machines import tokens as machine_tokens
+from inference.runs.machines import sessions as machine_tokens
 from inference.storage.instruction_sets import new_isa
 from pmweb.accounts import api_tokens, people
 from pmweb.accounts.sessions import SessionStore

@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 
 from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_of
-from inference.web.requests import one_of
+from inference.web.validation import one_of
 from pmweb.accounts import api_tokens, people, sessions
 from pmweb.accounts.audit import COLUMNS, MOST_ROWS, VIA, AuditQuery
 from pmweb.accounts.forms import InviteForm, RoleForm

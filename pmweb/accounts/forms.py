@@ -13,7 +13,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from inference.web.strict_form import StrictForm
+from inference.web.request_fields import StrictForm
 from pmweb.accounts import api_tokens
 from pmweb.accounts.attempts import attempt
 from pmweb.models import Role, Scope

@@ -15,7 +15,7 @@ from django.db import connection
 
 from inference.agent.protocol import MAX_MESSAGE_BYTES
 from inference.models import Machine
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from inference.storage.names import free_name
 from pmweb.accounts import people
 from pmweb.environment import WEB_PROCESS
@@ -188,8 +188,8 @@ def local_agent(host: str, port: int, *, sandboxed: bool = True) -> Child | None
 def new_token() -> str:
     """A token for this computer's agent; those of earlier starts let nobody in any more."""
     machine = local_machine()
-    tokens.revoke_all(machine)
-    plain = tokens.issue(machine)
+    sessions.revoke_all(machine)
+    plain = sessions.issue(machine)
     connection.close()  # the supervisor itself holds no connection while it runs
     return plain
 
@@ -199,7 +199,7 @@ def local_machine() -> Machine:
     known = Machine.objects.filter(local=True).first()
     if known is not None:
         return known
-    return tokens.add_machine(free_name(Machine, socket.gethostname() or "this computer"), local=True)
+    return sessions.add_machine(free_name(Machine, socket.gethostname() or "this computer"), local=True)
 
 
 def _exists(user: str) -> bool:

@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from inference.web.strict_form import StrictForm
+from inference.web.request_fields import StrictForm
 from pmweb.accounts import sessions
 from pmweb.accounts.forms import (
     ApiTokenForm,

@@ -18,7 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from django.urls import reverse
 
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from inference.sockets import agent_urlpatterns
 from inference.storage.instruction_sets import new_isa
 from pmweb import environment
@@ -114,8 +114,8 @@ def test_no_line_has_a_log_in_link(records: Any, administrator: User):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_line_of_an_agent_names_its_token(records: Any):
-    machine = tokens.add_machine("lab", new_isa("toy", ["add R, R"], "by hand"))
-    plain = tokens.issue(machine)
+    machine = sessions.add_machine("lab", new_isa("toy", ["add R, R"], "by hand"))
+    plain = sessions.issue(machine)
 
     async def connect(token: str) -> None:
         headers = [(b"authorization", f"Bearer {token}".encode())]

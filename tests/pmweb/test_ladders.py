@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from inference.models import AgentToken, Machine, Predictor
-from inference.runs.machines.tokens import add_machine
+from inference.runs.machines.sessions import add_machine
 from inference.storage.instruction_sets import new_isa
 from inference.web.api.document import BY_SESSION, operations_of
 from inference.web.api.site import document

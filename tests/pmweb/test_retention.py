@@ -22,7 +22,7 @@ from anica_app.formats.incoming import read_part, tree_of_path
 from anica_app.models import Campaign, GeneralisationStep, SampleBatch
 from anica_app.storage.campaigns import store_campaign, write_campaign
 from inference.core.events import Progress
-from inference.features.asking.predictors.answers import DatabaseAnswers
+from inference.features.asking.predictors.opening import DatabaseAnswers
 from inference.features.learning.inferring.pmevo_page import CLOUD_FRAMES
 from inference.features.running.runs.record import fold, thinned
 from inference.formats.file_trees import ZipTree

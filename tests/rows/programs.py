@@ -46,7 +46,7 @@ from inference.models import (
 )
 from inference.storage.block_sets import store
 from inference.storage.core_models import store_front_end
-from inference.storage.evaluating import evaluate
+from inference.storage.evaluations import evaluate
 from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import load_measurements, store_measurements

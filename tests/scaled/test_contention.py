@@ -18,7 +18,7 @@ from inference.core.experiment import Experiment
 from inference.models import ISA, Batch, ExperimentTerm, Machine, Run, RunEvent, Upload
 from inference.runs import journal, leases, lifecycle
 from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
-from inference.runs.machines import batches, sessions, tokens
+from inference.runs.machines import batches, sessions
 from inference.storage.instruction_sets import new_isa
 from inference.storage.names import free_name
 from inference.storage.rows import store_experiments
@@ -180,7 +180,7 @@ def test_events_of_several_writers_are_numbered_without_gaps(site):
 
 
 def test_a_replaced_connection_of_an_agent_gets_no_batch_while_the_new_one_begins(site):
-    machine: Machine = tokens.add_machine("lab", new_isa("toy", ["add R, R"], "a test"))
+    machine: Machine = sessions.add_machine("lab", new_isa("toy", ["add R, R"], "a test"))
     old = connected(machine)
     run = site.count("a run")
     with posting(leases.claim("w", only=run.pk), machine) as board:

@@ -16,7 +16,7 @@ from inference.features.learning.inferring.front import front_named, front_of, p
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import Evaluation, ExperimentSet, FrontPoint, PortMapping, Run
 from inference.storage.errors import NameTakenError, UnknownNameError
-from inference.storage.evaluating import compare, evaluate, store_evaluation
+from inference.storage.evaluations import compare, evaluate, store_evaluation
 from inference.storage.fronts import JudgedPoint, mapping_from, mapping_json, pick, store_front
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, scheme_ids, store_mapping, store_measurements

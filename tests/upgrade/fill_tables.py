@@ -43,7 +43,7 @@ from inference.models import (  # noqa: E402  # noqa: E402
     identity_key,
 )
 from inference.runs import lifecycle  # noqa: E402
-from inference.runs.machines import tokens  # noqa: E402
+from inference.runs.machines import sessions  # noqa: E402
 from inference.storage.core_models import store_front_end  # noqa: E402
 from inference.storage.instruction_sets import store_isa  # noqa: E402
 from inference.storage.resource_mappings import store_resource_mapping  # noqa: E402
@@ -108,8 +108,8 @@ def uploaded(name: str, content: str) -> Upload:
 def fill_machines(isa: ISA, truth: Mapping) -> Machine:
     """A simulated machine, and one whose agent is away, with a batch of a run that was cancelled."""
     simulated = simulated_machine(isa, truth, name="simulated", noise=0.005, seed=3)
-    lab = tokens.add_machine("lab", isa)
-    tokens.issue(lab)
+    lab = sessions.add_machine("lab", isa)
+    sessions.issue(lab)
     seen = {"session": 1, "last_seen": timezone.now(), "noise": 0.004, "ghz": 3.1, "rate": 80}
     Machine.objects.filter(pk=lab.pk).update(cpu=FACTS["cpu"], facts=FACTS, state="idle", **seen)
     lab.readings.create(at=timezone.now(), state="idle", noise=0.004, ghz=3.1, rate=80)

@@ -40,10 +40,10 @@ from inference.storage.core_overviews import unsettled_kinds
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.file_answers import attachment
-from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
-from inference.web.requests import one_of
-from inference.web.strict_form import StrictForm
+from inference.web.paging import list_page
+from inference.web.request_fields import StrictForm
+from inference.web.validation import one_of
 
 
 def core_models_page(request: HttpRequest) -> HttpResponse:

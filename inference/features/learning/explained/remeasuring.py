@@ -14,14 +14,14 @@ from inference.core.experiment import Experiment
 from inference.core.explain import Witness
 from inference.core.explain.repeating import Repeated, measured_again
 from inference.features.machines.machines.query import machines
-from inference.features.machines.measure.listed import listed_config
+from inference.features.machines.measure.request import listed_config
 from inference.models import ISA, ExperimentSet, Machine, Measurement, PortMapping, Run
 from inference.models import Experiment as ExperimentRow
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.rows import BATCH, experiment_key, ids_of_schemes
 from inference.web.api.errors import ProblemError
-from inference.web.requests import row_number
-from inference.web.run_forms import start_or_tell
+from inference.web.request_fields import start_or_tell
+from inference.web.validation import row_number
 
 PLAN = {"kind": "measure", "config__plan": "listed"}
 """Runs that measure what they are told; see `inference.features.machines.measure.job`."""

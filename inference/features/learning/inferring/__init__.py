@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, RunKind
-from inference.web.panels import PagePanel, PanelPlace
+from inference.web.contributions import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.features.library.mappings.query import ShownMapping
     from inference.models import Run
-    from inference.runs.record_parts import RecordPart
-    from inference.web.panels import Context
+    from inference.runs.events import RecordPart
+    from inference.web.contributions import Context
 
 
 def _job() -> Job:

@@ -26,8 +26,7 @@ from inference.features.machines.machines.query import machines, unfinished_infe
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import Run
 from inference.web.api.errors import ProblemError
-from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import Input, Ref, SchemeText, ref
+from inference.web.api.shapes import Input, Ref, RunOut, SchemeText, ref, run_json
 from inference.web.validation import Id
 
 router = Router()

@@ -36,12 +36,12 @@ from inference.features.running.runs.record import RunRecord
 from inference.figures.matrix import Matrix, alone, side_by_side
 from inference.formats import journal_events
 from inference.models import ISA, PortMapping, Run, RunEvent
-from inference.runs.record_parts import RecordPart
+from inference.runs.events import RecordPart
 from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.rows import load_mapping
-from inference.web.requests import whole_number
-from inference.web.run_forms import NOTHING_STARTED, start_or_tell
+from inference.web.request_fields import NOTHING_STARTED, start_or_tell
+from inference.web.validation import whole_number
 
 SURVIVORS = {
     "first": "the first stays",

@@ -28,7 +28,7 @@ from inference.storage.instruction_sets import unknown_schemes
 from inference.storage.judging import allowed_result, grounds_of, search_verdict
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import load_mapping
-from inference.web.request_options import add_request_options
+from inference.web.data_command import add_request_options
 from inference.web.run_command import (
     SCHEMES_METAVAR,
     RunCommand,

@@ -48,8 +48,14 @@ from inference.runs.stages import Stages
 from inference.storage.characterisations import KEY as EXPLAINED
 from inference.storage.characterisations import store_characterisations
 from inference.storage.core_models import LOOP_CODE, loop_code_rows
-from inference.storage.evaluating import Predictions, chunk_of, compare_chunks, store_evaluation
-from inference.storage.evaluations import scores_of, summary_of
+from inference.storage.evaluations import (
+    Predictions,
+    chunk_of,
+    compare_chunks,
+    scores_of,
+    store_evaluation,
+    summary_of,
+)
 from inference.storage.evidence import KEY as EVIDENCE
 from inference.storage.fronts import JudgedPoint, store_front
 from inference.storage.judging import KEY as JUDGING

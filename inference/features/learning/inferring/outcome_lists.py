@@ -19,10 +19,10 @@ from inference.features.running.runs.record import RunRecord
 from inference.isa.search import SearchError
 from inference.models import ISA, PortMapping
 from inference.models.scheme_search import texts_found
-from inference.runs.record_parts import RecordPart
+from inference.runs.events import RecordPart
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import page_in_memory
-from inference.web.requests import one_of, whole_number
+from inference.web.validation import one_of, whole_number
 
 FIRST, LAST = "alone", "remaining"
 """The stages in which schemes are first, and last, left out."""

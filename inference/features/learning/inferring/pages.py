@@ -34,8 +34,8 @@ from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.instruction_sets import code_isa_row
-from inference.web.requests import one_of, row_named, row_number, whole_number
-from inference.web.run_forms import NOTHING_STARTED, start_or_tell, start_run
+from inference.web.request_fields import NOTHING_STARTED, start_or_tell, start_run
+from inference.web.validation import one_of, row_named, row_number, whole_number
 
 
 def infer(request: HttpRequest) -> HttpResponse:

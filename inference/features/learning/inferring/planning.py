@@ -20,9 +20,8 @@ from inference.formats.known_facts import counts_text, ports_text
 from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
 from inference.models.scheme_search import select_schemes
-from inference.runs.limits import MOST_SCHEMES
-from inference.runs.machines.facts import seconds_for
-from inference.runs.machines.past import past_pace, past_runs
+from inference.runs.machines.facts import past_pace, past_runs, seconds_for
+from inference.runs.request import MOST_SCHEMES
 
 EXAMPLES = 3  # schemes that the count shows by name
 

@@ -26,8 +26,7 @@ from inference.figures.error_by_length import length_figure
 from inference.figures.growing_matrix import GrowingMatrix, growing_matrix
 from inference.figures.objectives import cloud_figure, cloud_points
 from inference.models import ISA, Measurement, PortMapping, PortUsage, Run
-from inference.runs.events import HeatMapDrawn
-from inference.runs.record_parts import RecordPart
+from inference.runs.events import HeatMapDrawn, RecordPart
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS
 from inference.storage.listing import lengths_from, schemes_from
 from inference.storage.rows import ids_of_schemes, load_mapping, measurements_of

@@ -14,8 +14,12 @@ from inference.features.learning.inferring.algorithm import as_text
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig
 from inference.features.learning.inferring.subject import own_stages
-from inference.features.running.runs.asked import in_words, links, schemes_in_words
-from inference.features.running.runs.kind_presentation import DescriptionItem
+from inference.features.running.runs.kind_presentation import (
+    DescriptionItem,
+    in_words,
+    links,
+    schemes_in_words,
+)
 from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord
 from inference.measuring.simulated import NOTHING, UOPS

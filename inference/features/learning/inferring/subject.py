@@ -30,20 +30,21 @@ from inference.measuring.second_opinion import SecondOpinion
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
-from inference.runs.described_rows import needed_row
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 from inference.runs.machines.facts import documented_r_max
 from inference.runs.machines.measurer import (
     agent_measurer,
     chosen_schemes,
+    known_schemes,
     measured_alone,
     settled_share,
+    simulated_machine,
     spread,
     within_reach,
 )
-from inference.runs.machines.simulated import known_schemes, simulated_machine
 from inference.runs.measurements import RunMeasurements
+from inference.runs.request import needed_row
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS, Stages, facts_of
 from inference.storage.recorded import recorded_shares, selected_schemes
 from inference.storage.rows import load_mapping, load_measurements

@@ -21,7 +21,7 @@ from inference.features.learning.inferring.subject import JUDGING_MIXES
 from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run, StoredCoreModel
 from inference.storage.characterisations import copy_characterisations
 from inference.storage.core_models import LOOP_CODE, loop_code_in, loop_code_rows
-from inference.storage.evaluating import compare, evaluate
+from inference.storage.evaluations import compare, evaluate
 from inference.storage.judging import KEY
 from inference.storage.names import free_name
 from inference.storage.results import ComparedResult, compared_results, store_result

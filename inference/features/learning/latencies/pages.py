@@ -44,10 +44,9 @@ from inference.models import LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import seconds_for
 from inference.storage.documented_latencies import documented_core, documented_share
 from inference.web.file_answers import file_answer
-from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
-from inference.web.paging import Order, page_of
-from inference.web.run_forms import NOTHING_STARTED, start_or_tell
+from inference.web.paging import Order, list_page, page_of
+from inference.web.request_fields import NOTHING_STARTED, start_or_tell
 
 KIND = "latencies"
 

@@ -1,4 +1,4 @@
-"""The description of a campaign: read from JSON, checked against the database, made complete."""
+"""The description of a campaign and its presets: read from JSON, checked by the database, made complete."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ from inference.models import PortMapping, Predictor
 from inference.runs.described_rows import is_id, read_row, read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.request import DEFAULT_SEED, OneOf, RequestPart, RowId, Seed, told_as_flaw
+
+MOST_PREDICTORS = 2
+DEFAULT_MINUTES = 10.0
 
 
 @dataclass(frozen=True)
@@ -85,9 +88,6 @@ PRESETS = {
         AS_NAMED,
     ),
 }
-
-MOST_PREDICTORS = 2
-DEFAULT_MINUTES = 10.0
 
 
 class ExcludedDiscovery(RequestPart):

@@ -1,4 +1,4 @@
-"""Which blocks discoveries cover, and the k that together cover the most (thesis §8.1.7, §8.2.3)."""
+"""Which blocks discoveries cover, fresh ones above all, and the k that cover the most (§8.1.7, §8.2.3)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ from inference.core.protocols import Json
 
 Covered = npt.NDArray[np.bool_]
 """bool[d, b]: whether discovery d subsumes block b."""
+_SECONDS = 60.0
+LENGTH = 4
+"""Instructions of each block, as published."""
+TOP = 10
+_PIECE = 500
+_ATTEMPTS = 100
 
 
 def covered_blocks(
@@ -40,8 +46,6 @@ def covered_blocks(
         pulse()
     return covered
 
-
-_SECONDS = 60.0
 
 Weights = npt.NDArray[np.int64]
 
@@ -119,13 +123,6 @@ def _by_what_they_add(patterns: Covered, weights: Weights, rows: range | list[in
 
 def _weight(patterns: Covered, weights: Weights, rows: list[int]) -> int:
     return int(weights[patterns[rows].any(axis=0)].sum()) if rows else 0
-
-
-LENGTH = 4
-"""Instructions of each block, as published."""
-TOP = 10
-_PIECE = 500
-_ATTEMPTS = 100
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from itertools import combinations
 from random import Random
 
 from anica_app.core.domain.abstract import Aliasing, Pair
-from anica_app.core.domain.dependencies import Dependency, SchemeUse, of_kind
-from anica_app.core.domain.space import Bits, SchemeSpace
+from anica_app.core.domain.space import Bits, Dependency, SchemeSpace, SchemeUse, of_kind
 from inference.isa.operand_facet import ChoiceError
 from inference.isa.operand_slots import (
     Address,
@@ -35,6 +34,12 @@ from inference.isa.operand_slots import (
 )
 
 _KEPT = 1 << 10
+USUAL_LINES = 6
+"""A block has so many addresses to choose from, as in the published sampler, unless it needs more."""
+LINE = 64
+"""Bytes of a cache line, or of half of one."""
+MOST_LINES = 4096 // 2 // LINE - 1
+"""As many as lie within half a page, without the first."""
 
 
 class LinkedSchemes:
@@ -154,14 +159,6 @@ def _fitting_operands(
     for number in reader.reads:
         if reader.slots.registers[number].fitting(writer.slots.written):
             yield OperandPlace(one.reader, "register", number), writer.slots.written
-
-
-USUAL_LINES = 6
-"""A block has so many addresses to choose from, as in the published sampler, unless it needs more."""
-LINE = 64
-"""Bytes of a cache line, or of half of one."""
-MOST_LINES = 4096 // 2 // LINE - 1
-"""As many as lie within half a page, without the first."""
 
 
 def fillings(

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from anica_app.core.block_domain import generality_of
 from anica_app.core.domain.documents import expanded
-from anica_app.core.every_scheme import generality_of
 from anica_app.core.search.judging import InterestJudge
 from anica_app.formats.anica_abstract import Unsayable, abstract_document, expansion_document
 from anica_app.formats.anica_documents import Published, PublishedStep, PublishedTrace, ReportedGeneralisation

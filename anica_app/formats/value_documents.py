@@ -1,6 +1,8 @@
-"""Rows as JSON objects and back, by the types of their fields.
+"""Rows as JSON objects and back, by the types of their fields, and their bulky parts in a temporary file.
 
 Numbers without end are written as the text "infinite", bytes in hexadecimal digits, times in ISO 8601.
+Reading a campaign takes long and touches no database; storing it is nothing but inserting, all of it in one
+transaction, so that nobody else has to wait for it.
 """
 
 from __future__ import annotations

@@ -9,11 +9,10 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
-from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
+from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings
-from anica_app.formats import anica_campaigns
 from anica_app.models import Campaign
-from inference.core.errors import InvalidInputError, as_written
+from inference.core.errors import as_written
 from inference.runs.errors import ConfigError
 from inference.runs.request import RunRequest, read_row, settings_of
 
@@ -90,18 +89,3 @@ def read_against(given: int, tools: int) -> int:
     if seats != tools:
         raise ConfigError(f"against: {row.name} is over {seats} predictors, this one over {tools}")
     return row.pk
-
-
-def judge_of(campaign: Campaign) -> InterestJudge | None:
-    """What it found interesting; None where its configuration does not tell.
-
-    An explanation of one prediction asks for the same number as that of a block, which is not kept.
-    """
-    if campaign.kind == Campaign.Kind.EXPLANATION:
-        return None
-    if campaign.format == Campaign.Format.ANICA:
-        return anica_campaigns.judge_of(campaign.config)
-    try:
-        return Disagreement(InterestSettings.parse(campaign.config.get("interest", {})))
-    except InvalidInputError:
-        return None

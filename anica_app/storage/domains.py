@@ -1,4 +1,4 @@
-"""What a campaign needs to begin: its predictors, and the schemes that all of them support."""
+"""What a campaign needs to begin: its abstract domain over the schemes that all of its predictors support."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ from inference.storage.instruction_sets import code_isa_row
 from inference.storage.rows import load_mapping
 
 STAGE_SUPPORT = "support"
+SUPPORT = "support.json"
+"""The file of a campaign that says which schemes its blocks have, and what was left out because of whom."""
+_PIECE = 500
+"""Blocks that are asked for together: enough for bulk, few enough to tell how it goes."""
 
 
 def chosen_domain(
@@ -117,13 +121,6 @@ def _uops(mapping: int | None) -> dict[str, int] | None:
         return None
     usage = load_mapping(needed_row(PortMapping, mapping)).usage
     return {scheme: sum(count for _, count in uops) for scheme, uops in usage.items()}
-
-
-SUPPORT = "support.json"
-"""The file of a campaign that says which schemes its blocks have, and what was left out because of whom."""
-
-_PIECE = 500
-"""Blocks that are asked for together: enough for bulk, few enough to tell how it goes."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Abstract instructions, blocks with their aliasing, and what makes them more general (thesis §8.1.4)."""
+"""Abstract instructions and blocks, their expansions, and which block includes which (§8.1.4, §8.1.6)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from anica_app.core.domain.dependencies import Dependency
-from anica_app.core.domain.space import Bits
+from anica_app.core.domain.space import Bits, Dependency
 from inference.isa.operand_slots import Content, OperandPlace, Slot, Slots, match, overlap
 
 Pair = tuple[OperandPlace, OperandPlace]

@@ -1,4 +1,4 @@
-"""The features of instruction schemes that abstract instructions speak of (thesis §8.1.4, Table 8.1)."""
+"""The features of schemes that abstract instructions speak of, and which schemes these are (§8.1.4)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,22 @@ from anica_app.core.domain.space import Bits, SchemeSpace, operands_of
 from inference.isa.operand_facet import BlockScheme, OperandNames
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.targets import DEFAULT
+
+YES, NO = "yes", "no"
+_LOCK = frozenset({"lock"})
+_REPEATED = frozenset({"rep", "repe", "repne"})
+SIZE, AT_MOST, AT_LEAST = "size:", "size<=", "size>="
+"""How elements of `memory` begin that speak of bits; the last two only weaken the first."""
+SOME_FLAG = "flags:R"
+"""The element of `operands` that reads some flag."""
+ACCESS_WIDTH = re.compile(r"size(:|<=|>=)(\d+)")
+"""An element of `memory`: its comparison, ":" for exactly so many, and its bits."""
+MEMORY_OPERAND = re.compile(r"MEM\[(<=|>=|)(\d+)\]:(R|W|RW)")
+"""An element of `operands`: its comparison, "" for exactly so many, its bits and its access."""
+_MOST, _LEAST = (8, 16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512)
+"""Bounds of widths that say something: hardly anything has more than 512 bits or fewer than 8."""
+_KEPT = 1 << 16
+"""So many abstract instructions are remembered with their schemes; a long search goes through many more."""
 
 
 class Vocabulary:
@@ -62,11 +78,6 @@ def everything(isa: str = DEFAULT) -> Vocabulary:
     return Vocabulary(FEATURES, settings, operands_of(isa).names)
 
 
-YES, NO = "yes", "no"
-_LOCK = frozenset({"lock"})
-_REPEATED = frozenset({"rep", "repe", "repne"})
-
-
 def abstraction(name: str, settings: DomainSettings, operands: OperandNames) -> Abstraction[Any, Any]:
     """The kind of constraints on a feature (Table 8.2)."""
     if name == "mnemonic":
@@ -110,22 +121,6 @@ def operand_types(operand: Operand) -> Iterator[str]:
 
 def _operands(scheme: Scheme) -> frozenset[str]:
     return frozenset(name for operand in scheme.operands for name in operand_types(operand))
-
-
-SIZE, AT_MOST, AT_LEAST = "size:", "size<=", "size>="
-"""How elements of `memory` begin that speak of bits; the last two only weaken the first."""
-
-SOME_FLAG = "flags:R"
-"""The element of `operands` that reads some flag."""
-
-ACCESS_WIDTH = re.compile(r"size(:|<=|>=)(\d+)")
-"""An element of `memory`: its comparison, ":" for exactly so many, and its bits."""
-
-MEMORY_OPERAND = re.compile(r"MEM\[(<=|>=|)(\d+)\]:(R|W|RW)")
-"""An element of `operands`: its comparison, "" for exactly so many, its bits and its access."""
-
-_MOST, _LEAST = (8, 16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512)
-"""Bounds of widths that say something: hardly anything has more than 512 bits or fewer than 8."""
 
 
 def weaker_access(element: str) -> frozenset[str]:
@@ -173,9 +168,6 @@ _VALUES: dict[str, Callable[[BlockScheme], str | frozenset[str]]] = {
     "operands": lambda member: _operands(member.scheme),
     "scheme": lambda member: member.scheme.text,
 }
-
-_KEPT = 1 << 16
-"""So many abstract instructions are remembered with their schemes; a long search goes through many more."""
 
 
 class FeatureTable:

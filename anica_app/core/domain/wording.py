@@ -12,7 +12,6 @@ from typing import Any
 from anica_app.core.domain import documents
 from anica_app.core.domain.abstract import AliasExpansion, DependencyExpansion, Pair, Values
 from anica_app.core.domain.abstractions import AND, FOR, UP
-from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.features import (
     ACCESS_WIDTH,
     AT_LEAST,
@@ -24,6 +23,7 @@ from anica_app.core.domain.features import (
     Vocabulary,
     everything,
 )
+from anica_app.core.domain.space import Dependency
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.isa.operand_slots import OperandPlace

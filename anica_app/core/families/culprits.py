@@ -1,4 +1,4 @@
-"""Which instructions of a discovery make the tools disagree, and to which classes these belong."""
+"""Classes of instructions such as a tool treats alike, and which of a discovery's make the tools disagree."""
 
 from __future__ import annotations
 
@@ -47,6 +47,12 @@ _INTEGER = re.compile(r"v?(p|movdq|movd|movq|lddqu|mpsad)\w*")
 _NEITHER = ("crypto", "gather", "scatter", "string compare", "state")
 _VECTOR = re.compile(r"[XYZ]?MM(x4)?")
 _OF_SPECIAL = {"fused-multiply-add": "FMA", "nop": "no-op", "minimum-maximum": "minimum and maximum"}
+_FEW = 3
+"""Where a mnemonic is asked for, so many that fit are named; of more, that of the witness."""
+_MOST = 2 / 3
+"""Of the schemes that an abstract instruction represents: their class is what it is about."""
+_NARROW = 0.1
+"""Of all schemes: an abstract instruction that represents fewer is about these."""
 
 
 def instruction_class(scheme: Scheme) -> str:
@@ -82,14 +88,6 @@ def accesses_memory(scheme: Scheme) -> bool:
         operand.kind == "memory" and operand.access and not operand.implicit and not operand.registers
         for operand in scheme.operands
     )
-
-
-_FEW = 3
-"""Where a mnemonic is asked for, so many that fit are named; of more, that of the witness."""
-_MOST = 2 / 3
-"""Of the schemes that an abstract instruction represents: their class is what it is about."""
-_NARROW = 0.1
-"""Of all schemes: an abstract instruction that represents fewer is about these."""
 
 
 @dataclass(frozen=True, slots=True)

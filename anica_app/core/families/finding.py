@@ -20,8 +20,7 @@ from anica_app.core.families.evidence import (
     WitnessCause,
     causes_of,
 )
-from anica_app.core.families.grouping import MOST_FAMILIES, FamilyMember, MemberGroup, grouped
-from anica_app.core.families.naming import names_of
+from anica_app.core.families.grouping import MOST_FAMILIES, FamilyMember, MemberGroup, grouped, names_of
 from anica_app.core.search.judging import DIFFERENCE
 from inference.predictors.protocol import Answer
 

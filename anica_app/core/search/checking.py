@@ -14,6 +14,9 @@ from anica_app.core.domain.space import SampledBlock
 from anica_app.core.search.judging import JudgedAnswers
 from anica_app.core.search.panel import Task, World
 
+_LEAST_KNOWN = 0.5
+"""This share of its samples must have answers at least for an abstract block to be interesting."""
+
 
 def alike(world: World, judged: JudgedAnswers, other: JudgedAnswers) -> bool:
     """Whether a block is interesting in the way that the other one is."""
@@ -24,10 +27,6 @@ def alike(world: World, judged: JudgedAnswers, other: JudgedAnswers) -> bool:
 def speaks_against(world: World, judged: JudgedAnswers, model: JudgedAnswers) -> bool:
     """Whether a sample shows that not all blocks are interesting in the way of the model."""
     return not judged.verdict.silent and not alike(world, judged, model)
-
-
-_LEAST_KNOWN = 0.5
-"""This share of its samples must have answers at least for an abstract block to be interesting."""
 
 
 class InterestReason(StrEnum):

@@ -1,4 +1,4 @@
-"""The discoveries of a campaign: which blocks they subsume, and what a new generalisation adds (§8.1.6)."""
+"""The discoveries of a campaign, or of one block: what they subsume, what a generalisation adds (§8.1.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a campaign finds, and who keeps it."""
+"""What a campaign finds, where it stands, as a checkpoint of JSON alone, and who keeps both."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from anica_app.core.errors import AnicaError
 from anica_app.core.search.generalising import GeneralisingTrace, RoundCandidate
 from anica_app.core.search.judging import JudgedAnswers
 from inference.core.protocols import Checkpoint, Json
+
+FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,6 @@ class Keeper(Protocol):
     def keep(self, news: News, checkpoint: Checkpoint) -> None:
         """Store both or neither: a campaign that goes on from the checkpoint tells no news twice."""
         ...
-
-
-FORMAT = 1
 
 
 @dataclass

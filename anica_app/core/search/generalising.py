@@ -1,4 +1,4 @@
-"""From an interesting block to the abstract blocks that characterise it (Algorithm 8.2)."""
+"""From fresh random blocks, made short, to abstract blocks that characterise them (Algorithm 8.2)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from anica_app.core.domain.space import SampledBlock
 from anica_app.core.search.checking import AbstractCheck, InterestReason, SamplingChecker, alike
 from anica_app.core.search.judging import JudgedAnswers
 from anica_app.core.search.panel import Driver, Task, TimeIsUp, World
+
+_MOST_ATTEMPTS = 5
+"""How often a generalisation is begun at most; each time it knows more."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,6 @@ def minimise(world: World, judged: JudgedAnswers, path: Sequence[object]) -> Tas
             break
         judged = found
     return judged
-
-
-_MOST_ATTEMPTS = 5
-"""How often a generalisation is begun at most; each time it knows more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 Two halves of the searches take turns: while the predictors work on the blocks of one half, the verdicts on
 the other are taken in and its next blocks are sampled. What is asked depends on the verdicts alone, never on
-who is quicker.
+who is quicker. Searches are generators: they yield blocks that they want judged, and go on with the verdicts;
+how these are come by they do not know.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ ResultT = TypeVar("ResultT")
 
 Task: TypeAlias = Generator[Sequence[SampledBlock], Sequence[JudgedAnswers], ResultT]
 """A search over blocks: it yields at least one block at a time, in whatever number."""
+_WINDOW = 10.0  # seconds over which the rate is taken
 
 
 class TimeIsUp(Exception):  # noqa: N818 it is no error
@@ -146,9 +148,6 @@ class _Lane(Generic[ResultT]):
     def _ask_all(self) -> None:
         blocks = [block for wanted in self._wanted.values() for block in wanted]
         self._answer = self._ask(blocks) if blocks else None
-
-
-_WINDOW = 10.0  # seconds over which the rate is taken
 
 
 class Meter:

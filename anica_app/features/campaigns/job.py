@@ -1,4 +1,4 @@
-"""Runs of kind `campaign`: a durable search for what tools disagree about."""
+"""Runs of kind `campaign`: a durable search for what tools disagree about, and how far it is."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ LABELS = ("Find schemes supported by every predictor", "Search", "Compute covera
 STAGE_SEARCH, STAGE_JUDGING, STAGE_FAMILIES = "search", "judge", "families"
 _SEARCHED = "searched"
 """In the last checkpoint: whoever takes the run up again does not search any more."""
+_KEEP_EVERY = 5.0  # seconds
 
 
 class CampaignJob:
@@ -147,9 +148,6 @@ def _store(
         **store_families(campaign, grouped),
     }
     return made, [ResultStored(made)]
-
-
-_KEEP_EVERY = 5.0  # seconds
 
 
 class Progressing:

@@ -1,4 +1,4 @@
-"""Campaigns: the list, the page of each, live and afterwards, its rounds, file, name, note and deletion."""
+"""Campaigns: the list, the page of each, live and afterwards, what they cover, some side by side."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
-from anica_app.features.campaigns.asked import asked_of
 from anica_app.features.campaigns.comparing import ComparedCampaigns, compared_campaigns, differing
+from anica_app.features.campaigns.form import asked_of
 from anica_app.features.campaigns.publishing import archive_answer, kept_file_answer
 from anica_app.features.campaigns.query import (
     CAMPAIGN_ORDERS,
@@ -35,24 +35,37 @@ from anica_app.features.coverage.query import (
     coverage_runs,
     measure_of,
     measure_of_run,
+    own_measure,
     sets_for,
     sorted_by_coverage,
 )
-from anica_app.features.discoveries.query import BY_BLOCK, BY_LENGTH, sample_page, samples_of_batch
+from anica_app.features.discoveries.query import BY_BLOCK, BY_LENGTH, sample_page
 from anica_app.features.discoveries.saying import discoveries_csv
 from anica_app.features.families.query import answer_of, grouping_runs, growing_families, treemap_of
-from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
+from anica_app.figures.campaign_charts import RoundsChart, rounds_chart
 from anica_app.models import Campaign, CampaignFile, Discovery, SampleBatch
-from anica_app.storage.descriptions import judge_of
+from anica_app.storage.findings import judge_of
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import different_processors
 from inference.models import BasicBlockSet, Predictor, Run
+from inference.predictors.samples import unpack
 from inference.web.file_answers import file_answer
 from inference.web.naming import naming_paths
 from inference.web.paging import PAGE_SIZE, Order, Page, list_page, page_in_memory
 from inference.web.presentation import UNKNOWN
 from inference.web.request_fields import start_or_tell
 from inference.web.validation import one_of, row_number, row_numbers, whole_number
+
+TABS = {
+    "discoveries": "Discoveries",
+    "selection": "Coverage and best selection",
+    "rounds": "Rounds",
+    "left-out": "Failures and what was left out",
+    "asked": "Configuration",
+}
+COVERAGE = "coverage"
+_ORDERS = {**DISCOVERY_ORDERS, COVERAGE: "pk"}
+OWN = "own"
 
 
 def chart_of(campaign: Campaign) -> RoundsChart | None:
@@ -98,7 +111,7 @@ def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     columns = {name: name for name in (BY_BLOCK, BY_LENGTH, *(str(at) for at in range(1, len(tools) + 1)))}
     order = Order.read(request.GET.get("sort", ""), columns, BY_BLOCK)
     at = whole_number(request, "page", 0) or 0
-    page = sample_page(samples_of_batch(batch), order.column, descending=order.descending, number=at)
+    page = sample_page(unpack(bytes(batch.samples)), order.column, descending=order.descending, number=at)
     judge = judge_of(batch.campaign)
     rows = [(sample, None if judge is None else judge.verdict(sample.answers)) for sample in page.rows]
     context = {
@@ -111,17 +124,6 @@ def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
         "sort": str(order),
     }
     return render(request, "anica/campaigns/round.html", context)
-
-
-TABS = {
-    "discoveries": "Discoveries",
-    "selection": "Coverage and best selection",
-    "rounds": "Rounds",
-    "left-out": "Failures and what was left out",
-    "asked": "Configuration",
-}
-COVERAGE = "coverage"
-_ORDERS = {**DISCOVERY_ORDERS, COVERAGE: "pk"}
 
 
 def campaign(request: HttpRequest, pk: int) -> HttpResponse:
@@ -227,14 +229,11 @@ def campaign_file(request: HttpRequest, pk: int, file: int) -> HttpResponseBase:
     return kept_file_answer(get_object_or_404(CampaignFile, pk=file, campaign=pk))
 
 
-OWN = "own"
-
-
 def selection(request: HttpRequest, campaign: Campaign, _tools: list[str]) -> dict[str, Any]:
     """What the tab shows: a run's best selections of every size, the one of `k` in full."""
     runs = coverage_runs([campaign.pk], whole_number(request, "cover"))
     found = runs.result
-    context: dict[str, Any] = {"runs": runs, "sets": sets_for(campaign), "measure": measure_of(campaign)}
+    context: dict[str, Any] = {"runs": runs, "sets": sets_for(campaign), "measure": own_measure(campaign)}
     if not found or not found["blocks"]:
         return context
     sizes = found["best"]

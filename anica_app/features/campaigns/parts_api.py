@@ -1,4 +1,4 @@
-"""What a campaign has found and sampled: discoveries, the best of them, rounds with their blocks."""
+"""What campaigns have found and sampled: discoveries, the best of them, rounds, what others found too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from anica_app.features.coverage.query import (
     measure_of_run,
     sorted_by_coverage,
 )
-from anica_app.features.discoveries.query import BY_BLOCK, judged, sample_page, samples_of_batch
+from anica_app.features.discoveries.query import BY_BLOCK, judged, sample_page
 from anica_app.features.discoveries.shapes import (
     DiscoveryOut,
     FoundOut,
@@ -31,10 +31,11 @@ from anica_app.features.discoveries.shapes import (
     judged_json,
 )
 from anica_app.models import Campaign, Discovery, SampleBatch
-from anica_app.storage.descriptions import judge_of
+from anica_app.storage.findings import judge_of
 from inference.core.protocols import Json
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import BasicBlockSet
+from inference.predictors.samples import unpack
 from inference.storage.instruction_sets import code_isa
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import (
@@ -56,6 +57,7 @@ DiscoverySort = Annotated[str, sorts([*DISCOVERY_ORDERS, COVERAGE])]
 Over = parameter(
     None, ge=0, le=2**63 - 1, description="A run of kind `coverage`; the newest without.", examples=[9]
 )
+_ABSENT = "null"
 
 
 class DiscoveriesOut(PageOf[DiscoveryOut]):
@@ -204,7 +206,7 @@ def list_batch_blocks(
     batch = get_object_or_404(rows, campaign=campaign_id, number=number)
     names = [tool.name for tool in batch.campaign.tools]
     page = sample_page(
-        samples_of_batch(batch),
+        unpack(bytes(batch.samples)),
         sort.removeprefix("-"),
         descending=sort.startswith("-"),
         number=number_of_page(paging),
@@ -231,9 +233,6 @@ def _needed(measure: Measure | None) -> Measure:
             right="POST to its /coverages, and wait for the run",
         )
     return measure
-
-
-_ABSENT = "null"
 
 
 class Campaigns(Schema):

@@ -1,4 +1,4 @@
-"""Campaigns and what they have found, paged; the newest; how quick another one will be; who needs them."""
+"""Campaigns and what they have found, paged; how far each is; how quick another will be; who needs them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated
 
 from django.db.models import (
@@ -29,15 +30,15 @@ from anica_app.core.domain.wording import Words
 from anica_app.core.search.events import Counted
 from anica_app.features.discoveries.saying import words_of
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
-from anica_app.storage.descriptions import judge_of
 from anica_app.storage.domains import SUPPORT
+from anica_app.storage.findings import interesting_samples, judge_of
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import common_isa
 from inference.features.library.search.query import group, with_words
 from inference.formats.strict_json import StrictJsonError, load
 from inference.models import Run
 from inference.models.scheme_search import search_schemes
-from inference.predictors.samples import Sample, unpack
+from inference.predictors.samples import Sample
 from inference.storage.instruction_sets import code_isa_row
 from inference.web.contributions import Dependent, Hit, SearchHits
 from inference.web.deleting import GONE, counted
@@ -60,6 +61,10 @@ DISCOVERY_ORDERS: Mapping[str, str] = {
 
 INFINITE = 1e18
 """Stands for infinite interestingness where rows are sorted: a cursor in an address must be a number."""
+NEWEST_BLOCKS = 8
+SHOWN = 5
+_MOST_BYTES, _MOST_VALUES = 16 << 20, 1_000_000
+"""Of that file: with some ten thousand schemes, and what some tools say of each, it has a megabyte."""
 
 
 def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QuerySet[Campaign]:
@@ -72,7 +77,10 @@ def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QueryS
     rows = Campaign.objects.select_related("run").defer(
         "config", "facts", "note", "run__config", "run__result", "run__note", "run__error"
     )
-    rows = rows.annotate(found=_count_of_discoveries(), explained=F("facts__explained__share"))
+    own = Discovery.objects.filter(campaign=OuterRef("pk"), subsumed_by=None).order_by()
+    counted = own.values("campaign").annotate(number=Count("pk")).values("number")
+    found = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    rows = rows.annotate(found=found, explained=F("facts__explained__share"))
     if text:
         rows = rows.filter(having_words(text))
     if kind:
@@ -81,12 +89,6 @@ def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QueryS
         rows = rows.filter(seats__predictor=tool)
     seats = CampaignPredictor.objects.select_related("predictor").order_by("position")
     return rows.prefetch_related(Prefetch("seats", seats))
-
-
-def _count_of_discoveries() -> Coalesce:
-    own = Discovery.objects.filter(campaign=OuterRef("pk"), subsumed_by=None).order_by()
-    counted = own.values("campaign").annotate(number=Count("pk")).values("number")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
 def discoveries(
@@ -100,16 +102,12 @@ def discoveries(
     rows = campaign.discoveries.defer("foreign", "remarks", "note")
     if not subsumed:
         rows = rows.filter(subsumed_by=None)
-    return page_of(ranked(rows), order, DISCOVERY_ORDERS, cursor, size)
-
-
-def ranked(rows: QuerySet[Discovery]) -> QuerySet[Discovery]:
-    """The discoveries with fields to sort by that are never null and never infinite."""
     known = Coalesce(F("interestingness"), Value(-1.0), output_field=FloatField())
-    return rows.annotate(
+    rows = rows.annotate(  # what is sorted by may be neither null nor infinite
         interest=Least(known, Value(INFINITE), output_field=FloatField()),
         schemes=Coalesce(F("generality"), Value(0), output_field=IntegerField()),
     )
+    return page_of(rows, order, DISCOVERY_ORDERS, cursor, size)
 
 
 def rounds(campaign: Campaign, cursor: str = "", size: int = PAGE_SIZE) -> Page[SampleBatch]:
@@ -118,26 +116,12 @@ def rounds(campaign: Campaign, cursor: str = "", size: int = PAGE_SIZE) -> Page[
     return page_of(rows, Order("number"), {"number": "number"}, cursor, size)
 
 
-NEWEST_BLOCKS = 8
-_ROUNDS_LOOKED_AT = 5
-
-
 def newest_disagreements(campaign: Campaign) -> list[Sample]:
     """The newest random blocks on which the tools disagree, while a campaign goes on (two queries)."""
     judge = judge_of(campaign)
     if judge is None:
         return []
-    rows = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND, interesting__gt=0).order_by("-number")
-    found: list[Sample] = []
-    for packed in rows.values_list("samples", flat=True)[:_ROUNDS_LOOKED_AT]:
-        samples = unpack(bytes(packed))
-        found += [one for one in samples if judge.verdict(one.answers).interesting]
-        if len(found) >= NEWEST_BLOCKS:
-            break
-    return found[:NEWEST_BLOCKS]
-
-
-SHOWN = 5
+    return list(islice(interesting_samples(campaign, judge, newest_first=True), NEWEST_BLOCKS))
 
 
 @dataclass(frozen=True)
@@ -249,10 +233,6 @@ class DiscoveryRow:
 def found_of(row: Discovery, covered: Mapping[int, int] | None) -> DiscoveryRow:
     """A row of the table; `covered`: blocks by id of the discovery."""
     return DiscoveryRow(row, words_of(row.abstract), None if covered is None else covered.get(row.pk, 0))
-
-
-_MOST_BYTES, _MOST_VALUES = 16 << 20, 1_000_000
-"""Of that file: with some ten thousand schemes, and what some tools say of each, it has a megabyte."""
 
 
 class _Support(BaseModel):

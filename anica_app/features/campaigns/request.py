@@ -1,4 +1,4 @@
-"""The description of a campaign: read from JSON, checked against the database, made complete."""
+"""The description of a campaign and its presets: read from JSON, checked by the database, made complete."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ from inference.runs.request import (
     read_rows,
     told_as_flaw,
 )
+
+MOST_PREDICTORS = 2
+DEFAULT_MINUTES = 10.0
 
 
 @dataclass(frozen=True)
@@ -94,9 +97,6 @@ PRESETS = {
         AS_NAMED,
     ),
 }
-
-MOST_PREDICTORS = 2
-DEFAULT_MINUTES = 10.0
 
 
 class ExcludedDiscovery(RequestPart):

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from anica_app.core.block_domain import everything_domain, without_uops
 from anica_app.core.discovery_selection import Covered, best_selection, covered_blocks
 from anica_app.core.domain.space import SampledBlock
 from anica_app.core.errors import AnicaError
-from anica_app.core.every_scheme import everything_domain, without_uops
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.features.coverage.query import KIND, MOST_CAMPAIGNS
-from anica_app.models import Campaign, Discovery, SampleBatch
-from anica_app.storage.descriptions import Interest, judge_of
+from anica_app.models import Campaign, Discovery
+from anica_app.storage.descriptions import Interest
+from anica_app.storage.findings import interesting_samples, judge_of
 from inference.core.errors import as_written
 from inference.core.event import Event
 from inference.core.events import Progress, ResultStored
@@ -28,9 +30,7 @@ from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.block_sets.query import answers_of, columns_of
-from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run
-from inference.predictors.samples import unpack
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest, needed_row, read_rows
@@ -42,6 +42,7 @@ UNCOVERED_SHOWN = 500
 PLACES_KEPT = 10_000
 """Of blocks of a set that are not covered."""
 _SOLVER_SECONDS = 5.0
+_CHUNK = 2000
 
 
 class CoverageConfig(RunRequest):
@@ -105,9 +106,11 @@ class CoverageJob:
         if len(campaigns) < len(config.campaigns):
             raise JobError("a campaign that this is about has been deleted")
         row = None
-        if config.block_set is not None:
+        if config.block_set is None:
+            blocks = list(own_blocks(campaigns, config.blocks))
+        else:
             row = needed_row(BasicBlockSet, config.block_set, "basic-block set")
-        blocks = list(own_blocks(campaigns, config.blocks)) if row is None else _blocks_of(row, config)
+            blocks = interesting_blocks(row, config.columns, Disagreement(config.interest))[: config.blocks]
         pace = PacedReporter(task.reporter)
         found = coverage_of(blocks, standing_discoveries(campaigns), _telling(task, pace, len(blocks)))
         overlap = overlap_of(found.discoveries, pace.pulse) if len(campaigns) > 1 else {}
@@ -121,25 +124,12 @@ class CoverageJob:
         return partial(_store, result)
 
 
-def _blocks_of(row: BasicBlockSet, config: CoverageConfig) -> list[SetBlock]:
-    judge = Disagreement(config.interest)
-    try:
-        return interesting_blocks(row, config.columns, judge)[: config.blocks]
-    except ExchangeError as error:
-        raise JobError(str(error)) from error
-
-
 def own_blocks(campaigns: Sequence[Campaign], most: int) -> Iterable[SetBlock]:
     """The interesting random blocks of campaigns, the same number of each as far as there are so many."""
     for campaign in campaigns:
-        judge: InterestJudge = judge_of(campaign) or Disagreement(InterestSettings())
-        left = most // len(campaigns)
-        rounds = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND).order_by("number")
-        for packed in rounds.values_list("samples", flat=True).iterator(20):
-            for sample in unpack(bytes(packed)):
-                if left and judge.verdict(sample.answers).interesting:
-                    left -= 1
-                    yield SetBlock(0, 0, sample.code)
+        judge = judge_of(campaign) or Disagreement(InterestSettings())
+        samples = interesting_samples(campaign, judge)
+        yield from (SetBlock(0, sample.code) for sample in islice(samples, most // len(campaigns)))
 
 
 def _telling(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]:
@@ -158,7 +148,8 @@ def _telling(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]
 
 
 def _told(found: Coverage, isa: str) -> Json:
-    best = [best_selection(found.covered, k, _SOLVER_SECONDS) for k in _sizes(len(found.discoveries))]
+    sizes = range(1, min(len(found.discoveries), LARGEST_SELECTION) + 1)
+    best = [best_selection(found.covered, k, _SOLVER_SECONDS) for k in sizes]
     return {
         "discoveries": [row.pk for row in found.discoveries],
         "blocks": len(found.blocks),
@@ -183,10 +174,6 @@ def _told(found: Coverage, isa: str) -> Json:
         "isa": isa,
         "uncovered": [block.code.hex() for block in found.uncovered[:UNCOVERED_SHOWN]],
     }
-
-
-def _sizes(discoveries: int) -> range:
-    return range(1, min(discoveries, LARGEST_SELECTION) + 1)
 
 
 def _by_campaign(found: Coverage) -> Json:
@@ -216,14 +203,10 @@ def _store(result: Json) -> tuple[Json, Sequence[Event]]:
     return result, [ResultStored({"name": f"{result['covered']:,} of {result['blocks']:,} blocks", **told})]
 
 
-_CHUNK = 2000
-
-
 @dataclass(frozen=True)
 class SetBlock:
-    """A block of a set, by its row and its place; `interest`: how far its answers are apart."""
+    """A block of a set, by its place; `interest`: how far its answers are apart."""
 
-    pk: int
     position: int
     code: bytes
     interest: float = 0.0
@@ -296,11 +279,11 @@ def interesting_blocks(
 ) -> list[SetBlock]:
     """Those of a set's blocks whose answers in these columns are interesting.
 
-    A block that a tool was not asked about is not. Raises `ExchangeError` for a column that there is not.
+    A block that a tool was not asked about is not. Raises `JobError` for a column that there is not.
     """
     known = {column.name: column for column in columns_of(block_set)}
     if missing := [name for name in columns if name not in known]:
-        raise ExchangeError(f"{block_set.name!r} has no column {missing[0]!r}, only {', '.join(known)}")
+        raise JobError(f"{block_set.name!r} has no column {missing[0]!r}, only {', '.join(known)}")
     blocks = []
     for start in range(0, block_set.size, _CHUNK):
         rows = block_set.blocks.filter(position__range=(start, start + _CHUNK - 1)).order_by("position")
@@ -309,7 +292,7 @@ def interesting_blocks(
             verdict = judge.verdict(answers) if len(answers) == len(columns) else None
             if verdict is not None and verdict.interesting:
                 block = row.block
-                blocks.append(SetBlock(block.pk, block.position, bytes(block.code), verdict.value))
+                blocks.append(SetBlock(block.position, bytes(block.code), verdict.value))
     return blocks
 
 

@@ -1,4 +1,4 @@
-"""How many blocks the discoveries of campaigns include: what runs have found out, and what can be asked."""
+"""How many blocks the discoveries of campaigns include: what runs were asked and have found out."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from inference.features.asking.block_sets.query import set_item
 from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome, links
 from inference.models import BasicBlockSet, Run
 from inference.web.paging import Order, Page, page_in_memory
+
+KIND = "coverage"
+_LISTED = 20
+MOST_CAMPAIGNS = 8
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,11 @@ class Measure:
 def measure_of(campaign: Campaign, wanted: int | None = None) -> Measure | None:
     """The newest run over the campaign, or the one asked for; else what it found out at its own end."""
     runs = coverage_runs([campaign.pk], wanted)
-    if runs.shown is not None:
-        return measure_of_run(runs)
+    return own_measure(campaign) if runs.shown is None else measure_of_run(runs)
+
+
+def own_measure(campaign: Campaign) -> Measure | None:
+    """What a campaign found out at its own end."""
     explained: Json = campaign.facts.get("explained") or {}
     if not explained.get("interesting"):
         return None
@@ -102,10 +109,6 @@ def coverage_config(campaign: Campaign, over: BasicBlockSet | None = None) -> Js
     }
 
 
-KIND = "coverage"
-_LISTED = 20
-
-
 @dataclass(frozen=True)
 class CoverageRuns:
     """The runs over some campaigns: `shown` is the one to look at, where one is done."""
@@ -139,9 +142,6 @@ def _looked_up(rows: QuerySet[Run], wanted: int | None) -> CoverageRuns:
         runs[0] if runs and runs[0].state == Run.State.FAILED else None,
         None if shown is None else Run.objects.get(pk=shown.pk),
     )
-
-
-MOST_CAMPAIGNS = 8
 
 
 def coverage_words(run: Run) -> Iterator[DescriptionItem]:

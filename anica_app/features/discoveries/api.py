@@ -10,8 +10,8 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from anica_app.core.block_domain import RepresentedSchemes, represented_schemes
 from anica_app.core.errors import AnicaError
-from anica_app.core.every_scheme import RepresentedSchemes, represented_schemes
 from anica_app.features.discoveries.bug_report import BugReport, markdown, report_of
 from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
 from anica_app.features.discoveries.saying import Mentions, mentions_of, table_of
@@ -19,14 +19,13 @@ from anica_app.features.discoveries.shapes import (
     DiscoveryOut,
     FoundOut,
     JudgedBlockOut,
-    RepeatedFindingOut,
     discovery_json,
     judged_json,
 )
 from anica_app.features.discoveries.tool_commands import link
 from anica_app.features.discoveries.trees_api import router as trees_router
 from anica_app.models import Discovery
-from anica_app.storage.operand_values import repeated_findings
+from anica_app.storage.findings import RepeatedFinding, repeated_findings
 from anica_app.web.judging import Judgement, Mark
 from inference.isa.blocks import BlockError, BlockName
 from inference.models import InstructionScheme
@@ -109,7 +108,7 @@ class DiscoveryInFull(DiscoveryOut):
     remarks: list[str] = Field(examples=[[]])
     includes: list[Id] = Field(description="Discoveries that it includes.", examples=[[33, 40]])
     generalisations: list[GeneralisationOut]
-    operand_values: list[RepeatedFindingOut] = Field(
+    operand_values: list[RepeatedFinding] = Field(
         description="What machines measured of its block with other values; empty where none did."
     )
     represented: list[RepresentedOut] = Field(
@@ -255,7 +254,7 @@ def _in_full(found: DiscoveryParts) -> dict[str, Any]:
         start_hex=bytes(row.start_code).hex(),
         constraints=_constraints(row),
         includes=includes.values_list("pk", flat=True),
-        operand_values=[finding.model_dump() for finding in repeated_findings(row)],
+        operand_values=repeated_findings(row),
         represented=_represented(row),
         generalisations=found.generalisations,
     )

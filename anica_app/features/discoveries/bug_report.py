@@ -30,7 +30,7 @@ from anica_app.features.discoveries.tool_commands import (
     tool_and_core,
 )
 from anica_app.models import Discovery
-from anica_app.storage.operand_values import (
+from anica_app.storage.findings import (
     RepeatedFinding,
     condition_of,
     findings_of_block,

@@ -1,4 +1,4 @@
-"""A discovery's page with its tree, its files and its mark, and what a scheme's page lists of discoveries."""
+"""A discovery's page with its tree, files and mark, and those to ask about it anew and to report it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
+from anica_app.core.block_domain import represented_schemes
 from anica_app.core.errors import AnicaError
-from anica_app.core.every_scheme import represented_schemes
 from anica_app.features.discoveries.bug_report import BugReport, markdown, report_of
 from anica_app.features.discoveries.query import DiscoveryParts, Node, Tree, discovery_or_404
 from anica_app.features.discoveries.saying import decision, label, mentions_of, reason, table_of, words_of
@@ -47,6 +47,7 @@ from inference.web.validation import whole_number
 
 PART = "X-Part"
 """A request with this header wants only the part about a decision: a click on a node of the tree."""
+MOST_SCHEMES = 200
 
 
 def tree_or_404(request: HttpRequest, found: DiscoveryParts) -> Tree | None:
@@ -240,9 +241,6 @@ def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
     else:
         messages.error(request, "None of the campaign’s predictors can be asked here.")
     return redirect(f"{_address(pk, tree, node)}#step")
-
-
-MOST_SCHEMES = 200
 
 
 def discovery_schemes(request: HttpRequest, pk: int) -> HttpResponse:

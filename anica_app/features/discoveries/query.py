@@ -1,4 +1,4 @@
-"""A discovery with what its page shows: tools, judges, blocks; and all of a campaign as a table."""
+"""A discovery with its tools, blocks and verdicts, and its generalisations as trees of decisions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from django.shortcuts import get_object_or_404
 
 from anica_app.core.domain.documents import expanded
 from anica_app.core.search.judging import BlockInterest, InterestJudge
-from anica_app.models import Discovery, Generalisation, GeneralisationStep, SampleBatch
-from anica_app.storage.descriptions import judge_of
+from anica_app.models import Discovery, Generalisation, GeneralisationStep
+from anica_app.storage.findings import judge_of
 from inference.core.protocols import Json
 from inference.isa.blocks import BlockName
 from inference.models import AnswerCache, Predictor
@@ -120,14 +120,10 @@ class Tree:
         return None, None
 
 
-def generalisations_of(discovery: Discovery) -> list[Generalisation]:
-    """Those that led to a discovery or to what it includes, in order (one query), without their documents."""
-    rows = discovery.generalisations.defer("start", "result", "foreign", "facts")
-    return list(rows.order_by("number"))
-
-
 def tree_of(generalisation: Generalisation) -> Tree:
-    """All decisions (one query); no block is read."""
+    """All decisions, and its start where it was not loaded (two queries); no block is read."""
+    if "start" in generalisation.get_deferred_fields():
+        generalisation.refresh_from_db(fields=["start"])
     rows = GeneralisationStep.objects.filter(generalisation=generalisation).order_by("number")
     return Tree(generalisation, tuple(Node(*row) for row in rows.values_list(*_NODE)))
 
@@ -144,11 +140,6 @@ def all_samples(generalisation: Generalisation) -> Iterator[list[Sample]]:
     rows = GeneralisationStep.objects.filter(generalisation=generalisation).order_by("number")
     for packed in rows.values_list("samples", flat=True).iterator(_AT_A_TIME):
         yield unpack(bytes(packed))
-
-
-def samples_of_batch(batch: SampleBatch) -> list[Sample]:
-    """The blocks of a round, with all answers."""
-    return unpack(bytes(batch.samples))
 
 
 def sample_page(
@@ -212,8 +203,9 @@ class DiscoveryParts:
 
     @cached_property
     def generalisations(self) -> list[Generalisation]:
-        """Those that led here (one query)."""
-        return generalisations_of(self.discovery)
+        """Those that led here or to what it includes, in order (one query), without their documents."""
+        rows = self.discovery.generalisations.defer("start", "result", "foreign", "facts")
+        return list(rows.order_by("number"))
 
     @cached_property
     def main(self) -> Generalisation | None:
@@ -230,7 +222,7 @@ class DiscoveryParts:
     def tree(self, number: int | None = None) -> Tree | None:
         """The decisions of such a generalisation; None where there is none, or no decision of it is known."""
         row = self.generalisation(number)
-        tree = None if row is None else tree_with_start(row)
+        tree = None if row is None else tree_of(row)
         return tree if tree is not None and tree.nodes else None
 
     @cached_property
@@ -244,7 +236,7 @@ class DiscoveryParts:
     def examples(self) -> list[JudgedBlock]:
         """The blocks that the result rests on, with a verdict each (three queries)."""
         main = self.main
-        tree = None if main is None else tree_with_start(main)
+        tree = None if main is None else tree_of(main)
         telling = None if tree is None else tree.telling
         if main is None or telling is None:
             return []
@@ -272,13 +264,6 @@ def judged(judge: InterestJudge | None, samples: Sequence[Sample], tools: int) -
 def _by_size(one: JudgedBlock) -> tuple[int, float, bytes]:
     value = 0.0 if one.verdict is None else one.verdict.value
     return len(one.sample.code), -value, one.sample.code
-
-
-def tree_with_start(generalisation: Generalisation) -> Tree:
-    """The decisions of a generalisation, and its start where it was not loaded (two queries)."""
-    if "start" in generalisation.get_deferred_fields():
-        generalisation.refresh_from_db(fields=["start"])
-    return tree_of(generalisation)
 
 
 def known_answers(name: BlockName, but: Sequence[Predictor]) -> list[tuple[Predictor, Answer]]:

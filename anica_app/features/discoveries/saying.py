@@ -1,4 +1,4 @@
-"""Abstract blocks, decisions and their reasons in the words that pages and programs are told."""
+"""Discoveries in words: abstract blocks, decisions, reasons; those that speak of a scheme; all as a table."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from anica_app.core.block_domain import Mention, mention_of
 from anica_app.core.domain.wording import ANYTHING, Words, expansion_words, words
 from anica_app.core.errors import AnicaError
-from anica_app.core.every_scheme import Mention, mention_of
 from anica_app.core.search.checking import InterestReason
 from anica_app.features.coverage.query import measure_of
 from anica_app.features.discoveries.query import Node
@@ -27,6 +27,13 @@ KEPT, GONE, NEW = "kept", "gone", "new"
 
 Phrase = tuple[str, str]
 """What is asked for, and whether that is kept, gone or new."""
+LOOKED_THROUGH = 1000
+"""Newest discoveries that are looked through; those covered by others are not among them."""
+SHOWN = 20
+HEADS = (
+    *("number", "label", "kind", "words", "instructions", "interestingness", "generality", "covered_blocks"),
+    *("included_by", "mark", "note", "block", "abstract"),
+)
 
 
 @dataclass(frozen=True)
@@ -175,12 +182,6 @@ def reason(node: Node) -> str:
     return said.get(node.reason, node.reason)
 
 
-LOOKED_THROUGH = 1000
-"""Newest discoveries that are looked through; those covered by others are not among them."""
-
-SHOWN = 20
-
-
 @dataclass(frozen=True)
 class Mentions:
     """`found`: the `SHOWN` discoveries that speak most plainly of the scheme, the newest first. `named`: how
@@ -237,12 +238,6 @@ def _schemes_in(name: BlockName) -> frozenset[str]:
         return frozenset(text for text in schemes_of_bytes(name.code, name.isa) if text is not None)
     except BlockError:
         return frozenset()
-
-
-HEADS = (
-    *("number", "label", "kind", "words", "instructions", "interestingness", "generality", "covered_blocks"),
-    *("included_by", "mark", "note", "block", "abstract"),
-)
 
 
 def discoveries_csv(campaign: Campaign) -> str:

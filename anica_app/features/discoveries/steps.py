@@ -1,4 +1,4 @@
-"""One decision of a generalisation: its blocks, who can be asked again about them, what its page shows."""
+"""One decision of a generalisation: its blocks, who can be asked about them again, its page and files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
-from anica_app.core.search.judging import InterestJudge
 from anica_app.features.discoveries.query import (
     BY_BLOCK,
     BY_INTEREST,
@@ -43,6 +42,10 @@ from inference.web.validation import one_of, whole_number
 
 MOST = 500
 """Of a tree with more rejected steps, so many have theirs."""
+NOT_ASKED = "not predicted for this block"
+BEFORE, AFTER = ", before", ", after"
+"""What columns of a tool that was asked again are called besides its name."""
+PAGE_SIZE = 25
 
 
 @dataclass(frozen=True)
@@ -69,26 +72,18 @@ class StepCounterExample:
         return f"{self.block}: {self.said}"
 
 
-def counter_example_among(
-    samples: Sequence[Sample], judge: InterestJudge | None, tools: int, kind: str
-) -> StepCounterExample | None:
-    """The shortest block that is not interesting, else one that is in another way than `kind`.
+def counter_example(found: DiscoveryParts, samples: Sequence[Sample]) -> StepCounterExample | None:
+    """Of a rejected step, the shortest block that is not interesting, else one that is in another way.
 
     None where nobody can tell what was interesting.
     """
-    if judge is None:
-        return None
-    verdicts = [(one, judge.verdict(one.answers[:tools])) for one in samples]
-    judged = [(one, verdict) for one, verdict in verdicts if not verdict.silent]
-    against = [one for one, verdict in judged if not verdict.interesting]
-    against = against or [one for one, verdict in judged if kind and verdict.kind != kind]
+    kind = found.discovery.kind
+    judged = [(one.sample, one.verdict) for one in found.examined(samples)]
+    known = [(one, verdict) for one, verdict in judged if verdict is not None and not verdict.silent]
+    against = [one for one, verdict in known if not verdict.interesting]
+    against = against or [one for one, verdict in known if kind and verdict.kind != kind]
     best = min(against, key=lambda one: (len(one.code), one.code), default=None)
-    return None if best is None else StepCounterExample(best.code, best.answers[:tools])
-
-
-def counter_example(found: DiscoveryParts, samples: Sequence[Sample]) -> StepCounterExample | None:
-    """That among the samples of a rejected step of a discovery's generalisation."""
-    return counter_example_among(samples, found.judge, len(found.predictors), found.discovery.kind)
+    return None if best is None else StepCounterExample(best.code, best.answers[: len(found.predictors)])
 
 
 def counter_examples_of(found: DiscoveryParts, row: Generalisation) -> Mapping[int, StepCounterExample]:
@@ -100,11 +95,6 @@ def counter_examples_of(found: DiscoveryParts, row: Generalisation) -> Mapping[i
         if example is not None:
             told[number] = example
     return told
-
-
-NOT_ASKED = "not predicted for this block"
-BEFORE, AFTER = ", before", ", after"
-"""What columns of a tool that was asked again are called besides its name."""
 
 
 @dataclass(frozen=True)
@@ -274,19 +264,6 @@ def asked_again(found: DiscoveryParts, said: Sequence[PredictorSaid]) -> Mapping
     return places
 
 
-PAGE_SIZE = 25
-
-
-@dataclass(frozen=True)
-class BlockTableRow:
-    """A block of the table; `lines` are its instructions, `answers` come with who gave them."""
-
-    example: JudgedBlock
-    hex: str
-    lines: tuple[str, ...]
-    answers: Sequence[tuple[str, Answer]]
-
-
 def chosen_node(request: HttpRequest, tree: Tree) -> Node | None:
     """The decision in the address, else that which shows examples of the result; None where there is none."""
     number = whole_number(request, "step")
@@ -324,10 +301,14 @@ def step_context(request: HttpRequest, found: DiscoveryParts, tree: Tree, node: 
     }
 
 
-def _row(example: JudgedBlock, columns: Sequence[str]) -> BlockTableRow:
-    code = example.sample.code
-    answers = list(zip(columns, example.sample.answers, strict=True))
-    return BlockTableRow(example, code.hex(), intel_or_digits(code), answers)
+def _row(example: JudgedBlock, columns: Sequence[str]) -> dict[str, Any]:
+    sample = example.sample
+    return {
+        "example": example,
+        "hex": sample.code.hex(),
+        "lines": intel_or_digits(sample.code),
+        "answers": list(zip(columns, sample.answers, strict=True)),
+    }
 
 
 def tree_document(found: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:

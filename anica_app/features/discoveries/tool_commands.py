@@ -33,6 +33,8 @@ _FOREIGN = re.compile(r"(?P<tool>[A-Za-z-]+)\.(?:(?P<release>\d+)\.)?(?P<core>[\
 _USUAL = "haswell"
 _SHORT = {"zen+": "znver1", "zenp": "znver1", "zen": "znver1", "zen1": "znver1"}
 """Cores by the short names that only campaigns have; others are those of OSACA and uiCA."""
+SITE = "https://godbolt.org"
+_LLVM_MCA, _OSACA = "llvm-mcatrunk", "osacatrunk"
 
 
 @dataclass(frozen=True)
@@ -172,10 +174,6 @@ def _own(row: Predictor, code: bytes) -> str:
     if not row.askable:
         return ""
     return f"echo {code.hex()} | manage.py predict - {shell_option('--predictor', row.name)}"
-
-
-SITE = "https://godbolt.org"
-_LLVM_MCA, _OSACA = "llvm-mcatrunk", "osacatrunk"
 
 
 def state(code: bytes, core: str, comment: str = "") -> Json:

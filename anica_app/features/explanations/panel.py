@@ -1,4 +1,4 @@
-"""The section of a block's page in which a difference, or one prediction, is explained."""
+"""The section of a block's page in which a difference, or one prediction, is explained, with its form."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from inference.storage.instruction_sets import of_isa
 from inference.web.contributions import Context
 from inference.web.request_fields import RequestField, RequestForm, describe_fields
 
+KIND = "generalise"
+MOST_SHOWN = 10
+
 
 def context_of(request: HttpRequest, subject: ShownBlock) -> Context:
     """The form, and the generalisations of the block so far, whose runs are followed."""
@@ -43,7 +46,12 @@ def press(request: HttpRequest, subject: ShownBlock) -> HttpResponse | Context:
 
 
 def _context(subject: ShownBlock, form: ExplainForm) -> Context:
-    explanations = explanations_of(subject.name, MOST_SHOWN)
+    name = subject.name
+    rows = Campaign.objects.filter(
+        of_isa(name.isa), run__kind=KIND, config__block=body_of(name.code, name.isa).hex()
+    )
+    rows = rows.select_related("run").prefetch_related("seats__predictor", "discoveries")
+    explanations = list(rows.order_by("-pk")[:MOST_SHOWN])
     return {
         "explain": form,
         "number": subject.number,
@@ -58,18 +66,6 @@ def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any,
     names = [tool.name for tool in campaign.tools]
     found = [row for row in campaign.discoveries.all() if row.subsumed_by_id is None]
     return campaign, names, [(row, words_of(row.abstract)) for row in found]
-
-
-def explanations_of(name: BlockName, most: int) -> list[Campaign]:
-    """The newest generalisations of a block, with predictors, discoveries and run (three queries)."""
-    body = body_of(name.code, name.isa).hex()
-    rows = Campaign.objects.filter(of_isa(name.isa), run__kind="generalise", config__block=body)
-    found = rows.select_related("run").prefetch_related("seats__predictor", "discoveries")
-    return list(found.order_by("-pk")[:most])
-
-
-KIND = "generalise"
-MOST_SHOWN = 10
 
 
 class ExplainForm(RequestForm):

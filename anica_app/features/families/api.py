@@ -11,11 +11,10 @@ from pydantic import Field
 
 from anica_app.features.discoveries.bug_report import markdown
 from anica_app.features.discoveries.report_parts import measures
-from anica_app.features.families.query import KIND, answer_of, families_in_order
-from anica_app.features.families.reporting import FamilyParts
+from anica_app.features.families.query import KIND, FamilyParts, answer_of, families_in_order
 from anica_app.features.families.request import NewGrouping, name_of_grouping
 from anica_app.models import Campaign, Family
-from anica_app.storage.operand_values import condition_of_family
+from anica_app.storage.findings import condition_of_family
 from anica_app.web.judging import Judgement
 from inference.core.protocols import Json
 from inference.features.running.runs.runs_of_kind import started

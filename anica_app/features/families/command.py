@@ -7,8 +7,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from anica_app.features.discoveries.bug_report import markdown
-from anica_app.features.families.query import KIND
-from anica_app.features.families.reporting import FamilyParts
+from anica_app.features.families.query import KIND, FamilyParts
 from anica_app.features.families.request import NewGrouping
 from anica_app.features.families.shell import family_lines, mark_family, numbered_family, stored_lines
 from anica_app.features.families.storing import told_of

@@ -1,4 +1,4 @@
-"""What the tools of an earlier campaign said of a block: asked where they are here, looked up elsewhere."""
+"""Families held against those of an earlier campaign: what its tools said, what is new, gone, still there."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ NOT_KEPT = Answer(failure=Failure.NO_NUMBER, detail="not kept")
 """Stands for what a tool may once have said, and nobody knows any more."""
 
 _MEASURING = (machine.KIND, nanobench.KIND)
+_OF_RELEASE = ("release", "version", "program")
+"""Options in which releases of one tool differ."""
+_LOOKED_AT = 50
+_MOST_BLOCKS = 20
+"""Of what a family explains: so many at most tell whether it was there, where no witness does."""
 
 
 class KeptAnswers:
@@ -100,15 +105,6 @@ def _asked(row: Predictor, codes: Sequence[bytes], isa: str, task: Task | None) 
             return [one for (one,) in panel.ask(codes)()]
     except PredictorError:
         return None
-
-
-_OF_RELEASE = ("release", "version", "program")
-"""Options in which releases of one tool differ."""
-_LOOKED_AT = 50
-
-
-_MOST_BLOCKS = 20
-"""Of what a family explains: so many at most tell whether it was there, where no witness does."""
 
 
 @dataclass(frozen=True)

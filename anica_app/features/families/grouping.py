@@ -1,9 +1,9 @@
-"""Families of a stored campaign: its discoveries, its disagreements, and how its tools are asked."""
+"""A campaign's discoveries are grouped: the tools tell the causes, an earlier campaign what is new."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,12 +11,11 @@ from random import Random
 
 import numpy as np
 
-from anica_app.core.block_domain import BlockDomain
+from anica_app.core.block_domain import BlockDomain, without_uops
 from anica_app.core.discovery_selection import fresh_blocks, judged_blocks
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.space import SampledBlock
 from anica_app.core.errors import AnicaError
-from anica_app.core.every_scheme import without_uops
 from anica_app.core.families.culprits import culprits_of
 from anica_app.core.families.evidence import Answers, Ask, CauseWorld, DifferingBound, WitnessCause, slower_of
 from anica_app.core.families.finding import (
@@ -34,14 +33,14 @@ from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.families.earlier import ComparedFamilies, HeldAgainst, campaign_before
 from anica_app.features.families.events import FamiliesGrown, GrowingFamily
 from anica_app.features.families.referee import RefereedFamilies, refereed, repeated_with_values
-from anica_app.models import Campaign, Discovery, SampleBatch
+from anica_app.models import Campaign, Discovery
+from anica_app.storage.findings import interesting_samples
 from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.asking.predictors.opening import opened
 from inference.models import Predictor
 from inference.predictors import core_model, machine, nanobench
 from inference.predictors.panel import Panel
-from inference.predictors.samples import unpack
 from inference.runs.kinds import Task
 from inference.runs.request import needed_row
 from inference.storage.instruction_sets import code_isa
@@ -54,6 +53,8 @@ MOST_OWN = 2000
 _PIECE = 500
 _ATTEMPTS = 20
 _BOUND = re.compile(r"bound by (ports|slots|dependencies|front end):")
+MOST_TOLD = 12
+"""Of the families so far, the largest."""
 
 
 @dataclass(frozen=True)
@@ -162,18 +163,9 @@ def _of_examples(row: Discovery, code: bytes, kind: str) -> tuple[bytes, str]:
 
 def own_disagreements(campaign: Campaign, domain: BlockDomain, judge: InterestJudge) -> JudgedDisagreements:
     """Those among the random blocks that the campaign began with."""
-    blocks = tuple(islice(_interesting(campaign, domain, judge), MOST_OWN))
-    return JudgedDisagreements(campaign.sampled, blocks, fresh=False)
-
-
-def _interesting(campaign: Campaign, domain: BlockDomain, judge: InterestJudge) -> Iterator[SampledBlock]:
-    rounds = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND).order_by("number")
-    for packed in rounds.values_list("samples", flat=True).iterator(20):
-        for sample in unpack(bytes(packed)):
-            if judge.verdict(sample.answers).interesting:
-                block = domain.block_of_code(sample.code)
-                if block is not None:
-                    yield block
+    known = (domain.block_of_code(sample.code) for sample in interesting_samples(campaign, judge))
+    blocks = islice((block for block in known if block is not None), MOST_OWN)
+    return JudgedDisagreements(campaign.sampled, tuple(blocks), fresh=False)
 
 
 def grouped_discoveries(
@@ -232,7 +224,8 @@ class CampaignGrouping:
 
         Raises `JobError` where what they are held against, or the judge, is not there any more.
         """
-        against, referee = earlier_campaign(self.campaign, self.against), self._referee()
+        against = earlier_campaign(self.campaign, self.against)
+        referee = None if self.referee is None else needed_row(Predictor, self.referee)
         pulse = self.task.reporter.pulse
         ask = asking(self.panel, pulse)
         disagreements = self._disagreements(judged)
@@ -252,11 +245,6 @@ class CampaignGrouping:
         blocks = tuple(one.block for one in judged if one.verdict.interesting)
         return JudgedDisagreements(len(judged), blocks, fresh=True)
 
-    def _referee(self) -> Predictor | None:
-        if self.referee is None:
-            return None
-        return needed_row(Predictor, self.referee)
-
     def _refereed(
         self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers]
     ) -> RefereedFamilies:
@@ -267,10 +255,6 @@ class CampaignGrouping:
         ):
             tools = len(self.panel.predictors)
             return refereed(referee, asking(panel, pulse), families, judged, self.domain, tools)
-
-
-MOST_TOLD = 12
-"""Of the families so far, the largest."""
 
 
 class GrowingFamilies:

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 
-from anica_app.core.block_domain import BlockDomain
+from anica_app.core.block_domain import BlockDomain, everything_domain
 from anica_app.core.errors import AnicaError
-from anica_app.core.every_scheme import everything_domain
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.features.families.earlier import HeldAgainst, KeptAnswers
 from anica_app.features.families.grouping import (
@@ -28,8 +27,9 @@ from anica_app.features.families.query import KIND, in_one_sentence
 from anica_app.features.families.request import FamiliesConfig
 from anica_app.features.families.storing import store_families
 from anica_app.models import Campaign
-from anica_app.storage.descriptions import judge_of, read_against
+from anica_app.storage.descriptions import read_against
 from anica_app.storage.domains import SUPPORT, chosen_domain
+from anica_app.storage.findings import judge_of
 from inference.core.event import Event
 from inference.core.events import Log, ResultStored
 from inference.core.protocols import Json

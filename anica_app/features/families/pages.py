@@ -10,8 +10,7 @@ from django.views.decorators.http import require_POST
 
 from anica_app.features.discoveries.bug_report import markdown
 from anica_app.features.discoveries.saying import words_of
-from anica_app.features.families.query import KIND
-from anica_app.features.families.reporting import FamilyParts
+from anica_app.features.families.query import KIND, FamilyParts
 from anica_app.features.families.request import NewGrouping, name_of_grouping
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.web.judging import store_judgement

@@ -1,4 +1,4 @@
-"""A third predictor, a machine above all, as the judge of a campaign's two tools."""
+"""Machines on families: who of two tools is right, and findings measured again with other operand values."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ from inference.runs.kinds import Task
 MOST_DISPUTED = 500
 MOST_OTHERS = 500
 """So many blocks are measured at most, beside the witnesses: about which the tools disagree, and others."""
+MOST_REPEATED = 1500
+"""Measurements per machine."""
+EXAMPLES = 2
+"""Of each discovery, beside its witness."""
+_PIECE = 150
 
 
 @dataclass(frozen=True)
@@ -123,13 +128,6 @@ def _tally(
     }
 
 
-MOST_REPEATED = 1500
-"""Measurements per machine."""
-EXAMPLES = 2
-"""Of each discovery, beside its witness."""
-_PIECE = 150
-
-
 def repeated_with_values(
     task: Task,
     campaign: Campaign,
@@ -140,7 +138,7 @@ def repeated_with_values(
     """What machines among the tools, or one that judges, measure of the witnesses with other values.
 
     Returns:
-        By the numbers of discoveries, an object for each machine (`anica_app.storage.operand_values`).
+        By the numbers of discoveries, an object for each machine (`anica_app.storage.findings`).
     """
     members = list(_in_order(families))
     repeated: dict[int, list[Json]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Families in the shell: what it prints, and campaigns as a check between releases."""
+"""Families in the shell: what it prints, and campaigns as a check between releases, with JUnit verdicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from anica_app.features.families.query import cycles_of, families_in_order, in_one_sentence
 from anica_app.models import Campaign, Family
-from anica_app.storage.operand_values import condition_of_family
+from anica_app.storage.findings import condition_of_family
 from anica_app.web.judging import Judgement
 from inference.core.protocols import Json
 from inference.formats.junit import TestCase, write_junit

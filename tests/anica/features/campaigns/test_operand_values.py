@@ -15,7 +15,7 @@ from anica_app.core.value_dependence import NOT_AGAIN
 from anica_app.features.discoveries.bug_report import report_of
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.models import Campaign
-from anica_app.storage.operand_values import condition_of, repeated_findings
+from anica_app.storage.findings import condition_of, repeated_findings
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.asking.predictors.query import chosen
 from inference.isa import x86

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.every_scheme import Mention, mention_of
+from anica_app.core.block_domain import Mention, mention_of
 from anica_app.features.discoveries.saying import mentions_of
 from anica_app.models import Campaign, Discovery
 from inference.models import ISA, InstructionScheme

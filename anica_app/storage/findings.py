@@ -1,20 +1,51 @@
-"""What machines measured of a discovery's witness with other values, as the discovery's facts have it.
-
-Facts come with imported campaigns, too: what is not of this form is passed over.
-"""
+"""What is a finding of a stored campaign, and what machines measured of it with other operand values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.core.value_dependence import NOT_AGAIN
-from anica_app.models import Discovery, Family
+from anica_app.formats import anica_campaigns
+from anica_app.models import Campaign, Discovery, Family, SampleBatch
+from inference.core.errors import InvalidInputError
 from inference.isa.blocks import MOST_BYTES
+from inference.predictors.samples import Sample, unpack
+
+_HELD = 8
+"""Rounds whose blocks are in memory at a time."""
+
+
+def judge_of(campaign: Campaign) -> InterestJudge | None:
+    """What it found interesting; None where its configuration does not tell.
+
+    An explanation of one prediction asks for the same number as that of a block, which is not kept.
+    """
+    if campaign.kind == Campaign.Kind.EXPLANATION:
+        return None
+    if campaign.format == Campaign.Format.ANICA:
+        return anica_campaigns.judge_of(campaign.config)
+    try:
+        return Disagreement(InterestSettings.parse(campaign.config.get("interest", {})))
+    except InvalidInputError:
+        return None
+
+
+def interesting_samples(
+    campaign: Campaign, judge: InterestJudge, *, newest_first: bool = False
+) -> Iterator[Sample]:
+    """Those among the random blocks that a campaign began its rounds with."""
+    rounds = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND).exclude(interesting=0)
+    rounds = rounds.order_by("-number" if newest_first else "number")
+    for packed in rounds.values_list("samples", flat=True).iterator(_HELD):
+        yield from (sample for sample in unpack(bytes(packed)) if judge.verdict(sample.answers).interesting)
+
 
 OPERAND_VALUES = "operand_values"
+"""Of a discovery's facts. They come with imported campaigns, too: what is not of this form is passed over."""
 _Text = Annotated[str, Field(max_length=300)]
 
 
@@ -23,13 +54,17 @@ class _Part(BaseModel):
 
 
 class RepeatedReading(_Part):
-    """Cycles with some values; see `anica_app.core.value_dependence.ValueReading`."""
+    """What a machine measured with some values of the operands; `holds`: whether that shows the finding."""
 
-    values: _Text
-    operands: Annotated[dict[_Text, _Text], Field(max_length=64)]
-    cycles: float | None
-    holds: bool | None
-    note: str = ""
+    values: _Text = Field(description="as found, 0, 1, small or all ones", examples=["as found"])
+    operands: dict[_Text, _Text] = Field(
+        max_length=64,
+        description="What the block reads of each.",
+        examples=[{"rax": "0x62345600", "cl": "0"}],
+    )
+    cycles: float | None = Field(examples=[41.0])
+    holds: bool | None = Field(description="null where nothing could be measured.", examples=[True])
+    note: str = Field("", description="Why not.", examples=[""])
 
     @property
     def operands_text(self) -> str:
@@ -38,17 +73,16 @@ class RepeatedReading(_Part):
 
 
 class RepeatedFinding(_Part):
-    """All that a machine measured of a block, in hexadecimal digits.
+    """The block of a discovery, measured again with other values of its operands.
 
-    The first reading is with the values that the finding was made with. `is_example`: the block is not the
-    discovery's witness.
+    The first reading is with the values that the finding was made with.
     """
 
-    machine: _Text
-    is_example: bool = False
-    block: Annotated[str, Field(max_length=2 * MOST_BYTES, pattern=r"^([0-9a-f]{2})+$")]
-    condition: _Text
-    readings: Annotated[list[RepeatedReading], Field(min_length=1, max_length=20)]
+    machine: _Text = Field(examples=["machine lab · unrolled"])
+    is_example: bool = Field(False, description="Another block than the discovery's witness.")
+    block: str = Field(max_length=2 * MOST_BYTES, pattern=r"^([0-9a-f]{2})+$", examples=["48d3e0"])
+    condition: _Text = Field(description="Empty: it holds with all of them.", examples=["only where cl = 0"])
+    readings: list[RepeatedReading] = Field(min_length=1, max_length=20)
 
     @property
     def is_lost(self) -> bool:

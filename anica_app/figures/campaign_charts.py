@@ -1,4 +1,4 @@
-"""Random blocks are interesting, round by round: bars of a small chart, as data."""
+"""Pictures of a campaign's page as data: bars of its rounds, and its families as a squarified treemap."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
 """An evaluation as a comparison: its measurements beside the mapping, and tools whose answers came with them.
 
-`Evaluation` stores what sums it up. Everything else is read from the measurements when it is looked at, and
-stays in memory as the arrays of stored comparisons do. The rows made here are never saved: their ids are
-below 0, where stored ones have none.
+The run that evaluates stores this comparison as any other. Evaluations without one (of what a mapping's run
+held out, by a command, of earlier versions) are read from the measurements when they are looked at, and stay
+in memory as the arrays of stored comparisons do. The rows made for them are never saved: their ids are below
+0, where stored ones have none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -17,13 +18,12 @@ import numpy as np
 from inference.core.arrays import Floats
 from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
 from inference.core.predicting import ThroughputModel, predicted_cycles
-from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
-from inference.models import ComparedColumn, Comparison, Evaluation
+from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
+from inference.models import ComparedColumn, Comparison, Evaluation, PortMapping, ResourceMapping
 from inference.storage.evaluations import evaluated_chunks
 from inference.storage.resource_mappings import load_model
 from inference.storage.streaming import Chunk
-from inference.web.listed_mappings import evaluation_url
 
 NOT_DESCRIBED = "has schemes that the mapping does not describe"
 NO_ANSWER = "no answer came with the set"
@@ -56,11 +56,6 @@ def model_answers(
         pulse()
         parts.append(predicted_cycles(model, chunk.table))
     return Answers.of(np.concatenate(parts), NOT_DESCRIBED)
-
-
-def tools_in(chunks: Sequence[Chunk]) -> list[str]:
-    """The tools whose answers came with the measurements, in the order of their first answers."""
-    return list(dict.fromkeys(tool for chunk in chunks for tool in chunk.answers))
 
 
 def tool_answers(chunks: Sequence[Chunk], tool: str) -> Answers:
@@ -97,12 +92,36 @@ _IN_MEMORY = 2  # of 10^6 experiments, 120 MB each
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSheet:
-    """The answers of the mapping and then of the `tools`; `read`: measurements, settled or not."""
+    """The answers of the mapping and then of tools; `read`: measurements, settled or not."""
 
     sheet: AnswerSheet
-    tools: tuple[str, ...]
+    columns: tuple[ComparisonColumn, ...]
     schemes: tuple[str, ...]
     read: int
+
+
+def sheet_of_chunks(
+    row: PortMapping | ResourceMapping, measured: Iterable[Chunk], pulse: Callable[[], None] = lambda: None
+) -> EvaluationSheet:
+    """A mapping, and the tools whose answers came with the measurements, beside these."""
+    chunks = list(measured)
+    kind = SourceKind.MAPPING if isinstance(row, PortMapping) else SourceKind.RESOURCES
+    own = ComparisonColumn(AnswerSource(kind, row.name, row), model_answers(chunks, load_model(row), pulse))
+    tools = dict.fromkeys(tool for chunk in chunks for tool in chunk.answers)
+    columns = (
+        own,
+        *(
+            ComparisonColumn(AnswerSource(SourceKind.TOOL, tool), tool_answers(chunks, tool))
+            for tool in tools
+        ),
+    )
+    answers = [column.answers for column in columns]
+    return EvaluationSheet(
+        AnswerSheet(experiment_items(chunks), measured_cycles(chunks), answers),
+        columns,
+        tuple(sorted({scheme for chunk in chunks for scheme in chunk.table.schemes})),
+        sum(chunk.read for chunk in chunks),
+    )
 
 
 @lru_cache(maxsize=_IN_MEMORY)
@@ -110,70 +129,37 @@ def evaluation_sheet(pk: int, _computed: datetime) -> EvaluationSheet:
     """Reads the measurements once: some seconds for 10^6 of them."""
     related = ("mapping", "resource_mapping", "experiment_set__isa", "held_out_by")
     evaluation = Evaluation.objects.select_related(*related).get(pk=pk)
-    chunks = list(evaluated_chunks(evaluation))
-    tools = tools_in(chunks)
-    columns = [
-        model_answers(chunks, load_model(evaluation.predictor)),
-        *(tool_answers(chunks, tool) for tool in tools),
-    ]
-    return EvaluationSheet(
-        AnswerSheet(experiment_items(chunks), measured_cycles(chunks), columns),
-        tuple(tools),
-        tuple(sorted({scheme for chunk in chunks for scheme in chunk.table.schemes})),
-        sum(chunk.read for chunk in chunks),
-    )
+    return sheet_of_chunks(evaluation.predictor, evaluated_chunks(evaluation))
 
 
-def _comparison(evaluation: Evaluation) -> Comparison:
+def predictor_field(row: PortMapping | ResourceMapping) -> str:
+    """What an evaluation run's description calls a mapping of this kind."""
+    return "mapping" if isinstance(row, PortMapping) else "resource_mapping"
+
+
+def unsaved_comparison(evaluation: Evaluation) -> tuple[Comparison, list[ComparedColumn]]:
+    """An evaluation without a stored comparison as one, whatever its unit, with its columns."""
     answers = evaluation_sheet(evaluation.pk, evaluation.computed)
-    items = answers.sheet.items
-    return Comparison(
+    row = Comparison(
         pk=-evaluation.pk,
         isa=evaluation.predictor.isa,
         experiment_set=evaluation.experiment_set,
         source="what was held out" if evaluation.experiment_set is None else evaluation.experiment_set.name,
         read=answers.read,
-        n=len(items),
+        n=len(answers.sheet.items),
         common=int(answers.sheet.common.sum()),
         made=evaluation.computed,
         schemes=list(answers.schemes),
-        lengths=np.unique(items.lengths).tolist(),
+        lengths=np.unique(answers.sheet.items.lengths).tolist(),
     )
-
-
-def evaluation_columns(row: Comparison) -> list[ComparedColumn]:
-    """The columns of a comparison that an evaluation is."""
-    evaluation = Evaluation.objects.select_related("mapping", "resource_mapping").get(pk=-row.pk)
-    return _columns(row, evaluation)
-
-
-def compared_evaluation(evaluation: Evaluation) -> tuple[Comparison, list[ComparedColumn]]:
-    """An evaluation, whatever its unit, as a comparison with its columns."""
-    row = _comparison(evaluation)
-    return row, _columns(row, evaluation)
-
-
-def evaluation_address(row: Comparison) -> str:
-    """The tab that shows the comparison that an evaluation is."""
-    return evaluation_url(Evaluation.objects.get(pk=-row.pk))
-
-
-def _columns(row: Comparison, evaluation: Evaluation) -> list[ComparedColumn]:
-    answers = evaluation_sheet(evaluation.pk, row.made)
-    kinds = ComparedColumn.Kind
-    of_mapping: Json = {
-        "kind": kinds.MAPPING if evaluation.mapping_id is not None else kinds.RESOURCES,
-        "name": evaluation.predictor.name,
-        "mapping": evaluation.mapping,
-        "resource_mapping": evaluation.resource_mapping,
-    }
-    of_tools: list[Json] = [{"kind": kinds.TOOL, "name": tool} for tool in answers.tools]
-    return [
+    return row, [
         ComparedColumn(
             comparison=row,
             position=position,
-            summary={"lacks": answers.sheet.columns[position].lacking()},
-            **fields,
+            kind=column.source.column_kind,
+            name=column.source.name,
+            summary={"lacks": column.answers.lacking()},
+            **column.source.column_fields,
         )
-        for position, fields in enumerate([of_mapping, *of_tools])
+        for position, column in enumerate(answers.columns)
     ]

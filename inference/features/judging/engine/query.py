@@ -23,15 +23,26 @@ from inference.core.judging.sheet import EVERYTHING as ALL_ITEMS
 from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemKind, ItemSelection
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
-from inference.features.judging.engine.evaluation_sheets import evaluation_columns, evaluation_sheet
+from inference.features.judging.engine.evaluation_sheets import (
+    evaluation_sheet,
+    predictor_field,
+    unsaved_comparison,
+)
+from inference.features.judging.engine.request import EVALUATE
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
 from inference.figures.reach import Reach
-from inference.isa.blocks.listing import intel_or_digits
-from inference.models import BasicBlock, ComparedColumn, Comparison, Measurement
+from inference.models import (
+    BasicBlock,
+    ComparedColumn,
+    Comparison,
+    Evaluation,
+    Measurement,
+    PortMapping,
+    ResourceMapping,
+)
 from inference.models.scheme_search import texts_found
 from inference.storage.answer_sheets import biases_from, read_sheet
-from inference.storage.instruction_sets import code_isa
 from inference.storage.rows import StoredMeasurement, measurements_of
 
 _IN_MEMORY = 2  # comparisons: one of 10^6 items takes 60 MB, and 8 MB for each source looked at
@@ -68,7 +79,7 @@ def comparison_rows() -> QuerySet[Comparison]:
 def columns_of(row: Comparison) -> list[ComparedColumn]:
     """The columns of a comparison in their order, without arrays and pictures."""
     if row.pk < 0:
-        return evaluation_columns(row)
+        return unsaved_comparison(Evaluation.objects.get(pk=-row.pk))[1]
     related = ("mapping", "resource_mapping", "experiment_set", "predictor")
     found = row.columns.select_related(*related).order_by("position")
     return list(
@@ -76,6 +87,22 @@ def columns_of(row: Comparison) -> list[ComparedColumn]:
             "answers", "pictures", "mapping__report", "resource_mapping__report", "predictor__identity"
         )
     )
+
+
+def stored_evaluations(
+    predictor: PortMapping | ResourceMapping, experiment_set: int | None
+) -> QuerySet[Comparison]:
+    """The comparisons that runs have stored which evaluated a mapping on a set, the newest first."""
+    fields = {f"run__config__{predictor_field(predictor)}": predictor.pk}
+    rows = comparison_rows().filter(run__kind=EVALUATE, run__config__experiment_set=experiment_set)
+    return rows.filter(**fields).order_by("-pk")
+
+
+def compared_evaluation(evaluation: Evaluation) -> tuple[Comparison, list[ComparedColumn]]:
+    """An evaluation, whatever its unit, as a comparison with its columns."""
+    rows = stored_evaluations(evaluation.predictor, evaluation.experiment_set_id)
+    row = rows.filter(made__gte=evaluation.computed).first()
+    return unsaved_comparison(evaluation) if row is None else (row, columns_of(row))
 
 
 Key = tuple[int, datetime]
@@ -147,6 +174,11 @@ class ViewQuestion:
         if self.part.against is not None:
             return self.columns[self.part.against].name
         return self.row.reference or "measured"
+
+    @property
+    def limit(self) -> str:
+        is_absolute = self.metric == DifferenceMetric.ABSOLUTE
+        return f"{self.threshold:g} cycles" if is_absolute else f"{100 * self.threshold:g} % of their mean"
 
 
 def selected(row: Comparison, selection: ItemSelection) -> int:
@@ -365,10 +397,3 @@ def items_at(row: Comparison, points: ComparedPoints) -> dict[int, Predicted | P
         for at, pk, reference, predicted in numbers
         if pk in stored
     }
-
-
-def item_text(row: Comparison, item: Predicted | PredictedBlock) -> str:
-    """An experiment as files have it, or the assembly of a block."""
-    if isinstance(item, PredictedBlock):
-        return "; ".join(intel_or_digits(bytes(item.block.code), code_isa(row.isa)))
-    return str(item.stored.value.experiment)

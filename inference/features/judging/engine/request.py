@@ -34,6 +34,8 @@ BY_KIND_OF_COLUMN = "comparison"
 KINDS = (KIND, BY_KIND_OF_COLUMN)
 ALL_KINDS = (*KINDS, "accuracy", "accuracy-check", "matrix")
 """With those that other features describe in their own words (`JudgeJob.description`)."""
+EVALUATE = "evaluate"
+"""Runs of this kind store a comparison too, which the tab of their mapping shows."""
 MOST_COLUMNS = 24
 INSTRUCTIONS = 10
 """Of the block that an experiment becomes, at least (thesis §5.2.2)."""

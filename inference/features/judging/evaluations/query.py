@@ -8,11 +8,11 @@ from typing import Any
 from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit
 from inference.core.residuals import SchemeError
-from inference.features.judging.engine.evaluation_sheets import compared_evaluation
 from inference.features.judging.engine.query import (
     ComparisonPart,
     Predicted,
     ViewQuestion,
+    compared_evaluation,
     in_bin,
     numbers_of,
 )

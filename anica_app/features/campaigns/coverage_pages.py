@@ -22,7 +22,7 @@ from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
 from inference.models import BasicBlockSet
 from inference.web.requests import row_number, whole_number
-from inference.web.run_forms import start_or_tell
+from inference.web.run_forms import start_run
 
 OWN = "own"
 
@@ -70,7 +70,7 @@ def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
 
 def start_coverage(request: HttpRequest, config: Json, name: str, back: str) -> HttpResponse:
     """Submit the run and lead back to where its result will be."""
-    start_or_tell(request, KIND, config, f"Coverage of {name}"[:180])
+    start_run(request, KIND, config, f"Coverage of {name}"[:180])
     return redirect(back)
 
 

@@ -23,7 +23,7 @@ from inference.features.asking.questions.query import KIND
 from inference.measuring.blocks import LOOP
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.web.run_forms import start_or_tell
+from inference.web.run_forms import start_run
 
 
 class AskForm(ChoosingForm):
@@ -87,7 +87,7 @@ def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
     rows = tools_here(found)
     if rows:
         config = question_about_step(tree.generalisation, node.number, rows, anew=True)
-        start_or_tell(request, KIND, config, name_of_question(found.discovery, node.number))
+        start_run(request, KIND, config, name_of_question(found.discovery, node.number))
     else:
         messages.error(request, "None of the campaign’s predictors can be asked here.")
     return redirect(f"{_address(pk, tree, node)}#step")

@@ -25,7 +25,7 @@ from inference.isa.blocks.programs import BinaryFileError, described
 from inference.models import BasicBlockSet, Run, Upload
 from inference.storage.names import free_name
 from inference.web.requests import whole_number
-from inference.web.run_forms import start_or_tell
+from inference.web.run_forms import start_run
 
 _HEADER = 64
 
@@ -62,11 +62,11 @@ def _program(request: HttpRequest, found: Any) -> HttpResponse:
     choose = ChooseForm(keys, request.POST if press == "import" else None, initial={"name": _name(found)})
     if press == "look" and search.is_valid():
         name = f"Loops of {found.file_name}"[:180]
-        if made := start_or_tell(request, KIND, search.config(found), name, form=search):
+        if made := start_run(request, KIND, search.config(found), name, form=search):
             return redirect(f"{reverse('anica-loops', args=[found.pk])}?run={made.pk}")
     if press == "import" and done and run is not None and choose.is_valid():
         name = f"Import {found.file_name}"[:180]
-        if made := start_or_tell(request, IMPORT, choose.config(run.config), name, form=choose):
+        if made := start_run(request, IMPORT, choose.config(run.config), name, form=choose):
             return redirect("run", made.pk)
     context |= {
         "search": search,
@@ -97,7 +97,7 @@ def _listing(request: HttpRequest, found: Upload) -> HttpResponse:
     if form.is_bound and form.is_valid():
         name = f"Import {found.file_name}"[:180]
         config = {"upload": found.pk, **form.cleaned_data}
-        if made := start_or_tell(request, IMPORT, config, name, form=form):
+        if made := start_run(request, IMPORT, config, name, form=form):
             return redirect("run", made.pk)
     context = {"upload": found, "form": form, "programs": waiting_programs()}
     return render(

@@ -20,7 +20,7 @@ from inference.features.judging.engine.view_tabs import views_context
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.web.menus import MenuPlace, entries_of
 from inference.web.requests import one_of, row_number
-from inference.web.run_forms import start_or_tell
+from inference.web.run_forms import start_run
 
 HELD_OUT = "held-out"
 
@@ -90,7 +90,7 @@ def start_evaluation(
     chosen = get_object_or_404(ExperimentSet, pk=row_number(request.POST.get("set", "")))
     unit = request.POST.get("unit", "cycles")
     config = {predictor_field(row): row.pk, "experiment_set": chosen.pk, "unit": unit}
-    if start_or_tell(request, "evaluate", config, f"Evaluate {row.name} on {chosen.name}") is None:
+    if start_run(request, "evaluate", config, f"Evaluate {row.name} on {chosen.name}") is None:
         return redirect(f"{page}?tab=accuracy")
     return redirect(f"{page}?tab=accuracy&set={chosen.pk}&unit={unit}")
 

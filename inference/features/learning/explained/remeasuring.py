@@ -14,7 +14,7 @@ from inference.models import Machine, PortMapping, Run
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.web.api.errors import ProblemError
 from inference.web.requests import row_number
-from inference.web.run_forms import start_or_tell
+from inference.web.run_forms import start_run
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def measure_listed(
 ) -> Run | None:
     """Submit a run that measures each experiment so often; None after telling the user what is wrong."""
     config = listed_config(machine.pk, experiments, repeats)
-    return start_or_tell(request, "measure", config, f"{what} on {machine.name}"[:180])
+    return start_run(request, "measure", config, f"{what} on {machine.name}"[:180])
 
 
 def posted_number(request: HttpRequest, name: str) -> int:

@@ -28,7 +28,7 @@ from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.rows import load_mapping
 from inference.web.requests import whole_number
-from inference.web.run_forms import NOTHING_STARTED, start_or_tell
+from inference.web.run_forms import NOTHING_STARTED, start_run
 
 SURVIVORS = {
     "first": "the first stays",
@@ -175,7 +175,7 @@ def run_without(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("run", pk=pk)
     config = config_without(run, search, what, scheme)
     name = name_without(run, what, scheme)
-    made = start_or_tell(request, "infer", config, name, forked_from=run, lead=NOTHING_STARTED)
+    made = start_run(request, "infer", config, name, forked_from=run, lead=NOTHING_STARTED)
     return redirect("run", pk=pk if made is None else made.pk)
 
 

@@ -37,7 +37,7 @@ def infer(request: HttpRequest) -> HttpResponse:
     wanted = _plan(form, forked)
     if press == "start" and wanted is not None:
         usual_name = _made_up_name(form.cleaned_data)
-        run = start_run(request, form, "infer", wanted.config, usual_name, forked)
+        run = start_run(request, "infer", wanted.config, usual_name, form=form, forked_from=forked)
         if run is not None:
             return redirect("run", pk=run.pk)
     status = 400 if press == "start" else 200

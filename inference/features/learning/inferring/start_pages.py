@@ -21,7 +21,7 @@ from inference.isa import llvm_mc
 from inference.isa.targets import AARCH64  # isa-name: a page is about boards with it
 from inference.models import ExperimentSet
 from inference.storage.instruction_sets import code_isa_row
-from inference.web.run_forms import NOTHING_STARTED, start_or_tell
+from inference.web.run_forms import NOTHING_STARTED, start_run
 
 RUN_NAME = "This computer: starter set"
 
@@ -36,7 +36,7 @@ def measure_this_computer(request: HttpRequest) -> HttpResponse:
     run = unfinished_inference_on(machine, "pmevo")
     if run is None:
         config = starter_inference(machine)
-        run = start_or_tell(request, "infer", config, RUN_NAME, lead=NOTHING_STARTED)
+        run = start_run(request, "infer", config, RUN_NAME, lead=NOTHING_STARTED)
     return redirect("start") if run is None else redirect("run", pk=run.pk)
 
 
@@ -46,7 +46,7 @@ def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
     run = unfinished_inference_on(machine, "cegar")
     if run is None:
         config, name = search_for_ports(machine), f"Ports of {machine.name}"[:190]
-        run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
+        run = start_run(request, "infer", config, name, lead=NOTHING_STARTED)
     return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 
@@ -55,7 +55,7 @@ def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(ExperimentSet, pk=pk)
     config: Json = {"algorithm": "pmevo", "source": {"datasets": [found.pk]}}
     name = f"{ALGORITHMS['pmevo'].title} on {found.name}"[:180]
-    run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
+    run = start_run(request, "infer", config, name, lead=NOTHING_STARTED)
     return redirect("set", pk=found.pk) if run is None else redirect("run", pk=run.pk)
 
 

@@ -44,7 +44,7 @@ from inference.web.file_answers import file_answer
 from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
 from inference.web.paging import Order, page_of
-from inference.web.run_forms import NOTHING_STARTED, start_or_tell
+from inference.web.run_forms import NOTHING_STARTED, start_run
 
 KIND = "latencies"
 
@@ -151,7 +151,7 @@ def latency_set_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Read the recorded chains of a set again, into a new one."""
     row = get_object_or_404(LatencySet.objects.defer("readings"), pk=pk)
     config: Json = {"recorded": pk, "schemes": scheme_ids_of(row)}
-    run = start_or_tell(request, KIND, config, row.name, lead=NOTHING_STARTED)
+    run = start_run(request, KIND, config, row.name, lead=NOTHING_STARTED)
     return redirect("latency-set", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 

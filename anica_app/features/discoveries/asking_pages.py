@@ -23,7 +23,7 @@ from inference.features.asking.questions.query import KIND
 from inference.measuring.blocks import LOOP
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.web.run_forms import start_run
+from inference.web.request_fields import start_run
 
 
 class AskForm(ChoosingForm):

@@ -2,8 +2,7 @@
 
 The run that evaluates stores this comparison as any other. Evaluations without one (of what a mapping's run
 held out, by a command, of earlier versions) are read from the measurements when they are looked at, and stay
-in memory as the arrays of stored comparisons do. The rows made for them are never saved: their ids are below
-0, where stored ones have none.
+in memory as the arrays of stored comparisons do.
 """
 
 from __future__ import annotations
@@ -14,16 +13,20 @@ from datetime import datetime
 from functools import lru_cache
 
 import numpy as np
+from django.db.models import QuerySet
 
 from inference.core.arrays import Floats
 from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
 from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.tables import ExperimentTable
+from inference.features.judging.engine.query import Key, comparison_rows, unsaved_comparison
+from inference.features.judging.engine.request import EVALUATE
 from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
-from inference.models import ComparedColumn, Comparison, Evaluation, PortMapping, ResourceMapping
+from inference.models import Comparison, Evaluation, PortMapping, ResourceMapping
 from inference.storage.evaluations import evaluated_chunks
 from inference.storage.resource_mappings import load_model
 from inference.storage.streaming import Chunk
+from inference.web.listed_mappings import evaluation_url
 
 NOT_DESCRIBED = "has schemes that the mapping does not describe"
 NO_ANSWER = "no answer came with the set"
@@ -107,14 +110,11 @@ def sheet_of_chunks(
     chunks = list(measured)
     kind = SourceKind.MAPPING if isinstance(row, PortMapping) else SourceKind.RESOURCES
     own = ComparisonColumn(AnswerSource(kind, row.name, row), model_answers(chunks, load_model(row), pulse))
-    tools = dict.fromkeys(tool for chunk in chunks for tool in chunk.answers)
-    columns = (
-        own,
-        *(
-            ComparisonColumn(AnswerSource(SourceKind.TOOL, tool), tool_answers(chunks, tool))
-            for tool in tools
-        ),
-    )
+    tools = [
+        ComparisonColumn(AnswerSource(SourceKind.TOOL, tool), tool_answers(chunks, tool))
+        for tool in dict.fromkeys(tool for chunk in chunks for tool in chunk.answers)
+    ]
+    columns = (own, *tools)
     answers = [column.answers for column in columns]
     return EvaluationSheet(
         AnswerSheet(experiment_items(chunks), measured_cycles(chunks), answers),
@@ -125,11 +125,15 @@ def sheet_of_chunks(
 
 
 @lru_cache(maxsize=_IN_MEMORY)
-def evaluation_sheet(pk: int, _computed: datetime) -> EvaluationSheet:
+def _evaluation_sheet(pk: int, _computed: datetime) -> EvaluationSheet:
     """Reads the measurements once: some seconds for 10^6 of them."""
     related = ("mapping", "resource_mapping", "experiment_set__isa", "held_out_by")
     evaluation = Evaluation.objects.select_related(*related).get(pk=pk)
     return sheet_of_chunks(evaluation.predictor, evaluated_chunks(evaluation))
+
+
+def _read(pk: int, computed: datetime) -> AnswerSheet:
+    return _evaluation_sheet(pk, computed).sheet
 
 
 def predictor_field(row: PortMapping | ResourceMapping) -> str:
@@ -137,29 +141,33 @@ def predictor_field(row: PortMapping | ResourceMapping) -> str:
     return "mapping" if isinstance(row, PortMapping) else "resource_mapping"
 
 
-def unsaved_comparison(evaluation: Evaluation) -> tuple[Comparison, list[ComparedColumn]]:
-    """An evaluation without a stored comparison as one, whatever its unit, with its columns."""
-    answers = evaluation_sheet(evaluation.pk, evaluation.computed)
-    row = Comparison(
-        pk=-evaluation.pk,
+def stored_evaluations(
+    predictor: PortMapping | ResourceMapping, experiment_set: int | None
+) -> QuerySet[Comparison]:
+    """The comparisons that runs have stored which evaluated a mapping on a set, the newest first."""
+    fields = {f"run__config__{predictor_field(predictor)}": predictor.pk}
+    rows = comparison_rows().filter(run__kind=EVALUATE, run__config__experiment_set=experiment_set)
+    return rows.filter(**fields).order_by("-pk")
+
+
+def compared_evaluation(evaluation: Evaluation) -> Comparison:
+    """An evaluation, whatever its unit, as a comparison: the one that its run has stored, where it has."""
+    stored = stored_evaluations(evaluation.predictor, evaluation.experiment_set_id)
+    row = stored.filter(made__gte=evaluation.computed).first()
+    if row is not None:
+        return row
+    identity = (evaluation.pk, evaluation.computed)
+    answers = _evaluation_sheet(*identity)
+    return unsaved_comparison(
+        Key(_read, identity),
+        [
+            {"kind": column.source.column_kind, "name": column.source.name, **column.source.column_fields}
+            for column in answers.columns
+        ],
+        evaluation_url(evaluation),
         isa=evaluation.predictor.isa,
         experiment_set=evaluation.experiment_set,
         source="what was held out" if evaluation.experiment_set is None else evaluation.experiment_set.name,
         read=answers.read,
-        n=len(answers.sheet.items),
-        common=int(answers.sheet.common.sum()),
-        made=evaluation.computed,
         schemes=list(answers.schemes),
-        lengths=np.unique(answers.sheet.items.lengths).tolist(),
     )
-    return row, [
-        ComparedColumn(
-            comparison=row,
-            position=position,
-            kind=column.source.column_kind,
-            name=column.source.name,
-            summary={"lacks": column.answers.lacking()},
-            **column.source.column_fields,
-        )
-        for position, column in enumerate(answers.columns)
-    ]

@@ -42,7 +42,7 @@ from inference.formats.provenance import head_of
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison, Run
 from inference.web.file_answers import table_answer
-from inference.web.requests import one_of
+from inference.web.validation import one_of
 
 
 def comparisons(request: HttpRequest) -> HttpResponse:
@@ -69,11 +69,8 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     if row is None:
         context["earlier"] = list(map(page_cells, result_tables(run.result)))
         return render(request, "inference/engine/comparison.html", context)
-    columns = columns_of(row)
-    context |= {
-        "columns_asked": [column for column in columns if column.predictor is not None],
-        **views_context(request, row, columns, "scores"),
-    }
+    context |= views_context(request, row, "scores")
+    context["columns_asked"] = [column for column in context["columns"] if column.predictor is not None]
     status = 400 if "filter_error" in context else 200
     return render(request, "inference/engine/comparison.html", context, status=status)
 

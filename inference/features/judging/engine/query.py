@@ -6,10 +6,10 @@ worked out from the arrays, which stay in memory for the comparisons looked at l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import QuerySet
@@ -23,24 +23,10 @@ from inference.core.judging.sheet import EVERYTHING as ALL_ITEMS
 from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemKind, ItemSelection
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
-from inference.features.judging.engine.evaluation_sheets import (
-    evaluation_sheet,
-    predictor_field,
-    unsaved_comparison,
-)
-from inference.features.judging.engine.request import EVALUATE
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
 from inference.figures.reach import Reach
-from inference.models import (
-    BasicBlock,
-    ComparedColumn,
-    Comparison,
-    Evaluation,
-    Measurement,
-    PortMapping,
-    ResourceMapping,
-)
+from inference.models import BasicBlock, ComparedColumn, Comparison, Measurement
 from inference.models.scheme_search import texts_found
 from inference.storage.answer_sheets import biases_from, read_sheet
 from inference.storage.rows import StoredMeasurement, measurements_of
@@ -78,8 +64,8 @@ def comparison_rows() -> QuerySet[Comparison]:
 
 def columns_of(row: Comparison) -> list[ComparedColumn]:
     """The columns of a comparison in their order, without arrays and pictures."""
-    if row.pk < 0:
-        return unsaved_comparison(Evaluation.objects.get(pk=-row.pk))[1]
+    if row.unsaved is not None:
+        return list(row.unsaved.columns)
     related = ("mapping", "resource_mapping", "experiment_set", "predictor")
     found = row.columns.select_related(*related).order_by("position")
     return list(
@@ -89,35 +75,55 @@ def columns_of(row: Comparison) -> list[ComparedColumn]:
     )
 
 
-def stored_evaluations(
-    predictor: PortMapping | ResourceMapping, experiment_set: int | None
-) -> QuerySet[Comparison]:
-    """The comparisons that runs have stored which evaluated a mapping on a set, the newest first."""
-    fields = {f"run__config__{predictor_field(predictor)}": predictor.pk}
-    rows = comparison_rows().filter(run__kind=EVALUATE, run__config__experiment_set=experiment_set)
-    return rows.filter(**fields).order_by("-pk")
+class Key(NamedTuple):
+    """What stands for a comparison in memory: `read(*of)` gives its arrays, always the same ones."""
+
+    read: Callable[..., AnswerSheet]
+    of: tuple[Hashable, ...]
 
 
-def compared_evaluation(evaluation: Evaluation) -> tuple[Comparison, list[ComparedColumn]]:
-    """An evaluation, whatever its unit, as a comparison with its columns."""
-    rows = stored_evaluations(evaluation.predictor, evaluation.experiment_set_id)
-    row = rows.filter(made__gte=evaluation.computed).first()
-    return unsaved_comparison(evaluation) if row is None else (row, columns_of(row))
+@dataclass(frozen=True, eq=False)
+class UnsavedComparison:
+    """What a comparison has that is made when it is looked at, and never saved.
+
+    `address` is that of the page with its views, with a query; at `csv_address`, which has a query as well,
+    each view is a file: "" where there is none.
+    """
+
+    key: Key
+    columns: Sequence[ComparedColumn]
+    address: str
+    csv_address: str = ""
 
 
-Key = tuple[int, datetime]
-"""Which comparison, and when it was made: it never changes, but another database may give its id again."""
+def unsaved_comparison(
+    key: Key, columns: Iterable[Json], address: str, csv_address: str = "", **facts: Any
+) -> Comparison:
+    """A comparison of these arrays; `columns` and `facts`: fields of the rows."""
+    sheet = sheet_of(key)
+    lengths = np.unique(sheet.items.lengths).tolist()
+    row = Comparison(pk=-1, n=len(sheet.items), common=int(sheet.common.sum()), lengths=lengths, **facts)
+    listed = [
+        ComparedColumn(comparison=row, position=position, summary={"lacks": answers.lacking()}, **fields)
+        for position, (fields, answers) in enumerate(zip(columns, sheet.columns, strict=True))
+    ]
+    row.unsaved = UnsavedComparison(key, listed, address, csv_address)
+    return row
 
 
 def key_of(row: Comparison) -> Key:
-    """What stands for a comparison in memory."""
-    return row.pk, row.made
+    """Of a stored one, with the time when it was made: another database may give its id again."""
+    return Key(_stored_sheet, (row.pk, row.made)) if row.unsaved is None else row.unsaved.key
+
+
+def _stored_sheet(pk: int, _made: Any) -> AnswerSheet:
+    return read_sheet(pk)
 
 
 @lru_cache(maxsize=_IN_MEMORY)
 def sheet_of(key: Key) -> AnswerSheet:
     """The arrays of a comparison."""
-    return read_sheet(key[0]) if key[0] > 0 else evaluation_sheet(-key[0], key[1]).sheet
+    return key.read(*key.of)
 
 
 def sheet_for(key: Key, part: ComparisonPart) -> AnswerSheet:
@@ -257,7 +263,7 @@ def _verdict(key: Key, position: int, part: ComparisonPart, roles: ColumnRoles) 
 def heat_map_of(column: ComparedColumn, part: ComparisonPart) -> HeatMap:
     """A column against the reference of a part."""
     if part.is_all and column.pk is not None:
-        pictures = _pictures(key_of(column.comparison), column.position)
+        pictures = _pictures(key_of(column.comparison), column.pk)
         return HeatMap.from_json(pictures[part.unit.value]["all"])
     return _heat_map(key_of(column.comparison), column.position, part, None)
 
@@ -296,7 +302,7 @@ def _heat_map(key: Key, position: int, part: ComparisonPart, limit: float | None
 def length_maps_of(column: ComparedColumn, part: ComparisonPart) -> list[LengthMap]:
     """The maps of a column by the length of the items (thesis Figure 3.7)."""
     if part.is_all and column.pk is not None:
-        stored = _pictures(key_of(column.comparison), column.position)
+        stored = _pictures(key_of(column.comparison), column.pk)
         return [LengthMap.from_json(panel) for panel in stored[part.unit.value]["lengths"]]
     return _length_maps(key_of(column.comparison), column.position, part)
 
@@ -308,9 +314,8 @@ def _length_maps(key: Key, position: int, part: ComparisonPart) -> list[LengthMa
 
 
 @lru_cache(maxsize=64)
-def _pictures(key: Key, position: int) -> Json:
-    rows = ComparedColumn.objects.filter(comparison=key[0], position=position)
-    return dict(rows.values_list("pictures", flat=True).get())
+def _pictures(key: Key, column: int) -> Json:
+    return dict(ComparedColumn.objects.values_list("pictures", flat=True).get(pk=column))
 
 
 def biases_in(column: ComparedColumn, part: ComparisonPart) -> list[SchemeBias]:
@@ -368,10 +373,7 @@ class PredictedBlock(ItemNumbers):
 def in_bin(
     column: ComparedColumn, part: ComparisonPart, place: tuple[int, int] | None
 ) -> tuple[list[Predicted | PredictedBlock], int]:
-    """The items in the bin (row, column) of a column's heat map, or in all of it, the worst first.
-
-    `LISTED` at most, and how many there are.
-    """
+    """The worst items in the bin (row, column) of a heat map, or in all of it; how many there are."""
     points = points_of(key_of(column.comparison), column.position, part)
     if place is not None:
         rows, columns = heat_map_of(column, part).bins_of(points.reference, points.predicted)
@@ -382,18 +384,11 @@ def in_bin(
 def items_at(row: Comparison, points: ComparedPoints) -> dict[int, Predicted | PredictedBlock]:
     """{place in the sheet: row} of points, in their order, without those that have been deleted."""
     ids = sheet_of(key_of(row)).items.ids[points.at].tolist()
-    cycles = (points.reference.tolist(), points.predicted.tolist())
-    numbers = list(zip(points.at.tolist(), ids, *cycles, strict=True))
+    numbers = zip(points.at.tolist(), ids, points.reference.tolist(), points.predicted.tolist(), strict=True)
+    shape: Callable[..., Predicted | PredictedBlock] = Predicted
+    rows: dict[int, Any]
     if row.item_kind == ItemKind.BLOCKS:
-        blocks = BasicBlock.objects.in_bulk(ids)
-        return {
-            at: PredictedBlock(reference, predicted, blocks[pk])
-            for at, pk, reference, predicted in numbers
-            if pk in blocks
-        }
-    stored = {entry.id: entry for entry in measurements_of(Measurement.objects.filter(pk__in=ids))}
-    return {
-        at: Predicted(reference, predicted, stored[pk])
-        for at, pk, reference, predicted in numbers
-        if pk in stored
-    }
+        shape, rows = PredictedBlock, BasicBlock.objects.in_bulk(ids)
+    else:
+        rows = {entry.id: entry for entry in measurements_of(Measurement.objects.filter(pk__in=ids))}
+    return {at: shape(x, y, rows[pk]) for at, pk, x, y in numbers if pk in rows}

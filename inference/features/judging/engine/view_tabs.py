@@ -27,6 +27,7 @@ from inference.features.judging.engine.query import (
     ViewQuestion,
     answered_in,
     axis_limit,
+    columns_of,
     heat_map_of,
     heat_maps_of,
     in_bin,
@@ -54,8 +55,8 @@ from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
 from inference.models import BlockColumn, ComparedColumn, Comparison, Measurement
 from inference.storage.resource_mappings import load_model
-from inference.web.menus import MenuPlace, entries_of
-from inference.web.requests import chosen_bin
+from inference.web.contributions import MenuPlace, entries_of
+from inference.web.validation import chosen_bin
 
 MOST_JUDGED_AT_ONCE = 200_000
 """Answers up to which all columns of a part are judged for their table."""
@@ -92,13 +93,12 @@ class SmallMap:
     url: str
 
 
-def views_context(
-    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], usual: str
-) -> dict[str, Any]:
+def views_context(request: HttpRequest, row: Comparison, usual: str) -> dict[str, Any]:
     """The view that the address names, else the `usual` one, beside the form for its items and other views.
 
     Every address that it makes keeps what names the page that the views are on.
     """
+    columns = columns_of(row)
     tables = {name: view.label for name, view in VIEWS.items() if view.has_page and view.suits(columns)}
     labels = {**PICTURES, **tables}
     name = view_name(request, tuple(labels), usual)

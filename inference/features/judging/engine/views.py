@@ -270,11 +270,11 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
 
 
 def _address(row: Comparison) -> str:
-    """Where the views are, with what separates it from a query: an evaluation has no page of its own."""
-    is_stored = row.pk > 0
-    if not is_stored or row.run.kind == EVALUATE:
-        pk = row.run.result["evaluation"] if is_stored else -row.pk
-        return evaluation_url(Evaluation.objects.get(pk=pk)) + "&"
+    """Where the views are, with what separates it from a further query."""
+    if row.unsaved is not None:
+        return f"{row.unsaved.address}&"
+    if row.run.kind == EVALUATE:
+        return evaluation_url(Evaluation.objects.get(pk=row.run.result["evaluation"])) + "&"
     return comparison_address(row.run_id) + "?"
 
 

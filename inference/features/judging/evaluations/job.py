@@ -11,14 +11,16 @@ from inference.core.events import Log, ResultStored
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.residuals import Residuals, SchemeError
-from inference.features.judging.engine.evaluation_sheets import predictor_field, sheet_of_chunks
+from inference.features.judging.engine.evaluation_sheets import (
+    predictor_field,
+    sheet_of_chunks,
+    stored_evaluations,
+)
 from inference.features.judging.engine.judge_jobs import SummedUpSheet, store_comparison, summed_up
-from inference.features.judging.engine.query import stored_evaluations
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
-from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, read_row
 from inference.storage.evaluations import (
     Predictions,
     scores_of,

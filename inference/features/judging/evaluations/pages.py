@@ -13,14 +13,13 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from inference.core.metrics import Unit
-from inference.features.judging.engine.evaluation_sheets import predictor_field
-from inference.features.judging.engine.query import compared_evaluation
+from inference.features.judging.engine.evaluation_sheets import compared_evaluation, predictor_field
 from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import views_context
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
-from inference.web.menus import MenuPlace, entries_of
-from inference.web.requests import one_of, row_number
-from inference.web.run_forms import start_run
+from inference.web.contributions import MenuPlace, entries_of
+from inference.web.request_fields import start_run
+from inference.web.validation import one_of, row_number
 
 HELD_OUT = "held-out"
 
@@ -51,7 +50,7 @@ def accuracy_tab(request: HttpRequest, row: PortMapping | ResourceMapping) -> di
     if not by_unit:
         return {**context, "waiting": _run(row, chosen, unit)}
     evaluation = by_unit.get(unit.value, next(iter(by_unit.values())))  # each has what any unit needs
-    views = views_context(request, *compared_evaluation(evaluation), HEAT_MAP)
+    views = views_context(request, compared_evaluation(evaluation), HEAT_MAP)
     return {**context, "evaluation": evaluation, "error": views.get("filter_error"), **views}
 
 

@@ -78,7 +78,7 @@ OWN = {
     ),
     "inference/web/api/client_frame.py": "the client: answers of the site",
     "pmweb/launcher/instance.py": "a file of this program",
-    "pmweb/launcher/probe.py": "at most 4 KiB",
+    "pmweb/launcher/address.py": "at most 4 KiB",
 }
 """{file that reads JSON in another way: whose JSON it is}."""
 

@@ -22,10 +22,9 @@ from inference.runs.machines import sessions
 from inference.sockets import agent_urlpatterns
 from inference.storage.instruction_sets import new_isa
 from pmweb import environment
-from pmweb.access_log import AccessFormatter, Logged
-from pmweb.accounts import api_tokens, links
+from pmweb.accounts import api_tokens, people
 from pmweb.handler import Pages
-from pmweb.logs import JsonFormatter
+from pmweb.logs import AccessFormatter, JsonFormatter, Logged
 from pmweb.models import Scope
 
 COMBINED = re.compile(
@@ -106,7 +105,7 @@ def test_a_line_names_the_account_or_the_token_or_nobody(records: Any, django_us
 
 @pytest.mark.django_db(transaction=True)
 def test_no_line_has_a_log_in_link(records: Any, administrator: User):
-    token = links.issue(administrator)
+    token = people.issue_link(administrator)
     path = reverse("login-link", args=[token])
     ask(path, {"Referer": f"http://localhost{path}"})
     assert line(records)["request"] == "GET /login/…/ HTTP/1.1".encode("unicode_escape").decode()

@@ -18,7 +18,7 @@ from django.conf import settings
 
 from inference.models import Machine
 from inference.runs.machines.sessions import add_machine, machine_of
-from pmweb.launcher import local_agent as launching
+from pmweb.launcher import site as launching
 from tests.launched import LaunchedSite, descendants, is_alive, wait_for_death, wait_until
 from tests.prepared import prepared_home
 
@@ -84,14 +84,14 @@ def query(home: Path, text: str) -> list[tuple[object, ...]]:
         return database.execute(text).fetchall()
 
 
-def sessions(home: Path) -> int:
+def session_count(home: Path) -> int:
     """How many connections the agent has had."""
     rows = query(home, "SELECT session FROM inference_machine WHERE local")
     return int(str(rows[0][0])) if rows else 0
 
 
 def wait_for_session(site: LaunchedSite, number: int = 1) -> None:
-    wait_until(lambda: sessions(site.home) >= number, PATIENCE, f"connection {number}\n{site.output}")
+    wait_until(lambda: session_count(site.home) >= number, PATIENCE, f"connection {number}\n{site.output}")
 
 
 def environment_of(pid: int) -> dict[str, str]:
@@ -120,7 +120,7 @@ def test_the_local_machine_comes_online_by_itself_unprivileged_and_with_a_hidden
 
 
 def test_a_killed_agent_is_replaced_and_nothing_stays_at_the_end(running):
-    had = sessions(running.home)
+    had = session_count(running.home)
     before = running.child(AGENT)
     orphans = descendants(before)
     assert running.kill_child(AGENT) != before
@@ -147,7 +147,7 @@ def test_a_site_that_serves_the_network_is_reached_by_its_agent_too(wide):
 
 
 def test_a_killed_web_process_is_found_again_by_the_agent(wide):
-    had = sessions(wide.home)
+    had = session_count(wide.home)
     agent = wide.child(AGENT)
     wide.kill_child("daphne")
     wait_for_session(wide, had + 1)

@@ -20,11 +20,9 @@ from inference.sockets import agent_urlpatterns, websocket_urlpatterns
 from inference.storage.instruction_sets import new_isa
 from inference.web.api import operations
 from pmweb.accounts.people import change_role, deactivate, invite
-from pmweb.accounts.roles import AccessLevel, level_of
+from pmweb.accounts.roles import AccessLevel, level_of, rights
 from pmweb.models import Role
-from pmweb.permissions.context import rights
-from pmweb.permissions.rules import Rule
-from pmweb.permissions.table import RULES, SHOWS, TABLE, rule_of
+from pmweb.permissions.table import RULES, SHOWS, TABLE, Rule, rule_of
 
 NOWHERE = "999999"
 PARAMETER = re.compile(r"<(?:(?P<kind>\w+):)?(?P<name>\w+)>")

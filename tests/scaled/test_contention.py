@@ -22,7 +22,7 @@ from inference.runs.machines import batches, sessions
 from inference.storage.instruction_sets import new_isa
 from inference.storage.names import free_name
 from inference.storage.rows import store_experiments
-from pmweb.accounts import throttle
+from pmweb.accounts import attempts
 from tests.runs.fixtures import assert_journal_is_whole, numbers, wait_for
 from tests.runs.machines.fixtures import batch_of, connected, posting
 
@@ -125,8 +125,8 @@ def test_a_free_name_is_not_given_away_twice(site):
 
 
 def test_of_passwords_tried_at_once_no_more_are_looked_at_than_may_be_wrong(site):
-    waits = at_once(*[lambda: throttle.begin(throttle.AttemptSource("203.0.113.1"), "ada")] * 12)
-    assert sum(wait == timedelta(0) for wait in waits) == throttle.OF_PAIR.free, waits
+    waits = at_once(*[lambda: attempts.begin(attempts.AttemptSource("203.0.113.1"), "ada")] * 12)
+    assert sum(wait == timedelta(0) for wait in waits) == attempts.OF_PAIR.free, waits
 
 
 def test_the_same_experiments_stored_at_once_are_there_once(site):

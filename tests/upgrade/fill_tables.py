@@ -48,10 +48,10 @@ from inference.storage.core_models import store_front_end  # noqa: E402
 from inference.storage.instruction_sets import store_isa  # noqa: E402
 from inference.storage.resource_mappings import store_resource_mapping  # noqa: E402
 from inference.storage.rows import store_mapping  # noqa: E402
+from pmweb import retention  # noqa: E402
 from pmweb.accounts import api_tokens, people  # noqa: E402
 from pmweb.models import Role, Scope  # noqa: E402
-from pmweb.retention import pruning  # noqa: E402
-from pmweb.sharing.links import ShareRequest, share  # noqa: E402
+from pmweb.sharing import ShareRequest, share  # noqa: E402
 from tests.features.accuracy_checks.checked import checked_run  # noqa: E402
 from tests.rows.lab import FACTS  # noqa: E402
 from tests.rows.programs import front_end_readings, latencies  # noqa: E402
@@ -217,10 +217,10 @@ def fill_people(mapping: PortMapping) -> None:
         browser = Client(headers={"user-agent": "a browser"})
         browser.post("/login/", {"username": operator.username, "password": password})
     browser.post(f"/mappings/{mapping.pk}/edit/", {"name": mapping.name, "note": "noted"})
-    pruning.ask(administrator, dry=True)
-    row = pruning.claim()
+    retention.ask(administrator, dry=True)
+    row = retention.claim()
     assert row is not None
-    pruning.prune(row)
+    retention.prune(row)
 
 
 def main() -> None:

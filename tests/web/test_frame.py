@@ -17,7 +17,7 @@ from django.urls import reverse
 from inference.figures import colours
 from inference.models import ISA, ExperimentSet
 from inference.web.presentation import change, decimals, subscript
-from pmweb.accounts import links
+from pmweb.accounts import people
 from pmweb.middleware import no_body_for_head
 
 PAGES = ["start", "isas", "sets", "machines", "upload"]
@@ -47,7 +47,7 @@ def test_a_page_has_no_inline_script_or_style(visitor: Client, isa: ISA, name: s
 
 
 def test_what_browsers_may_do_with_answers_and_cookies(client: Client, administrator: User) -> None:
-    answer = client.post(reverse("login-link", args=[links.issue(administrator)]))
+    answer = client.post(reverse("login-link", args=[people.issue_link(administrator)]))
     page = client.get(reverse("upload"))
     assert page["X-Content-Type-Options"] == "nosniff"
     assert page["X-Frame-Options"] == "DENY"

@@ -24,7 +24,7 @@ from inference.core.events import Progress, rate_in_words
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import check_processor, chosen_on
-from inference.features.judging.engine.gated import exit_as_error
+from inference.features.judging.engine.gate import exit_as_error
 from inference.models import PortMapping, Predictor, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name

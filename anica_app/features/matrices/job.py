@@ -19,8 +19,7 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.asking.predictors.query import common_isa
-from inference.features.judging.engine.answered_columns import ComparisonColumn, keep_columns
-from inference.features.judging.engine.block_answers import BlockAnswers
+from inference.features.judging.engine.item_answers import BlockAnswers, ComparisonColumn, keep_columns
 from inference.features.judging.engine.judge_jobs import JudgeJob
 from inference.features.judging.engine.new_blocks import NewBlocks
 from inference.features.judging.engine.request import JudgeConfig

@@ -10,6 +10,7 @@ from ninja import Schema
 from pydantic import Field
 
 from inference.core.experiment import Experiment as ExperimentValue
+from inference.core.judging.accuracy import Grade
 from inference.core.schedule import Schedule
 from inference.models import ISA, InstructionScheme, Measurement, PortMapping, ResourceMapping
 from inference.models.scheme_search import search_schemes
@@ -140,3 +141,21 @@ def measurements_json(found: Sequence[Measurement]) -> list[dict[str, Any]]:
         )
         for one in stored
     ]
+
+
+class AccuracyJudgementOut(Schema):
+    """What predictions are fit for, by what repeating gives and by the best published tool."""
+
+    grade: Grade
+    reasons: list[str] = Field(examples=[["off by 4.8 % on average, median 0.9 %, on 398 blocks"]])
+
+
+class PredictedOut(Schema):
+    """A measurement with its prediction, both in the evaluation's unit."""
+
+    measurement_id: Id
+    experiment_id: Id
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    measured: Cycles
+    predicted: Cycles
+    difference: float = Field(description="Per cent of the measurement.", examples=[2.0])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from inference.features.asking.predictors import query as offering
+from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers
 from inference.features.judging.column_accuracy import accuracy
 from inference.models import ISA, BasicBlockSet, Predictor, Run

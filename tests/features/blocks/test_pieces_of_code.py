@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from inference.features.asking.predictors import query as offering
+from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors.query import Listed
 from inference.features.asking.questions.query import KIND
 from inference.isa.blocks import block_of_hex

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anica_app.models import Campaign
-from inference.features.asking.predictors import query as offering
+from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors.query import Listed
 from inference.features.asking.questions.query import PredictorSaid, event_of
 from inference.models import BasicBlockSet, PortMapping, Predictor, Run

@@ -14,7 +14,7 @@ from django.utils.html import escape
 
 from inference.core.events import Progress
 from inference.core.protocols import Json
-from inference.features.learning.inferring.records import CURVE_POINTS
+from inference.features.learning.inferring.pmevo_page import CURVE_POINTS
 from inference.features.running.runs.kind_presentation import asked_of
 from inference.features.running.runs.query import keeping
 from inference.features.running.runs.record import fold, thinned

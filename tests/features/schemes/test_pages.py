@@ -12,7 +12,7 @@ from inference.core.mapping import PortMapping as Value
 from inference.core.resources import ResourceMapping
 from inference.features.library.schemes.query import PAGE
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, PortMapping
-from inference.storage.evaluating import evaluate
+from inference.storage.evaluations import evaluate
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import store_mapping, store_measurements
 from inference.web import contributions

@@ -32,7 +32,7 @@ from inference.features.library.uploads.query import receive, start_reading, wai
 from inference.formats.block_files import BlockFileSort
 from inference.formats.errors import ExchangeError
 from inference.isa.blocks import isa_beside
-from inference.isa.blocks.programs import BinaryFileError, described
+from inference.isa.code.binaries.headers import BinaryFileError, described
 from inference.models import BasicBlockSet, Run, Upload
 from inference.models.named import Named
 from inference.runs.errors import LimitError, RunsError

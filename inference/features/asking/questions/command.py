@@ -33,11 +33,12 @@ from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.csv_cells import written
 from inference.isa.blocks import Block, block_of_bytes, isa_beside
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.memory_variants import Memory
 from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, Predictor, StoredCoreModel
 from inference.predictors import core_model
 from inference.predictors.loops import asked_as
-from inference.predictors.memory_variants import Memory, variants
+from inference.predictors.memory_variants import variants
 from inference.predictors.protocol import Answer
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name

@@ -13,11 +13,12 @@ from inference.features.asking.questions.events import PredictorAnswered
 from inference.formats.sample_document import read_samples, sample_document
 from inference.isa.blocks import BlockName, isa_beside
 from inference.isa.blocks.listing import intel_or_digits
+from inference.isa.memory_variants import Memory
 from inference.models import Predictor, Run, RunEvent
 from inference.predictors import machine
 from inference.predictors.llvm import mca
 from inference.predictors.loops import asked_as
-from inference.predictors.memory_variants import Memory, variants
+from inference.predictors.memory_variants import variants
 from inference.predictors.protocol import Answer, PredictorError
 from inference.predictors.samples import Sample
 from inference.storage.instruction_sets import of_isa

@@ -24,7 +24,7 @@ from inference.features.judging.comparing.query import (
 )
 from inference.features.judging.comparing.request import Relation, SamplingRequest
 from inference.features.judging.comparing.tables import comparison_csv
-from inference.features.learning.explained.reference_contradictions import (
+from inference.features.learning.explained.query import (
     ReferenceContradiction,
     contradictions,
 )

@@ -30,7 +30,7 @@ from inference.features.judging.comparing.tables import (
     structure_tables,
 )
 from inference.features.judging.engine.tables import shell_lines
-from inference.features.learning.explained.reference_contradictions import contradictions
+from inference.features.learning.explained.query import contradictions
 from inference.features.library.mappings.query import summary
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.names import by_name

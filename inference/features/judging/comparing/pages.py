@@ -38,7 +38,7 @@ from inference.features.judging.comparing.tables import (
     structure_tables,
 )
 from inference.features.judging.engine.tables import LinkedNumber, LinkedText, number, page_cells
-from inference.features.learning.explained.reference_contradictions import contradictions
+from inference.features.learning.explained.query import contradictions
 from inference.features.library.experiments.query import measured_singletons
 from inference.features.library.mappings.query import comparable, summary
 from inference.figures.heatmap import heat_map

@@ -50,7 +50,7 @@ def accuracy_tab(request: HttpRequest, row: PortMapping | ResourceMapping) -> di
     if not by_unit:
         return {**context, "waiting": _run(row, chosen, unit)}
     evaluation = by_unit.get(unit.value, next(iter(by_unit.values())))  # each has what any unit needs
-    views = views_context(request, *compared_evaluation(evaluation), HEAT_MAP)
+    views = views_context(request, compared_evaluation(evaluation), HEAT_MAP)
     return {**context, "evaluation": evaluation, "error": views.get("filter_error"), **views}
 
 

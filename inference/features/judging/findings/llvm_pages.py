@@ -21,8 +21,13 @@ from inference.features.judging.engine.tables import (
     text,
     usage,
 )
-from inference.features.judging.findings.llvm_job import KIND, DifferenceConfig
-from inference.features.judging.findings.llvm_report import Differing, LlvmDifference, markdown
+from inference.features.judging.findings.llvm_job import (
+    KIND,
+    DifferenceConfig,
+    Differing,
+    LlvmDifference,
+    markdown,
+)
 from inference.isa.targets import names_with_blocks
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run

@@ -11,8 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from inference.core.model_check import AloneVerdict
 from inference.features.judging.engine.tables import csv_of
-from inference.features.judging.findings.llvm_job import KIND, DifferenceConfig
-from inference.features.judging.findings.llvm_report import LlvmDifference, markdown
+from inference.features.judging.findings.llvm_job import KIND, DifferenceConfig, LlvmDifference, markdown
 from inference.features.judging.findings.model_check import (
     TABLES,
     checked_schemes,

@@ -27,7 +27,7 @@ from inference.features.learning.explained.query import (
     usages_in,
     verdicts,
 )
-from inference.features.learning.inferring.explainable import COUNTS, BlockingLine, blocking_lines
+from inference.features.learning.inferring.explain_page import COUNTS, BlockingLine, blocking_lines
 from inference.features.learning.inferring.outcome_lists import scheme_urls
 from inference.isa.search import SearchError
 from inference.models import Characterisation, ExperimentSet, PortMapping

@@ -71,16 +71,13 @@ class Command(RunCommand):
             default="",
             help="which schemes, in words or as in the scheme table's search box (all; a machine: starter)",
         )
-        parser.add_argument(
-            "--sample",
-            type=int,
-            metavar="N",
-            help="no more than N of them, spread evenly over the selection; not with --dataset",
+        add_request_options(
+            parser,
+            InferConfig,
+            sample="N: no more than N of them, spread evenly over the selection; not with --dataset",
+            ports="N: number of ports; without it, as many as the data ask for",
+            seed="S: default: %(default)s",
         )
-        parser.add_argument(
-            "--ports", type=int, metavar="N", help="number of ports; without it, as many as the data ask for"
-        )
-        add_request_options(parser, InferConfig, seed="S: default: %(default)s")
         parser.add_argument("--name", default="", help="name of the run and of its mapping")
         parser.add_argument(
             "--evaluate", metavar="NAME", help="experiment set to judge by, instead of held-out experiments"

@@ -17,7 +17,8 @@ from pydantic import (
 
 from inference.core.pmevo import PMEvoSettings
 from inference.core.protocols import Json
-from inference.features.learning.inferring.algorithms import ALGORITHMS, AlgorithmSettings
+from inference.features.learning.inferring.algorithm import AlgorithmSettings
+from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.measuring.simulated import COUNTERS, NOTHING
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.scheme_search import PROBE_SELECTION

@@ -17,7 +17,7 @@ from inference.core.experiment import Measured
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.core.random_mixes import random_mixes
 from inference.features.learning.inferring.algorithms import ALGORITHMS
-from inference.features.learning.inferring.processor_facts import bottleneck_facts, single_uops
+from inference.features.learning.inferring.core_facts import bottleneck_facts, single_uops
 from inference.features.learning.inferring.request import (
     InferConfig,
     MachineSource,
@@ -51,7 +51,7 @@ from inference.storage.rows import load_mapping, load_measurements
 
 Row = TypeVar("Row", bound=Model)
 
-JUDGING = "five-scheme mixes"
+JUDGING_MIXES = "five-scheme mixes"
 MEASUREMENTS = "measurements"
 _BOTTLENECK_EXPERIMENTS = 250  # about
 _SPARE = 2  # times as many schemes as wanted are measured alone, should some not settle
@@ -289,7 +289,7 @@ class _Laboratory:
         return bottleneck_facts(found, documented, self.stages.log)
 
     def _mixes(self, schemes: Sequence[str]) -> tuple[list[Measured], ExperimentSet | None]:
-        store = self._remember(purpose=JUDGING)
+        store = self._remember(purpose=JUDGING_MIXES)
         if self._earlier and store.experiment_set is not None:
             return load_measurements(store.experiment_set), store.experiment_set
         self.stages.enter(MIXES)
@@ -298,7 +298,7 @@ class _Laboratory:
         results = list(told.measure(asked))
         settled = sum(result.usable for result in results)
         self.stages.log(
-            f"{len(results)} {JUDGING} measured to judge the mapping by, {settled} of them usable "
+            f"{len(results)} {JUDGING_MIXES} measured to judge the mapping by, {settled} of them usable "
             f"({100 * settled_share(results):.0f} % settled)"
         )
         return results, store.experiment_set

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.models import Campaign, CampaignPredictor, Discovery
-from inference.features.asking.predictors import query as offering
+from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers
 from inference.models import ISA, Predictor, Run
 from pmweb.models import AuditEntry

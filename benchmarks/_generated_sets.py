@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from django.db import connections, transaction
 
+from inference.core.evaluator import PortMappingModel
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.predicting import PortMappingModel
 from inference.features.library.sets.comparing import keep_comparison
 from inference.isa.scheme import Scheme
 from inference.models import ISA, ExperimentSet, Measurement

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from anica_app.formats.sample_spool import CampaignContext
 from anica_app.formats.value_documents import HexBytes
-from inference.core.event_fields import Amount, Count, one_of
+from inference.core.events import Amount, Count, one_of
 from inference.core.protocols import Json
 from inference.formats.archived_parts import ABSENT, ArchivedPart
 from inference.isa.block_changes import ChangeKind

@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from inference.core.event import adapter
+from inference.core.events import adapter
 from inference.core.protocols import Json
 
 INFINITE = "infinite"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.protocols import Checkpoint, Json
 from inference.models import Run
 from inference.runs.errors import ConfigError

@@ -14,8 +14,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from inference.core.event import Event
-from inference.core.events import Log, StateChanged
+from inference.core.events import Event, Log, StateChanged
 from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs import wakeups

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from inference.core.event import Event
+from inference.core.events import Event
 
 
 class RecordPart(Protocol):

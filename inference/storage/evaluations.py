@@ -12,9 +12,8 @@ from functools import lru_cache
 import numpy as np
 from django.db.models import F, QuerySet
 
-from inference.core.metrics import Scores, Unit
+from inference.core.metrics import Residuals, SchemeError, Scores, Unit
 from inference.core.protocols import Json
-from inference.core.residuals import Residuals, SchemeError
 from inference.models import (
     Evaluation,
     ExperimentSet,

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
-from inference.core.residuals import LengthError, Residuals, SchemeError
+from inference.core.metrics import LengthError, Residuals, SchemeError
+from inference.core.tables import Floats, Int64s
 from inference.figures.heatmap import HeatMap
 
 LISTED = 50

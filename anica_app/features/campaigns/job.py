@@ -20,8 +20,7 @@ from anica_app.features.families.stage import CampaignGrouping
 from anica_app.features.families.storing import store_families
 from anica_app.models import Campaign
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
-from inference.core.event import Event
-from inference.core.events import PhaseStarted, ResultStored
+from inference.core.events import Event, PhaseStarted, ResultStored
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.common_isa import common_isa
 from inference.features.asking.predictors.panel import opened_panel

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from anica_app.core.search.events import Counted
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.rows import RowKeeper
-from inference.core.event import Event
-from inference.core.events import Progress
+from inference.core.events import Event, Progress
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint
 from inference.runs.reporter import JournalReporter

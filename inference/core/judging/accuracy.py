@@ -14,10 +14,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from inference.core.arrays import Bools, Floats
 from inference.core.judging.agreement import Agreement, agreement
 from inference.core.judging.repeating import RepeatSpread, repeat_spread
 from inference.core.judging.sheet import AnswerSheet
+from inference.core.tables import Bools, Floats
 
 
 class Grade(StrEnum):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Floats
 from inference.core.judging.sheet import ComparedPoints, Grouping
 from inference.core.metrics import Scores, score
+from inference.core.tables import Floats
 
 NEAR = 0.10
 """Share of the reference within which a prediction is near."""

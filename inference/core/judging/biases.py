@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.judging.sheet import ComparedPoints
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Floats, Int64s
 
 STEPS = (1.1, 1.5, 2.0, 4.0)
 """Factors at which a bias becomes another grade."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from inference.core.arrays import Bools, Floats
+from inference.core.tables import Bools, Floats
 
 FAR_OUT = 3.0
 """Interquartile ranges above the third quartile beyond which Tukey calls a value far out."""

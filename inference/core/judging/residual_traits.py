@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.judging.sheet import Items
 from inference.core.protocols import Json
+from inference.core.tables import Bools, Floats, Int64s
 
 LEAST_BLOCKS = 5
 """With a trait, and without it: fewer say nothing."""

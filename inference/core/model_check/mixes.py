@@ -12,7 +12,7 @@ from typing import Any
 from inference.core.experiment import Experiment, Measured
 from inference.core.metrics import Scores, score
 from inference.core.model_check.alone import NEAR
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 
 MIX_LENGTHS = (1, 2, 3, 4, 5, 6, 10, 15, 20)
 """Those of Figure 3.7."""

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from django.db import transaction
 
-from inference.core.event import Event
-from inference.core.events import Log
+from inference.core.events import Event, Log
 from inference.core.experiment import Measured
 from inference.measuring.drift import DriftCheck, DriftComparison, DriftVerdict
 from inference.models import ISA, ExperimentSet, Measurement

@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError
-from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
-from inference.core.simulation.program import SimulatedProgram, SimulatedUop, Wait
+from inference.core.simulation.program import (
+    Binding,
+    SchedulerPolicy,
+    SharedResultBus,
+    SimulatedProgram,
+    SimulatedUop,
+    Wait,
+)
 from inference.core.simulation.steady_state import Simulation, simulate
 from inference.core.throughput import port_bound
 from tests.drawn import examples

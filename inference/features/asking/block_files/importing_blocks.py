@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.asking.block_files.progress import telling

@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
+from inference.core.events import Event, Log, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.block_files.progress import telling
 from inference.features.asking.block_files.request import LoopsConfig, samples_of, wanted_of

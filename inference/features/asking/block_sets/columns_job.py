@@ -8,8 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from inference.core.event import Event
-from inference.core.events import ResultStored
+from inference.core.events import Event, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import KIND, add_columns, answers_of, codes_of, read_set
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode

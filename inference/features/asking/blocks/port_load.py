@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
-from inference.core.core_model.loop_branch import (
-    iteration_terms,
-    jump_schemes,
-    loop_branch,
-    with_branch_slot,
-)
 from inference.core.experiment import Experiment
 from inference.core.mapping import Uops
 from inference.core.schedule import Schedule, schedule
 from inference.isa.blocks import Block
 from inference.models import ISA, PortMapping, PortUsage
+from inference.predictors.mapping import (
+    iteration_terms,
+    jump_schemes,
+    loop_branch,
+    with_branch_slot,
+)
 from inference.storage.core_models import fused_pairs
 from inference.storage.rows import ids_of_schemes, load_part
 

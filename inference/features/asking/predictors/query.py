@@ -26,9 +26,9 @@ from inference.models import Predictor as PredictorRow
 from inference.models import identity_key
 from inference.predictors import machine, mapping
 from inference.predictors.kinds import KINDS, FoundKind, PredictorKind
+from inference.predictors.panel import Remembering
 from inference.predictors.permission import WHO_CHOOSES
 from inference.predictors.protocol import Predictor, PredictorError
-from inference.predictors.remembering import Remembering
 from inference.runs.kinds import Task
 from inference.storage.names import free_name
 

@@ -32,7 +32,7 @@ from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, Predictor, StoredCoreModel
 from inference.predictors import core_model
-from inference.predictors.loops import asked_as
+from inference.predictors.kinds import asked_as
 from inference.predictors.memory_variants import Memory, variants
 from inference.predictors.protocol import Answer
 from inference.storage.instruction_sets import code_isa

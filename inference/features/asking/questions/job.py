@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from inference.core.event import Event
-from inference.core.events import Progress, ResultStored
+from inference.core.events import Event, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import rows_in_mode
 from inference.features.asking.questions.asking import ask

@@ -14,7 +14,7 @@ from inference.formats.sample_document import read_samples, sample_document
 from inference.isa.blocks import BlockName, isa_beside
 from inference.models import Predictor, Run, RunEvent
 from inference.predictors import machine
-from inference.predictors.loops import asked_as
+from inference.predictors.kinds import asked_as
 from inference.predictors.protocol import Answer
 from inference.predictors.samples import Sample
 from inference.storage.instruction_sets import of_isa

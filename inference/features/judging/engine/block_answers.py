@@ -8,10 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from inference.core.arrays import Floats
 from inference.core.experiment import Experiment
 from inference.core.judging.sheet import Answers, Items
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Floats
 from inference.features.asking.block_sets.columns import codes_of
 from inference.features.judging.engine.answered_columns import ComparisonColumn
 from inference.features.judging.engine.experiment_blocks import ExperimentBlock

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from inference.core.arrays import Bools
 from inference.core.judging.residual_traits import Trait
+from inference.core.tables import Bools
 from inference.isa.blocks import Block, BlockError, block_of_bytes
 from inference.isa.blocks.accesses import accesses_of
 

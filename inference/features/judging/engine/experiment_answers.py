@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from inference.core.arrays import Floats
 from inference.core.judging.sheet import Answers, Items
+from inference.core.tables import Floats
 from inference.features.judging.engine.experiment_blocks import ExperimentBlock, blocks_of
 from inference.features.judging.engine.experiment_chunks import (
     experiment_items,

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inference.core.arrays import Int64s
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Int64s
 from inference.isa.bodies import body_maker
 from inference.isa.targets import DEFAULT
 from inference.isa.unrolling import CannotMeasureError

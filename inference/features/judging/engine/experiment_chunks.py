@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from inference.core.arrays import Floats
+from inference.core.evaluator import ThroughputModel, predicted_cycles
 from inference.core.judging.sheet import Answers, ItemKind, Items
-from inference.core.predicting import ThroughputModel, predicted_cycles
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Floats
 from inference.storage.streaming import Chunk
 
 NOT_DESCRIBED = "has schemes that the mapping does not describe"

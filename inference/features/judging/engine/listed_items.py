@@ -8,10 +8,10 @@ from statistics import median
 
 import numpy as np
 
+from inference.core.evaluator import predicted_cycles
 from inference.core.experiment import Experiment
 from inference.core.in_common import InCommon, in_common
 from inference.core.judging.sheet import ComparedPoints, ItemKind
-from inference.core.predicting import predicted_cycles
 from inference.core.tables import ExperimentTable
 from inference.features.judging.engine.query import (
     ComparisonPart,

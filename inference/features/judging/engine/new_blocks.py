@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from inference.core.arrays import Int64s
 from inference.core.judging.sheet import ItemKind, Items
+from inference.core.tables import Int64s
 from inference.features.judging.engine.answered_columns import ComparisonColumn, keep_columns
 from inference.features.judging.engine.block_answers import BlockAnswers, block_table
 from inference.features.judging.engine.question_blocks import sampled

@@ -14,7 +14,6 @@ from functools import lru_cache
 import numpy as np
 from django.db.models import QuerySet
 
-from inference.core.arrays import Int64s
 from inference.core.judging.accuracy import AccuracyJudgement
 from inference.core.judging.agreement import Agreement, agreement
 from inference.core.judging.biases import SchemeBias
@@ -23,11 +22,11 @@ from inference.core.judging.sheet import EVERYTHING as ALL_ITEMS
 from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemSelection
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
+from inference.core.tables import Int64s
 from inference.features.judging.engine.column_verdicts import ColumnRoles, column_verdict
 from inference.features.judging.engine.evaluation_sheets import evaluation_columns, evaluation_sheet
-from inference.figures.heatmap import HeatMap, heat_map
+from inference.figures.heatmap import HeatMap, Reach, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
-from inference.figures.reach import Reach
 from inference.models import ComparedColumn, Comparison
 from inference.models.scheme_search import texts_found
 from inference.storage.answer_sheets import biases_from, read_sheet

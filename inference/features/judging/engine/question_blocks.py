@@ -8,9 +8,9 @@ from contextlib import closing
 
 import numpy as np
 
-from inference.core.arrays import Int64s
 from inference.core.events import Progress
 from inference.core.judging.sheet import Answers
+from inference.core.tables import Int64s
 from inference.features.asking.block_sets.columns import answers_of
 from inference.features.asking.predictors.query import opened
 from inference.features.judging.engine.experiment_blocks import ExperimentBlock

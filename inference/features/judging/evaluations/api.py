@@ -11,7 +11,7 @@ from pydantic import Field
 
 from inference.core.judging.accuracy import AccuracyFigures, judged_accuracy
 from inference.core.judging.agreement import Agreement, errors_by_group
-from inference.core.residuals import DIGITS
+from inference.core.metrics import DIGITS
 from inference.features.judging.engine.query import scores_of, verdict_of
 from inference.features.judging.engine.shapes import AccuracyJudgementOut, PredictedOut, predicted_json
 from inference.features.judging.engine.views import length_groups

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
-from inference.core.metrics import Unit
+from inference.core.events import Event, Log, ResultStored
+from inference.core.metrics import SchemeError, Unit
 from inference.core.protocols import Json
-from inference.core.residuals import SchemeError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError

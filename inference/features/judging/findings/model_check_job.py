@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 
-from inference.core.event import Event
-from inference.core.events import ResultStored
+from inference.core.evaluator import PortMappingModel
+from inference.core.events import Event, ResultStored
 from inference.core.experiment import Experiment, OrderedExperiment
 from inference.core.mapping import PortMapping
 from inference.core.model_check import (
@@ -24,9 +24,8 @@ from inference.core.model_check import (
     summary_of,
 )
 from inference.core.pmevo import plan
-from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Checkpoint, Json, Measurer
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 from inference.core.tables import ExperimentTable
 from inference.features.judging.findings.events import MixesMeasured, OrdersMeasured, SchemesAlone
 from inference.features.judging.findings.model_check_request import CheckConfig, read_config

@@ -10,17 +10,16 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from inference.core.metrics import SchemeError
 from inference.core.protocols import Json
-from inference.core.residuals import SchemeError
 from inference.features.learning.inferring.classes_section import classes_context, classes_told
 from inference.features.learning.inferring.front_pages import FrontView, front_shown, front_told
 from inference.features.learning.inferring.query import front_of
 from inference.features.learning.inferring.records import evolution_record
 from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord, thinned
-from inference.figures.curves import fitness_curve, sweep_curve
-from inference.figures.error_by_length import length_figure
-from inference.figures.objectives import cloud_figure, cloud_points
+from inference.figures.curves import cloud_figure, cloud_points, fitness_curve, sweep_curve
+from inference.figures.length_maps import length_figure
 from inference.models import ISA, PortMapping, PortUsage, Run
 from inference.runs.events import HeatMapDrawn
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS

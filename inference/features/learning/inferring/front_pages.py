@@ -14,7 +14,7 @@ from django.urls import path
 from inference.core.pmevo.events import FrontObjectives
 from inference.core.protocols import Json
 from inference.features.learning.inferring.query import StoredFront, front_of
-from inference.figures.objectives import DrawnPoint, front_figure
+from inference.figures.curves import DrawnPoint, front_figure
 from inference.models import FrontPoint, PortMapping
 from inference.storage.fronts import pick
 

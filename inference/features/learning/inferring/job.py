@@ -10,15 +10,13 @@ from importlib.metadata import version
 import numpy as np
 
 from inference.core.compiled_mark import is_compiled
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
+from inference.core.evaluator import PortMappingModel
+from inference.core.events import Event, Log, ResultStored
 from inference.core.explain import ExplainSettings
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.metrics import Unit, score
+from inference.core.metrics import Residuals, Unit, score
 from inference.core.pmevo.events import Snapshot
-from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Json
-from inference.core.residuals import Residuals
 from inference.features.learning.inferring.algorithms import (
     ALGORITHMS,
     AlgorithmSettings,

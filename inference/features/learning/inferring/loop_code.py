@@ -8,7 +8,8 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from inference.core.core_model.loop_code import LoopCode, measured_loop_code
+from inference.core.core_model.loop_code import measured_loop_code
+from inference.core.core_model.model import LoopCode
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.features.learning.inferring.request import InferConfig, RecordedSource

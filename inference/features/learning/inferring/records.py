@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
-from inference.core.event import Event
-from inference.core.events import Log
+from inference.core.events import Event, Log
 from inference.core.explain import REASONS, BlockingClass, NotCharacterised, SchemeFate
 from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
 from inference.core.pmevo.events import Cloud, Congruence, FrontImproved, FrontObjectives, Generation, Sweep

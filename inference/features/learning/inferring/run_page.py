@@ -12,7 +12,7 @@ from inference.features.learning.inferring.evolution import evolved
 from inference.features.learning.inferring.explainable import characterising
 from inference.features.learning.inferring.records import search_record
 from inference.features.running.runs.record import RunRecord
-from inference.figures.growing_matrix import GrowingMatrix, growing_matrix
+from inference.figures.conflicts import GrowingMatrix, growing_matrix
 from inference.models import Measurement, Run
 from inference.storage.rows import measurements_of
 

@@ -13,7 +13,7 @@ from inference.core.cegar.events import (
     Seeded,
     Undecided,
 )
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.formats import journal_events

@@ -9,10 +9,10 @@ from typing import Annotated
 from pydantic import Field
 
 from inference.core.core_model import CoreModel
-from inference.core.core_model.dependent_blocks import dependent_blocks
 from inference.core.core_model.scheduler_experiments import (
     GroupedExperiment,
     OperationKind,
+    dependent_blocks,
     operation_kinds,
     scheduler_experiments,
     usable_experiments,
@@ -24,8 +24,7 @@ from inference.core.core_model.scheduler_inference import (
     MeasuredBody,
     infer_core_scheduler,
 )
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, Progress, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, Progress, ResultStored
 from inference.core.experiment import Experiment, Measured
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json

@@ -12,8 +12,8 @@ from inference.core.judging.contradictions import NOT_SETTLED
 from inference.core.judging.held_out_checks import NEAR, SHARE
 from inference.core.judging.words import NO_GROUNDS, AllowedWord, Grounds, StrongWord, strongest_word
 from inference.core.mapping import Uops
+from inference.core.metrics import SchemeError
 from inference.core.protocols import Json
-from inference.core.residuals import SchemeError
 from inference.models import Characterisation, Evaluation, LatencySet, PortMapping
 
 BADLY = 20.0

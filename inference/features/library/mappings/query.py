@@ -23,8 +23,8 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from inference.core.experiment import Experiment
-from inference.core.hidden_uops import hidden_kinds
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.mapping import hidden_kinds
 from inference.core.measured_slots import MeasuredSlots, padding_of, read_slots
 from inference.models import Evaluation, Measurement, PortMapping, PortUsage
 from inference.models.row_counts import row_count

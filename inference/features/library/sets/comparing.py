@@ -13,10 +13,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import TypeAdapter
 
-from inference.core.arrays import Floats, Int64s
-from inference.core.event_fields import stored_as
-from inference.core.metrics import Scores, score
-from inference.core.residuals import Residuals, SchemeError
+from inference.core.events import stored_as
+from inference.core.metrics import Residuals, SchemeError, Scores, score
+from inference.core.tables import Floats, Int64s
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.formats.csv_cells import written
 from inference.formats.errors import ExchangeError

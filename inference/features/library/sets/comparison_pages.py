@@ -14,7 +14,7 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
-from inference.core.residuals import SchemeError
+from inference.core.metrics import SchemeError
 from inference.features.library.sets.comparing import (
     CSV_WRITERS,
     TOLERANCES,

@@ -15,8 +15,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from pydantic import Field, JsonValue
 
-from inference.core.event import Event
-from inference.core.events import ResultStored
+from inference.core.events import Event, ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.preview import as_json
 from inference.features.library.uploads.query import SIDE_FILE_SIZE, free_upload, keep_all, waiting_uploads

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, Progress, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.file_reading import FileChoices, preview_as, read_upload
 from inference.features.library.uploads.preview import MODELS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from inference.core.predicting import ThroughputModel
+from inference.core.evaluator import ThroughputModel
 from inference.core.protocols import Json
 from inference.core.resources import ResourceMapping as Resources
 from inference.formats.document import PART, ReadExperiments

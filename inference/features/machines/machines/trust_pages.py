@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from inference.features.machines.machines.query import machines, readings_of, shares_of, shown
 from inference.features.machines.machines.trust import drift_rounds, findings, known_answers, shares_by_set
-from inference.figures.trust import HEIGHT, WIDTH, disturbed_by_hour, disturbed_spans, trust_picture
+from inference.figures.noise import HEIGHT, WIDTH, disturbed_by_hour, disturbed_spans, trust_picture
 from inference.web.requests import one_of
 
 WINDOWS = {"1": "hour", "24": "day", "168": "week"}

@@ -10,13 +10,12 @@ from typing import Annotated
 from pydantic import Field
 
 from inference.core.errors import KEEP, InterruptedRunError, UnknownSchemeError
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, ResultStored
 from inference.core.experiment import Measured
 from inference.core.measured_slots import padding_of
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
-from inference.core.random_mixes import MIX_LENGTH, random_mixes
+from inference.core.sampling import MIX_LENGTH, random_mixes
 from inference.features.machines.measure.listed import (
     LISTED,
     MOST_REPEATS,

@@ -32,7 +32,7 @@ from inference.features.judging.findings.model_check_request import CheckConfig,
 from inference.features.judging.findings.orders_store import OrdersStore
 from inference.figures.heatmap import heat_map
 from inference.isa.targets import target_of
-from inference.measuring.cached import CachedMeasurer
+from inference.measuring.proxies import CachedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated import AsMultisets
 from inference.models import Machine, Run

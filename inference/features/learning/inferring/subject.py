@@ -24,7 +24,7 @@ from inference.features.learning.inferring.request import (
     RecordedSource,
     SimulatedSource,
 )
-from inference.measuring.cached import CachedMeasurer, RepeatingCache, SecondOpinion
+from inference.measuring.proxies import CachedMeasurer, RepeatingCache, SecondOpinion
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run

@@ -36,7 +36,7 @@ from inference.isa.body_options import DEFAULTS, Options
 from inference.isa.targets import code_target
 from inference.isa.unrolling import CannotMeasureError
 from inference.measuring.blocks import LOOP, BlockOptions
-from inference.measuring.cached import CachedMeasurer
+from inference.measuring.proxies import CachedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, StoredCoreModel
 from inference.runs.described_rows import needed_row, read_row

@@ -26,7 +26,7 @@ from inference.features.machines.measure.listed import (
 )
 from inference.features.machines.measure.request import DEFAULT_MIXES, effort
 from inference.isa.body_options import DEFAULTS, FEWEST, MOST, VALUES, Options
-from inference.measuring.cached import CachedMeasurer, RepeatingCache
+from inference.measuring.proxies import CachedMeasurer, RepeatingCache
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine
 from inference.runs.described_rows import needed_row

@@ -29,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "linked-twice").symlink_to("linked-key")
     (tmp_path / "linked-home").symlink_to(data)
     (data / "way-through").symlink_to("/usr/bin/true")
-    monkeypatch.setattr(private, "_places", [data])
+    monkeypatch.setattr(private, "_hidden_places", [data])
     return data
 
 

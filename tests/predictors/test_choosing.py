@@ -214,7 +214,7 @@ def test_a_command_that_names_a_private_file_is_no_predictor(word, protocol, tmp
     data.mkdir()
     (data / "secret-key").write_text(MARK)
     monkeypatch.setenv("PMWEB_TOOL_DIRECTORIES", "")
-    monkeypatch.setattr(private, "_places", [data])
+    monkeypatch.setattr(private, "_hidden_places", [data])
     words = ["/bin/cat", word.format(data / "secret-key")]
     with pytest.raises(PredictorError, match=r"its command names .*, where no program may look"):
         KINDS["command"].predictor({"command": words, "protocol": protocol})

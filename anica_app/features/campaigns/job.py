@@ -22,8 +22,8 @@ from anica_app.models import Campaign
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
 from inference.core.events import Event, PhaseStarted, ResultStored
 from inference.core.protocols import Checkpoint, Json
-from inference.features.asking.predictors.common_isa import common_isa
-from inference.features.asking.predictors.panel import opened_panel
+from inference.features.asking.predictors.opening import opened_panel
+from inference.features.asking.predictors.query import common_isa
 from inference.models import Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError

@@ -30,8 +30,8 @@ from anica_app.storage.campaigns import store_campaign
 from inference.core.events import Event, Log, ResultStored
 from inference.core.protocols import Json
 from inference.core.texts import count_of
-from inference.features.asking.block_files.progress import telling
-from inference.features.asking.block_files.upload_importers import PREVIEW, UploadImporter
+from inference.features.asking.block_files.importer import telling
+from inference.features.asking.block_files.query import PREVIEW, UploadImporter
 from inference.features.library.uploads.query import discard_upload
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.errors import ExchangeError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from inference.core.events import OMIT_EMPTY, Amount, Count, Event, Signed
-from inference.runs.record_parts import RecordPart
+from inference.runs.events import RecordPart
 
 
 @dataclass(frozen=True)

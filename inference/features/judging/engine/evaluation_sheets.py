@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -17,16 +16,20 @@ from typing import Any
 import numpy as np
 from django.db.models import QuerySet
 
-from inference.core.arrays import Floats, Int64s
+from inference.core.evaluator import ThroughputModel, predicted_cycles
 from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
-from inference.core.predicting import ThroughputModel, predicted_cycles
-from inference.core.tables import ExperimentTable
-from inference.features.judging.engine.query import Key, UnsavedComparison, sheet_of
-from inference.models import ComparedColumn, Comparison, Evaluation
-from inference.features.judging.engine.query import Key, comparison_rows, unsaved_comparison
+from inference.core.protocols import Json
+from inference.core.tables import ExperimentTable, Floats, Int64s
+from inference.features.judging.engine.query import (
+    Key,
+    UnsavedComparison,
+    comparison_rows,
+    sheet_of,
+    unsaved_comparison,
+)
 from inference.features.judging.engine.request import EVALUATE
 from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
-from inference.models import Comparison, Evaluation, PortMapping, ResourceMapping
+from inference.models import ComparedColumn, Comparison, Evaluation, PortMapping, ResourceMapping
 from inference.storage.evaluations import evaluated_chunks
 from inference.storage.resource_mappings import load_model
 from inference.storage.streaming import Chunk

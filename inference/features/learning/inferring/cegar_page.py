@@ -22,7 +22,7 @@ from inference.core.cegar.events import (
     Seeded,
     Undecided,
 )
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.protocols import Json

@@ -1,8 +1,8 @@
-"""Keeping some experiments back, so that a mapping can be judged on what it was not made from."""
+"""Random mixes of schemes (§5.2), and which experiments are kept back to judge a mapping by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,35 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.tunables import check_whole
 
+MIX_LENGTH = 5
+_SPARE = 1000  # draws that make repeats among few schemes unimportant
+
 _MOST = 2**40  # beyond any memory
+
+
+def random_mixes(
+    schemes: Sequence[str],
+    n: int,
+    seed: int,
+    length: int = MIX_LENGTH,
+    *,
+    stream: int = 0,
+    without: Collection[Experiment] = (),
+) -> list[Experiment]:
+    """Up to n distinct random multisets of `length` schemes, none of `without`; fewer where there are fewer.
+
+    Each `stream` of a seed draws others.
+    """
+    random = np.random.default_rng([seed, length, stream] if stream else [seed, length])
+    picks = random.integers(0, len(schemes), size=(4 * n + _SPARE, length))
+    mixes: dict[Experiment, None] = {}
+    for row in picks:
+        if len(mixes) >= n:
+            break
+        mix = Experiment.of([schemes[k] for k in row.tolist()])
+        if mix not in without:
+            mixes[mix] = None
+    return list(mixes)
 
 
 def split(n: int, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -1,4 +1,7 @@
-"""What timed codes say of a core's front end: each number with the codes that it follows from."""
+"""The front end of a core in numbers: what it fetches, decodes and hands over per cycle.
+
+Each follows from timed codes, and comes with them.
+"""
 
 from __future__ import annotations
 

@@ -1,19 +1,80 @@
-"""What a stored value takes to a load of the same place in a block.
+"""Which instruction of a block wrote last what another one reads, and what a stored value takes to its load.
 
-A core that renames memory has it at once under conditions that were found out; else it takes its time.
+A core that renames memory has the value at once under conditions that were found out; else it takes its time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
-from inference.core.core_model.last_writes import LastWrite, has_all, last_write
-from inference.core.core_model.model import MemoryTimes, RenamingConditions
-from inference.isa.dependences import InstructionAccesses, MemoryPlace
+from inference.core.core_model.model import MemoryTimes, RenamingConditions, is_contained
+from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
+
+_ONLY_PAGE = 1
+"""0 is of places on no known page."""
 
 LEARNED_CASE = (64, 64, 0, False)
 """The only one that loops were measured with."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastWrite:
+    """By which instruction (its place), and how many iterations ago; `memory` is where it stored then."""
+
+    access: OperandAccess
+    writer: int
+    iterations: int
+    memory: MemoryPlace | None
+
+
+def last_write(block: Sequence[InstructionAccesses], place: int, read: OperandAccess) -> LastWrite | None:
+    """The last write of any part of what is read: in this iteration before, else in the one before."""
+    behind = place if read.memory is None else 0  # before it, in the iteration before, memory was elsewhere
+    for iterations, candidates in (
+        (0, range(place - 1, -1, -1)),
+        (1, range(len(block) - 1, behind - 1, -1)),
+    ):
+        for writer in candidates:
+            for written in block[writer].writes:
+                if read.memory is None or written.memory is None:
+                    if read.location and written.location == read.location:
+                        return LastWrite(written, writer, iterations, None)
+                    continue
+                memory = written.memory.an_iteration_ago() if iterations else written.memory
+                if memory is not None and memory.overlaps(read.memory):
+                    return LastWrite(written, writer, iterations, memory)
+    return None
+
+
+def has_all(stored: MemoryPlace, loaded: MemoryPlace | None) -> bool:
+    """Whether a store wrote all that a load wants, by the same page."""
+    if loaded is None:
+        return False
+    contained = is_contained(stored.bits, loaded.bits, loaded.offset - stored.offset)
+    return stored.page == loaded.page and contained
+
+
+def serves(last: LastWrite | None, read: OperandAccess) -> bool:
+    """Whether the last write is a store that has all that is read, by an address without an index."""
+    if last is None or last.memory is None or read.memory is None:
+        return False
+    return not read.memory.is_indexed and has_all(last.memory, read.memory)
+
+
+def on_one_page(block: Sequence[InstructionAccesses]) -> tuple[InstructionAccesses, ...]:
+    """The block as a core sees it to which all pages of one memory are alike."""
+
+    def moved(accesses: Sequence[OperandAccess]) -> tuple[OperandAccess, ...]:
+        return tuple(
+            one
+            if one.memory is None or not one.memory.page
+            else one._replace(memory=one.memory._replace(page=_ONLY_PAGE))
+            for one in accesses
+        )
+
+    return tuple(one._replace(reads=moved(one.reads), writes=moved(one.writes)) for one in block)
 
 
 class StoredValues:

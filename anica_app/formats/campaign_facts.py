@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from anica_app.formats.campaign_values import CampaignContext
 from anica_app.formats.value_documents import CampaignContext, HexBytes
 from inference.core.events import Amount, Count, one_of
 from inference.core.protocols import Json

@@ -77,7 +77,7 @@ def _explanations() -> Callable[[BlockName], object]:
         config = {**given, "block": OURS.hex}
         run = Run.objects.create(kind="generalise", name=f"run {len(given)}", config=config)
         Campaign.objects.create(name=run.name, run=run, origin="run", config=config)
-    return lambda name: [row.name for row in explanations_of(name, 5)]
+    return lambda name: [row.name for row in explanations_of(name)]
 
 
 def _block_sets() -> Callable[[BlockName], object]:

@@ -46,12 +46,7 @@ def press(request: HttpRequest, subject: ShownBlock) -> HttpResponse | Context:
 
 
 def _context(subject: ShownBlock, form: ExplainForm) -> Context:
-    name = subject.name
-    rows = Campaign.objects.filter(
-        of_isa(name.isa), run__kind=KIND, config__block=body_of(name.code, name.isa).hex()
-    )
-    rows = rows.select_related("run").prefetch_related("seats__predictor", "discoveries")
-    explanations = list(rows.order_by("-pk")[:MOST_SHOWN])
+    explanations = explanations_of(subject.name)
     return {
         "explain": form,
         "number": subject.number,
@@ -59,6 +54,15 @@ def _context(subject: ShownBlock, form: ExplainForm) -> Context:
         "explanations": [_explained(one) for one in explanations],
         "followed": [one.run for one in explanations if one.run],
     }
+
+
+def explanations_of(name: BlockName) -> list[Campaign]:
+    """The last generalisations of a block, whoever started them, with what a list of them shows."""
+    rows = Campaign.objects.filter(
+        of_isa(name.isa), run__kind=KIND, config__block=body_of(name.code, name.isa).hex()
+    )
+    rows = rows.select_related("run").prefetch_related("seats__predictor", "discoveries")
+    return list(rows.order_by("-pk")[:MOST_SHOWN])
 
 
 def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any, Any]]]:

@@ -27,7 +27,7 @@ from anica_app.features.families.query import KIND, in_one_sentence
 from anica_app.features.families.request import FamiliesConfig
 from anica_app.features.families.storing import store_families
 from anica_app.models import Campaign
-from anica_app.storage.descriptions import judge_of, read_against
+from anica_app.storage.descriptions import read_against
 from anica_app.storage.domains import SUPPORT, chosen_domain
 from anica_app.storage.findings import judge_of
 from inference.core.events import Event, Log, ResultStored

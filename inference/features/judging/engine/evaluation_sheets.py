@@ -20,13 +20,7 @@ from inference.core.evaluator import ThroughputModel, predicted_cycles
 from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable, Floats, Int64s
-from inference.features.judging.engine.query import (
-    Key,
-    UnsavedComparison,
-    comparison_rows,
-    sheet_of,
-    unsaved_comparison,
-)
+from inference.features.judging.engine.query import Key, UnsavedComparison, comparison_rows, sheet_of
 from inference.features.judging.engine.request import EVALUATE
 from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
 from inference.models import ComparedColumn, Comparison, Evaluation, PortMapping, ResourceMapping

@@ -15,7 +15,6 @@ from inference.core.judging.agreement import SchemeBias
 from inference.core.judging.sheet import AnswerSheet
 from inference.features.judging.engine.query import (
     ComparisonPart,
-    ViewQuestion,
     answered_in,
     biases_in,
     columns_of,

@@ -10,8 +10,7 @@ from random import Random
 from anica_app.core.domain.abstract import Aliasing, Pair
 from anica_app.core.domain.dependencies import Dependency, SchemeUse, of_kind
 from anica_app.core.domain.space import Bits, SchemeSpace
-from inference.isa.operand_facet import ChoiceError
-from inference.isa.operand_slots import OperandPlace
+from inference.isa.operand_slots import ChoiceError, OperandPlace
 
 _KEPT = 1 << 10
 

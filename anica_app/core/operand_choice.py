@@ -20,9 +20,9 @@ from random import Random
 
 from anica_app.core.domain.abstract import Aliasing
 from anica_app.core.linking import NO_LINKS, Links
-from inference.isa.operand_facet import ChoiceError
 from inference.isa.operand_slots import (
     Address,
+    ChoiceError,
     Filling,
     MemorySlot,
     OperandPlace,

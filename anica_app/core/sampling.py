@@ -13,8 +13,7 @@ from anica_app.core.domain.feature_table import FeatureTable
 from anica_app.core.domain.space import Bits, SchemeSpace
 from anica_app.core.linking import LinkedSchemes, links
 from anica_app.core.operand_choice import fillings
-from inference.isa.operand_facet import ChoiceError
-from inference.isa.operand_slots import Filling
+from inference.isa.operand_slots import ChoiceError, Filling
 
 _KEPT = 1 << 16
 """So many instructions are remembered: random blocks repeat themselves, above all those of few schemes."""

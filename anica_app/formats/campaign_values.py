@@ -39,7 +39,7 @@ from anica_app.formats.value_documents import ArchivedRow, HexBytes, Number, Tim
 from inference.core.event import adapter
 from inference.core.event_fields import one_of
 from inference.core.protocols import Json
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.formats.sample_document import read_samples, sample_document
 from inference.predictors.samples import pack, unpack
 

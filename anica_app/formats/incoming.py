@@ -13,8 +13,8 @@ from anica_app.formats import anica_campaigns, campaign_zip
 from anica_app.formats.anica_documents import CONFIG, DATABASE, DISCOVERY, WITNESS, is_published
 from anica_app.formats.campaign_values import SpooledCampaign
 from anica_app.formats.campaign_zip import is_campaign_archive, read_archive
-from inference.formats.errors import ExchangeError
 from inference.formats.file_trees import Directory, FileTree, PartOfTree, ZipTree
+from inference.formats.problems import ExchangeError
 
 _ZIP = b"PK\x03\x04"
 _MARKS = (CONFIG, DISCOVERY, WITNESS, campaign_zip.MAIN)

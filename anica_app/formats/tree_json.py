@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from inference.formats.errors import ExchangeError
+from inference.formats.archived_parts import check_texts, check_value
 from inference.formats.file_trees import FileTree
-from inference.formats.foreign_texts import check_texts
-from inference.formats.problems import Problems
+from inference.formats.problems import ExchangeError, Problems
 from inference.formats.source import read_source
-from inference.formats.strict_json import check_value
 
 
 def read_json(tree: FileTree, path: str, *, finite: bool = True) -> Any:

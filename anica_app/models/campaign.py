@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from inference.models.block_set import Predictor
 from inference.models.named import Named
-from inference.models.predictor import Predictor
 
 
 class Campaign(Named):

@@ -20,7 +20,7 @@ from inference.core.protocols import Json, Measurer
 from inference.core.schedule import schedule
 from inference.core.tables import ExperimentTable
 from inference.core.tunables import check_choice
-from inference.isa.unrolling import CannotMeasureError
+from inference.isa.machine_bodies import CannotMeasureError
 from inference.measuring.quirks import Quirk, keeping_ports_busy, misbehaving, slowed_down, without_microcode
 from inference.measuring.scheduled_core import ScheduledCore
 

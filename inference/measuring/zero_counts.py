@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inference.agent.protocol import Result
-from inference.isa.blocks import Block
-from inference.isa.blocks.accesses import shifts_by_nothing
+from inference.isa.blocks import Block, shifts_by_nothing
 from inference.isa.start_values import StartValues
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from inference.models.predictor import Predictor
+from inference.models.block_set import Predictor
 
 
 class Comparison(models.Model):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inference.isa.blocks.listing import att_of_bytes, between_markers, in_loop, intel_of_bytes, object_file
+from inference.isa.blocks import att_of_bytes, between_markers, in_loop, intel_of_bytes, object_file
 
 INTEL, ATT, HEX, BYTES, OBJECT = "intel", "att", "hex", "bytes", "object"
 FORMS = (INTEL, ATT, HEX, BYTES, OBJECT)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from inference.isa.blocks import BlockName, block_of_bytes, body_of
-from inference.isa.blocks.frames import iteration_of
+from inference.isa.blocks import BlockName, block_of_bytes, body_of, iteration_of
 from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS
 

@@ -12,7 +12,7 @@ from django.db import OperationalError
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import CoreError, InterruptedRunError
 from inference.core.protocols import Checkpoint
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import Run, RunCheckpoint
 from inference.runs import leases
 from inference.runs.errors import LeaseLostError, RunsError

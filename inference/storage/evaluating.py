@@ -20,11 +20,11 @@ from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.residuals import Residuals, SchemeError
 from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import HeatMap, heat_map
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping
-from inference.storage.errors import UnknownNameError
 from inference.storage.listing import schemes_json
-from inference.storage.resource_mappings import load_model
+from inference.storage.mappings import load_model
+from inference.storage.names import UnknownNameError
 from inference.storage.streaming import Chunk, set_chunks
 
 Source = ExperimentSet | Sequence[Measured]

@@ -25,8 +25,8 @@ from inference.models import (
 )
 from inference.storage.evaluating import compare_chunks
 from inference.storage.listing import schemes_from
+from inference.storage.mappings import load_model
 from inference.storage.recorded import held_out_rows
-from inference.storage.resource_mappings import load_model
 from inference.storage.streaming import Chunk, set_chunks, usable_chunks
 
 

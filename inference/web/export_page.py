@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path
 
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.storage.exporting import Export
 from inference.web.file_answers import file_answer
 from inference.web.requests import one_of

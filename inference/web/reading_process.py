@@ -20,7 +20,7 @@ from typing import Any, Concatenate
 from django.conf import settings
 
 from inference.containment import METER
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.web.reading_server import ANSWER_HEAD, DONE
 
 RECOGNITION_SECONDS = 5.0

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from django.utils.module_loading import import_string
 
 from inference.formats import other_formats
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.runs.child import limit_memory
 
 LONGEST_REQUEST = 1 << 16

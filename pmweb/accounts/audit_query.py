@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time
 
 from django.db.models import Q, QuerySet
 
-from inference.formats.csv_cells import written
+from inference.formats.quoting import written
 from pmweb.models import AuditEntry
 
 COLUMNS = {"at": "id"}

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from anica_app.models import Campaign, GeneralisationStep, SampleBatch
 from inference.models import AnswerCache, Predictor, Run, RunCheckpoint, Upload
-from inference.models.upload import UNDECIDED
+from inference.models.run import UNDECIDED
 from pmweb.models import AuditEntry
 from pmweb.retention.journals import unshown_events
 from pmweb.retention.surplus import Surplus, Weight

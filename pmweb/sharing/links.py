@@ -19,8 +19,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from pydantic import Field
 
-from inference.features.publishing.site.kinds import PublishedItem
-from inference.features.publishing.site.request import Item, PublishRequest, item_of
+from inference.features.publishing.site.request import Item, PublishedItem, PublishRequest, item_of
 from inference.features.publishing.site.static_site import page_files, pages_of
 from pmweb.accounts import audit
 from pmweb.accounts.api_tokens import digest_of

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 
 from inference.features.publishing.site.pages import choice_groups
 from inference.features.publishing.site.static_site import CARD, INDEX
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.web.validation import RequestError, read
 from pmweb.accounts import credentials
 from pmweb.accounts.sessions import user_of

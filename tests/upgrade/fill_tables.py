@@ -21,6 +21,7 @@ django.setup()
 from django.conf import settings  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.utils import timezone  # noqa: E402
+from inference.storage.resource_mappings import store_resource_mapping  # noqa: E402
 
 from anica_app.models import Campaign  # noqa: E402
 from inference.core.mapping import PortMapping as Mapping  # noqa: E402
@@ -46,7 +47,6 @@ from inference.runs import lifecycle  # noqa: E402
 from inference.runs.machines import tokens  # noqa: E402
 from inference.storage.core_models import store_front_end  # noqa: E402
 from inference.storage.instruction_sets import store_isa  # noqa: E402
-from inference.storage.resource_mappings import store_resource_mapping  # noqa: E402
 from inference.storage.rows import store_mapping  # noqa: E402
 from pmweb.accounts import api_tokens, people  # noqa: E402
 from pmweb.models import Role, Scope  # noqa: E402

@@ -10,8 +10,7 @@ from typing import Any
 from anica_app.core.domain.dependencies import SchemeUse, scheme_use
 from anica_app.core.domain.settings import SpaceSettings
 from anica_app.core.errors import AnicaError
-from inference.isa.operand_facet import BlockScheme, OperandChooser
-from inference.isa.operand_slots import Slots
+from inference.isa.operand_slots import BlockScheme, OperandChooser, Slots
 from inference.isa.targets import DEFAULT, target_of
 
 Bits = int

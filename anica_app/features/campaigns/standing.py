@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from anica_app.core.search.events import Counted
 from anica_app.models import Campaign
 from anica_app.storage.domains import SUPPORT
-from inference.formats.strict_json import StrictJsonError, load
+from inference.formats.archived_parts import StrictJsonError, load
 from inference.models import Run
 
 _MOST_BYTES, _MOST_VALUES = 16 << 20, 1_000_000

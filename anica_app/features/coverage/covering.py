@@ -13,7 +13,7 @@ from anica_app.core.every_scheme import everything_domain, without_uops
 from anica_app.core.search.judging import InterestJudge
 from anica_app.models import Campaign, Discovery
 from inference.features.asking.block_sets.query import answers_of, columns_of
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet
 
 _CHUNK = 2000

@@ -32,7 +32,7 @@ from inference.core.events import Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, Run
 from inference.predictors.samples import unpack
 from inference.runs.described_rows import needed_row, read_rows

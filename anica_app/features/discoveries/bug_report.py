@@ -21,7 +21,7 @@ from anica_app.storage.operand_values import RepeatedFinding, condition_of, join
 from inference.features.asking.predictors.modes import titled
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
-from inference.isa.blocks.listing import att_of_bytes, intel_of_bytes
+from inference.isa.blocks import att_of_bytes, intel_of_bytes
 from inference.models import Predictor
 from inference.predictors.protocol import Answer
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from anica_app.features.discoveries.tool_commands import osaca_name
 from inference.core.protocols import Json
 from inference.formats.quoting import assembly_comment
-from inference.isa.blocks.listing import att_of_bytes
+from inference.isa.blocks import att_of_bytes
 
 SITE = "https://godbolt.org"
 _LLVM_MCA, _OSACA = "llvm-mcatrunk", "osacatrunk"

@@ -20,7 +20,7 @@ from anica_app.features.discoveries.tree_document import tree_document
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from anica_app.web.judging import store_judgement
 from inference.core.protocols import Json
-from inference.isa.blocks.listing import intel_or_digits
+from inference.isa.blocks import intel_or_digits
 from inference.models import InstructionScheme
 from inference.web.file_answers import attachment, file_answer
 from inference.web.requests import whole_number

@@ -15,11 +15,11 @@ from anica_app.features.discoveries.generalisations import Tree, generalisations
 from anica_app.features.discoveries.saying import words_of
 from anica_app.models import Campaign, Discovery, Generalisation
 from anica_app.storage.judging import judge_of
-from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
+from inference.formats.quoting import written
 from inference.isa.blocks import BlockName
 from inference.models import AnswerCache, Predictor
-from inference.models.predictor import block_key
+from inference.models.block_set import block_key
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample
 from inference.storage.instruction_sets import code_isa

@@ -18,8 +18,7 @@ from anica_app.features.discoveries.reproducing import (
     report_of,
     session_of,
 )
-from inference.isa.blocks import BlockError
-from inference.isa.blocks.listing import intel_or_digits
+from inference.isa.blocks import BlockError, intel_or_digits
 from inference.web.file_answers import file_answer
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from anica_app.features.families.query import FamilyAnswer, answer_of, cycles_of
 from anica_app.models import Campaign, Family
-from inference.isa.blocks.listing import intel_or_digits
+from inference.isa.blocks import intel_or_digits
 from inference.web.published_page import CellKind, PublishedColumn, PublishedFact, PublishedTable, Value
 
 

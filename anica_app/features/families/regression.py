@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anica_app.models import Campaign, Family
 from inference.formats.junit import TestCase
-from inference.isa.blocks.listing import intel_of_bytes
+from inference.isa.blocks import intel_of_bytes
 
 
 def regression_cases(campaign: Campaign) -> list[TestCase]:

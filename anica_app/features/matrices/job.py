@@ -31,7 +31,7 @@ from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
-from inference.storage.block_rows import BlockToStore
+from inference.storage.block_sets import BlockToStore
 from inference.storage.instruction_sets import code_isa_row
 
 KIND = "matrix"

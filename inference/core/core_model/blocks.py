@@ -6,9 +6,8 @@ from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.nearest import NearestSchemes
 from inference.core.core_model.prediction import Assumptions, CodeShape, CorePrediction
-from inference.isa.blocks import LOOP, Block
-from inference.isa.blocks.accesses import accesses_of, moves_of, pairs_of, stores_of
-from inference.isa.copies import usual_copies
+from inference.isa.blocks import LOOP, Block, accesses_of, moves_of, pairs_of, stores_of
+from inference.isa.code.block import usual_copies
 from inference.isa.scheme import Scheme
 from inference.isa.targets import DEFAULT, target_of
 

@@ -16,11 +16,10 @@ from inference.core.core_model.dependences import DependenceGraph
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.prediction import LIMITING, BoundKind
 from inference.core.core_model.scheduler_experiments import OperationKind
-from inference.isa.block_facets import DependentBlockMaker
-from inference.isa.blocks import Block, block_of_bytes
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import Block, accesses_of, block_of_bytes
+from inference.isa.facets import DependentBlockMaker
+from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.targets import code_target
-from inference.isa.unrolling import CannotMeasureError
 
 MOST_BLOCKS = 96
 """Half of them choose: with 24, policies of six drawn cores overstated up to 17 % of other blocks, with 48 up

@@ -9,7 +9,7 @@ from inference.core.core_model.model import CoreModel, FrontEndLimits
 from inference.core.core_model.prediction import BoundKind, CodeShape, CoreBound
 from inference.core.core_model.shared_slots import fused_jumps, fused_moves, is_portless, paired_nops
 from inference.isa.dependences import InstructionAccesses, reads_of_kept_flags
-from inference.isa.unrolling import LoopSize
+from inference.isa.machine_bodies import LoopSize
 
 _NEARLY = 0.94
 """Share of the instructions per cycle that a core can execute, from which decoding does not hold it up: NOPs

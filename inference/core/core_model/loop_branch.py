@@ -7,8 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from inference.core.mapping import PortMapping, with_sums
-from inference.isa.blocks import Block
-from inference.isa.blocks.accesses import pairs_of
+from inference.isa.blocks import Block, pairs_of
 
 SLOT = "the jump of the loop"
 """Stands in an experiment for a jump that a mapping does not describe: it takes a slot and no port."""

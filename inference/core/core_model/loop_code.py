@@ -18,7 +18,7 @@ from random import Random
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, with_sums
 from inference.core.throughput import inverse_throughput
-from inference.isa.unrolling import CannotMeasureError, LoopSize
+from inference.isa.machine_bodies import CannotMeasureError, LoopSize
 
 LoopCode = Mapping[tuple[int, int], float]
 """{(instructions, bytes): cycles of an iteration} of loop bodies; what closes the loop is not counted."""

@@ -14,7 +14,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import choice, setting
 from inference.isa.blocks import BlockError, block_of_bytes
-from inference.isa.copies import usual_copies
+from inference.isa.code.block import usual_copies
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.predictors.batches import cores
 from inference.predictors.calling import ToolSettings

@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection
 from django.db.models import Q, QuerySet
 
 from inference.isa import llvm_mc
-from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.cpu_flags import flags_of
-from inference.isa.latency_chains import obstacle_to_chains
+from inference.isa.bodies import obstacle_to_blocks, obstacle_to_chains
+from inference.isa.microarchitecture import flags_of
 from inference.isa.targets import code_target, target_of
 from inference.models import InstructionScheme, Machine
 from inference.models.scheme_search import MEASURABLE

@@ -19,7 +19,8 @@ from inference.features.judging.findings.evidence import decisions
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.storage.evaluating import evaluate
 from inference.storage.evidence import KEY as SEARCHED
-from inference.storage.rows import store_mapping, store_measurements
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import store_measurements
 from tests.explained import (
     ADD,
     ADD_LOAD,

@@ -14,7 +14,7 @@ from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet, Machine, PortMapping
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.doors import printed
 from tests.simulated import simulated_machine
 

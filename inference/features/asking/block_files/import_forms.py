@@ -10,7 +10,7 @@ from inference.core.protocols import Json
 from inference.features.asking.block_files.reading import WIDEST
 from inference.features.asking.block_files.request import FOUND_OUT, BlockImportConfig
 from inference.formats.blocks_csv import WORDS, Broken, Scale
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping
 from inference.models.named import Named

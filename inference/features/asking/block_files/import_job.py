@@ -9,7 +9,7 @@ from inference.features.asking.block_files.upload_importers import (
     upload_importers,
 )
 from inference.features.library.uploads.query import claim_upload, free_upload
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import Run, Upload
 from inference.runs.described_rows import needed_row
 from inference.runs.errors import JobError

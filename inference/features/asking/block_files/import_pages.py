@@ -18,7 +18,7 @@ from inference.features.asking.block_files.upload_importers import (
 from inference.features.library.uploads.file_reading import start_reading
 from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.block_files import BlockFileSort
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name

@@ -25,8 +25,8 @@ from inference.features.asking.block_files.upload_importers import PREVIEW, Uplo
 from inference.features.asking.block_sets.asked import sets_of
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.block_files import BlockFileSort, block_file_of
-from inference.formats.errors import ExchangeError
 from inference.formats.other_formats import BEGINNING
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs.kinds import Store, Task
 

@@ -14,11 +14,9 @@ from inference.core.protocols import Json
 from inference.features.asking.block_files.progress import telling
 from inference.features.asking.block_files.request import LoopsConfig, samples_of, wanted_of
 from inference.features.library.uploads.query import discard_upload
-from inference.formats.block_files import BlockFileSort
-from inference.formats.errors import ExchangeError
+from inference.formats.block_files import BlockFileSort, ProgramLoops, find_listed_loops, find_loops
 from inference.formats.import_formats import taken_in
-from inference.formats.listed_loops import find_listed_loops
-from inference.formats.program_loops import ProgramLoops, find_loops
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, Upload
 from inference.runs.kinds import Store, Task
 from inference.storage.block_sets import store_loops

@@ -13,8 +13,8 @@ from inference.features.asking.block_files.import_forms import BlockImportForm
 from inference.features.asking.block_files.recognition import have_samples
 from inference.features.asking.block_files.request import MOST_KEYS, LoopsConfig
 from inference.features.library.uploads.query import waiting_uploads
+from inference.formats.block_files import Weighing
 from inference.formats.other_formats import BEGINNING
-from inference.formats.program_loops import Weighing
 from inference.models import Upload
 from inference.web.reading_process import SlowFileError
 from inference.web.request_fields import RequestField, RequestForm

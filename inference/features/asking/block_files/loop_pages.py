@@ -21,7 +21,7 @@ from inference.features.asking.block_files.loop_forms import (
 from inference.features.asking.block_files.loops_job import KIND, LISTED
 from inference.formats.block_files import BlockFileSort
 from inference.isa.blocks import isa_beside
-from inference.isa.blocks.programs import BinaryFileError, described
+from inference.isa.code.binaries.headers import BinaryFileError, described
 from inference.models import BasicBlockSet, Run, Upload
 from inference.storage.names import free_name
 from inference.web.requests import whole_number

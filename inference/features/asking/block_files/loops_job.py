@@ -11,9 +11,8 @@ from inference.core.protocols import Json
 from inference.features.asking.block_files.progress import telling
 from inference.features.asking.block_files.request import LoopsConfig, check_loops, samples_of, wanted_of
 from inference.features.library.uploads.query import free_upload
-from inference.formats.block_files import BlockFileSort, block_file_of
-from inference.formats.errors import ExchangeError
-from inference.formats.program_loops import ProgramLoops, find_loops
+from inference.formats.block_files import BlockFileSort, ProgramLoops, block_file_of, find_loops
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import DEFAULT
 from inference.models import Upload
 from inference.runs.described_rows import needed_row

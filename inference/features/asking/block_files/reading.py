@@ -9,10 +9,9 @@ from typing import Any
 from inference.core.protocols import Json
 from inference.features.asking.block_files.request import FOUND_OUT
 from inference.features.asking.predictors.query import predictor_of
-from inference.formats.answer_bounds import Bounds
-from inference.formats.block_sets import BlockSetOptions, look
+from inference.formats.block_sets import BlockSetOptions, Bounds, look
 from inference.formats.blocks_csv import Broken, Scale
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.predictors.protocol import PredictorError
 
 SEEN = 1 << 19

@@ -7,9 +7,8 @@ import json
 from collections.abc import Sequence
 
 from inference.core.protocols import Json
-from inference.formats.answer_bounds import Bounds
 from inference.formats.block_files import BlockFileSort, block_file_of
-from inference.formats.block_sets import BlockSetOptions, look
+from inference.formats.block_sets import BlockSetOptions, Bounds, look
 from inference.formats.blocks_csv import Broken
 from inference.formats.perf_texts import is_annotate
 from inference.web.reading_process import READING_SECONDS, read_apart

@@ -10,7 +10,7 @@ from django.urls import path
 
 from inference.features.asking.block_files.recognition import sort_apart
 from inference.features.library.uploads.file_reading import receive
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.runs.errors import LimitError
 
 

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from inference.core.events import Progress
 from inference.core.protocols import Checkpoint
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn, Predictor
 from inference.predictors import machine, nanobench
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_row
 from inference.runs.kinds import Task
-from inference.storage.block_rows import ROWS, insert_answers
+from inference.storage.block_sets import ROWS, insert_answers
 from inference.storage.names import NAME_LIMIT
 
 

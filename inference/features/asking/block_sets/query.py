@@ -29,7 +29,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Abs, Coalesce
 
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import DEFAULT, target_of
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors.protocol import Answer, Failure

@@ -19,7 +19,8 @@ from inference.core.schedule import Schedule, schedule
 from inference.isa.blocks import Block
 from inference.models import ISA, PortMapping, PortUsage
 from inference.storage.core_models import fused_pairs
-from inference.storage.rows import ids_of_schemes, load_part
+from inference.storage.mappings import load_part
+from inference.storage.rows import ids_of_schemes
 
 MOST_CHOICES = 50
 

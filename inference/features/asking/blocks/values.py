@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inference.core.protocols import Json
-from inference.isa.blocks import Block, general_registers
-from inference.isa.blocks.accesses import reads_of
+from inference.isa.blocks import Block, general_registers, reads_of
 from inference.isa.start_values import StartValues, repetitions
 from inference.measuring.blocks import BlockOptions
 from inference.runs.errors import ConfigError

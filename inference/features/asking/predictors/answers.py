@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from inference.isa.blocks import body_of
 from inference.models import AnswerCache, Predictor
-from inference.models.predictor import block_key
+from inference.models.block_set import block_key
 from inference.predictors.protocol import Answer, Failure
 
 MOST_ANSWERS = 1_000_000

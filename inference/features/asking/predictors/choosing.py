@@ -10,7 +10,7 @@ from inference.features.asking.predictors.query import chosen, row_for
 from inference.models import Predictor
 from inference.predictors.processor_names import PROCESSORS, processor_option
 from inference.predictors.protocol import PredictorError
-from inference.storage.errors import UnknownNameError
+from inference.storage.names import UnknownNameError
 
 _NEAR = 3
 """Names that are offered for one that there is not."""

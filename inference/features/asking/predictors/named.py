@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inference.features.asking.predictors.choosing import check_processor, on_processor
 from inference.features.asking.predictors.offers import named
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import Predictor
 from inference.predictors.processor_names import PROCESSORS
 from inference.predictors.protocol import PredictorError

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from inference.features.asking.predictors.query import QUESTION, kinds, listed, row_for
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import Predictor
 from inference.predictors import machine, mapping
 from inference.predictors.kinds import PredictorKind, UnconfiguredError

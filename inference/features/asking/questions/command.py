@@ -26,7 +26,7 @@ from inference.features.asking.questions.asking import ask
 from inference.features.asking.questions.memory import with_switch
 from inference.features.learning.core_model.query import reasons_of, usable_core_models
 from inference.features.library.experiments.shell import PredictExperiment
-from inference.formats.csv_cells import written
+from inference.formats.quoting import written
 from inference.isa.blocks import Block, block_of_bytes, isa_beside
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import LOOP

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import row_for
 from inference.features.asking.questions.query import PredictorAnswer, PredictorSaid, lines_of, names_in
-from inference.isa.blocks import BlockName
-from inference.isa.blocks.listing import intel_or_digits
+from inference.isa.blocks import BlockName, intel_or_digits
 from inference.models import Predictor, Run
 from inference.predictors.llvm import mca
 from inference.predictors.memory_variants import Memory, variants

@@ -17,7 +17,7 @@ from inference.features.judging.column_accuracy.pages import column_in_address
 from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, MOST_TOLERANCE, GateResult, judged
 from inference.features.judging.engine.tables import page_cells
 from inference.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, read_baseline, write_baseline
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn
 from inference.web.file_answers import file_answer
 from inference.web.strict_form import StrictForm

@@ -19,7 +19,7 @@ from inference.features.judging.column_accuracy.accuracy import KIND, accuracy_k
 from inference.features.judging.engine.result_tables import columns_table
 from inference.features.judging.engine.tables import page_cells
 from inference.features.running.runs.kind_presentation import DescriptionItem
-from inference.formats.csv_cells import written
+from inference.formats.quoting import written
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.web.file_answers import table_answer
 from inference.web.requests import row_number, whole_number

@@ -21,7 +21,7 @@ from inference.features.judging.engine.sources import AnswerSource
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.models import BasicBlockSet, BlockColumn, Prediction, Run
 from inference.runs.kinds import Task
-from inference.storage.block_rows import ROWS, block_items
+from inference.storage.block_sets import ROWS, block_items
 from inference.storage.instruction_sets import code_isa
 
 UNKNOWN = "(unknown instruction)"

@@ -9,8 +9,7 @@ import numpy as np
 
 from inference.core.arrays import Bools
 from inference.core.judging.residual_traits import Trait
-from inference.isa.blocks import Block, BlockError, block_of_bytes
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import Block, BlockError, accesses_of, block_of_bytes
 
 
 def memory_traits(codes: Sequence[bytes], isa: str) -> dict[Trait, Bools]:

@@ -24,7 +24,7 @@ from inference.features.judging.engine.experiment_chunks import (
 )
 from inference.models import ComparedColumn, Comparison, Evaluation
 from inference.storage.evaluations import evaluated_chunks
-from inference.storage.resource_mappings import load_model
+from inference.storage.mappings import load_model
 from inference.web.listed_mappings import evaluation_url
 
 _IN_MEMORY = 2  # of 10^6 experiments, 120 MB each

@@ -16,7 +16,8 @@ from inference.features.judging.engine.query import ComparisonPart, key_of, poin
 from inference.features.judging.engine.tables import LinkedText, code, number, table_of
 from inference.features.judging.engine.view_values import ViewQuestion
 from inference.models import ExperimentSet, Measurement, PortMapping
-from inference.storage.rows import load_mapping, measurements_of
+from inference.storage.mappings import load_mapping
+from inference.storage.rows import measurements_of
 from inference.web.published_page import PublishedTable
 
 MOST = 5000

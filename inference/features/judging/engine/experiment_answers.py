@@ -23,7 +23,7 @@ from inference.features.judging.engine.sources import AnswerSource, SourceKind
 from inference.isa.targets import DEFAULT
 from inference.models import ExperimentSet, Measurement, PortMapping, ResourceMapping
 from inference.runs.kinds import Task
-from inference.storage.resource_mappings import load_model
+from inference.storage.mappings import load_model
 from inference.storage.streaming import Chunk, set_chunks
 
 NOT_MEASURED = "not measured there"

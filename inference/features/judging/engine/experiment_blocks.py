@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from inference.core.arrays import Int64s
 from inference.core.tables import ExperimentTable
 from inference.isa.bodies import body_maker
+from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.targets import DEFAULT
-from inference.isa.unrolling import CannotMeasureError
 
 INSTRUCTIONS = 10
 """Minimum instructions per block (thesis §5.2.2)."""

@@ -27,8 +27,8 @@ from inference.features.judging.engine.selection import choice_of, column_in, se
 from inference.features.judging.engine.tables import csv_of
 from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
-from inference.formats.csv_cells import cell, rows_text, written
 from inference.formats.provenance import head_of
+from inference.formats.quoting import cell, rows_text, written
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison
 from inference.web.file_answers import table_answer

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from inference.core.protocols import Json
 from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn
-from inference.formats.errors import ExchangeError
 from inference.formats.junit import TestCase, write_junit
+from inference.formats.problems import ExchangeError
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
 
 DEFAULT_TOLERANCE = 0.5

@@ -20,10 +20,10 @@ from inference.features.judging.engine.query import (
     points_of,
     sheet_of,
 )
-from inference.isa.blocks.listing import intel_or_digits
+from inference.isa.blocks import intel_or_digits
 from inference.models import BasicBlock, ComparedColumn, Comparison, Measurement
 from inference.storage.instruction_sets import code_isa
-from inference.storage.resource_mappings import load_model
+from inference.storage.mappings import load_model
 from inference.storage.rows import StoredMeasurement, measurements_of
 
 LISTED = 50

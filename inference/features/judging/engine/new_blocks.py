@@ -16,7 +16,7 @@ from inference.features.judging.engine.request import JudgeConfig
 from inference.isa.blocks import mnemonics_of
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.kinds import Task
-from inference.storage.block_rows import BlockToStore, insert_blocks
+from inference.storage.block_sets import BlockToStore, insert_blocks
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import NAME_LIMIT, free_name
 

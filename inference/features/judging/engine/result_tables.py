@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from inference.core.protocols import Json
 from inference.features.judging.engine.tables import number
-from inference.isa.blocks.listing import intel_or_digits
+from inference.isa.blocks import intel_or_digits
 from inference.isa.targets import DEFAULT
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 

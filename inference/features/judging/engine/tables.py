@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from inference.core.mapping import described
-from inference.formats.csv_cells import written
+from inference.formats.quoting import written
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 
 Buttons = Sequence[tuple[str, str]]

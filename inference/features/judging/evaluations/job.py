@@ -18,7 +18,7 @@ from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.evaluating import Predictions, compare_by_scheme, store_evaluation
 from inference.storage.evaluations import scores_of, summary_of
-from inference.storage.resource_mappings import load_model
+from inference.storage.mappings import load_model
 
 _PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {
     "mapping": PortMapping,

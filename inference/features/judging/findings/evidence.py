@@ -19,8 +19,8 @@ from inference.features.library.mappings.compared import comparison_of
 from inference.models import Evaluation, InstructionScheme, Measurement, PortMapping
 from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence
+from inference.storage.mappings import load_mapping
 from inference.storage.recorded import settled_medians
-from inference.storage.rows import load_mapping
 
 MOST_AGAIN = 20
 """Experiments that are measured again for one doubt."""

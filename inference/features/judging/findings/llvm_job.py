@@ -21,7 +21,7 @@ from inference.features.judging.findings.llvm_report import (
 )
 from inference.features.learning.explained.proofs import proof_of
 from inference.formats.exported import ExportedMapping, ExportedScheme
-from inference.isa.llvm_opcodes import tool_side
+from inference.isa.llvm_schemes import tool_side
 from inference.isa.targets import names_with_blocks, target_of
 from inference.models import PortMapping, Run
 from inference.predictors.llvm.model import LlvmModel, Modelled

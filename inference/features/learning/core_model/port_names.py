@@ -9,7 +9,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.identity import best_renaming
 from inference.core.mapping import PortMapping
 from inference.formats.core_model_json import PORT_NAME_LIMIT, check_port_names
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import StoredCoreModel
 from inference.storage.core_models import core_model_of
 

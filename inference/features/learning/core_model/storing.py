@@ -10,8 +10,8 @@ from django.db import transaction
 
 from inference.core.protocols import Json
 from inference.formats.core_model_json import CoreModelDocument, read_core_model
-from inference.formats.errors import ExchangeError
 from inference.formats.other_formats import Importer
+from inference.formats.problems import ExchangeError
 from inference.models import ISA, LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.names import by_name, free_name, free_or_refuse
 

@@ -12,9 +12,9 @@ from pydantic import Field
 from inference.core.resources import MAX_RESOURCES, Conversion
 from inference.features.learning.inferring.query import front_of
 from inference.models import FrontPoint, PortMapping
-from inference.storage.fronts import pick
+from inference.storage.mappings import convert
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
-from inference.storage.resource_mappings import convert
+from inference.storage.results import pick
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Name, Note, Ref, RowOut
 from inference.web.validation import Id

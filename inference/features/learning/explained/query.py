@@ -16,7 +16,7 @@ from inference.core.mapping import Uops, uops_of
 from inference.models import Characterisation, PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.storage.characterisations import KEY
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 
 UNKNOWN = -1.0  # sorts what was not measured or counted below everything else
 VERDICT_COLUMNS = {

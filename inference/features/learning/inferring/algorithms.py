@@ -16,8 +16,7 @@ from inference.core.mapping import PortMapping, uops_of
 from inference.core.pmevo import FrontPoint, PMEvoProblem, PMEvoSettings
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.core.waste import WasteSource
-from inference.isa.domains import domains_of, undivided, units_of
-from inference.isa.register_forms import forms_among
+from inference.isa.domains import domains_of, forms_among, undivided, units_of
 from inference.isa.targets import preferred_schemes
 from inference.runs.executors import open_executor
 from inference.storage import characterisations

@@ -26,7 +26,7 @@ from inference.figures.matrix import Matrix, alone, side_by_side
 from inference.models import ISA, PortMapping, Run
 from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 from inference.web.requests import whole_number
 from inference.web.run_forms import NOTHING_STARTED, start_or_tell
 

@@ -25,7 +25,8 @@ from inference.models import ISA, PortMapping, PortUsage, Run
 from inference.runs.events import HeatMapDrawn
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS
 from inference.storage.listing import lengths_from, schemes_from
-from inference.storage.rows import ids_of_schemes, load_mapping
+from inference.storage.mappings import load_mapping
+from inference.storage.rows import ids_of_schemes
 
 CLOUD_FRAMES = 32
 """Populations that a page gets to leaf through: the first, the newest, and some evenly between."""

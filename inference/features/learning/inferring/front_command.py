@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from inference.features.learning.inferring.query import front_named, point_with
 from inference.models import FrontPoint
-from inference.storage.fronts import pick
+from inference.storage.results import pick
 from inference.web.data_command import DataCommand
 
 

@@ -16,7 +16,7 @@ from inference.core.protocols import Json
 from inference.features.learning.inferring.query import StoredFront, front_of
 from inference.figures.objectives import DrawnPoint, front_figure
 from inference.models import FrontPoint, PortMapping
-from inference.storage.fronts import pick
+from inference.storage.results import pick
 
 
 @dataclass(frozen=True)

@@ -41,12 +41,11 @@ from inference.storage.core_models import LOOP_CODE, loop_code_rows
 from inference.storage.evaluating import Predictions, chunk_of, compare_chunks, store_evaluation
 from inference.storage.evaluations import scores_of, summary_of
 from inference.storage.evidence import KEY as EVIDENCE
-from inference.storage.fronts import JudgedPoint, store_front
 from inference.storage.judging import KEY as JUDGING
 from inference.storage.judging import VERDICT, judging_json
 from inference.storage.listing import lengths_json, schemes_json
 from inference.storage.names import free_name
-from inference.storage.results import ComparedResult, compared_results, store_result
+from inference.storage.results import ComparedResult, JudgedPoint, compared_results, store_front, store_result
 from inference.storage.streaming import Chunk
 
 _PICTURE_EVERY = 2.0

@@ -13,9 +13,8 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.features.learning.inferring.request import InferConfig, RecordedSource
 from inference.features.learning.inferring.subject import JUDGING
-from inference.isa.body_options import DEFAULTS
+from inference.isa.machine_bodies import DEFAULTS, LoopSize
 from inference.isa.targets import target_of
-from inference.isa.unrolling import LoopSize
 from inference.models import ExperimentSet, Run
 from inference.runs.machines.measurer import suited_options
 from inference.runs.stages import Stages

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from inference.core.errors import InvalidInputError
 from inference.models import FrontPoint, Run
 from inference.models import PortMapping as PortMappingRow
-from inference.storage.errors import UnknownNameError
-from inference.storage.names import nearest_names
+from inference.storage.names import UnknownNameError, nearest_names
 
 
 @dataclass(frozen=True)

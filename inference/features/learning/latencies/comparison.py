@@ -17,8 +17,8 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
 from inference.core.protocols import Json
-from inference.formats.csv_cells import written
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
+from inference.formats.quoting import written
 from inference.models import LatencySet, SchemeLatencies
 from inference.models.scheme_search import texts_found
 from inference.web.paging import Order

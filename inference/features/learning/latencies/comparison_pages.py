@@ -21,7 +21,7 @@ from inference.features.learning.latencies.comparison import (
     comparison_of_latencies,
     write_compared_csv,
 )
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import LatencySet
 from inference.web.file_answers import table_answer

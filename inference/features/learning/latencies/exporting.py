@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from inference.formats.exported import ExportedLatencies
-from inference.formats.latencies_xml import write_latencies_xml
 from inference.formats.provenance import Provenance
-from inference.formats.uops_info_usages import NAMES
+from inference.formats.uops_info_digest import NAMES
+from inference.formats.uops_info_xml_writing import write_latencies_xml
 from inference.models import LatencySet
 from inference.storage.instruction_sets import core_of
 

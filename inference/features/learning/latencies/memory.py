@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.model import MemoryTimes, RenamingConditions, StoreCurve
 from inference.core.protocols import Json
-from inference.formats.core_memory_json import renaming_and_stores_json
+from inference.formats.core_latencies_json import renaming_and_stores_json
 from inference.isa.chains import MemoryCondition
 from inference.models import LatencySet
 

@@ -36,10 +36,10 @@ from inference.features.machines.measure.request import Effort
 from inference.figures.store_lines import store_figure
 from inference.isa.chains import ChainLink
 from inference.isa.search import SearchError
-from inference.isa.targets.textbook import documented_latency, latency_source
+from inference.isa.targets import documented_latency, latency_source
 from inference.models import LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import seconds_for
-from inference.storage.documented_latencies import documented_core, documented_share
+from inference.storage.latencies import documented_core, documented_share
 from inference.web.file_answers import file_answer
 from inference.web.list_page import list_page
 from inference.web.naming import naming_paths

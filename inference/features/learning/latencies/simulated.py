@@ -5,8 +5,8 @@ from __future__ import annotations
 from inference.core.protocols import Json
 from inference.formats.mapping_json import write_mapping_json
 from inference.models import Machine, PortMapping
+from inference.storage.mappings import load_mapping
 from inference.storage.names import free_name
-from inference.storage.rows import load_mapping
 
 
 def simulated_machine_of(row: PortMapping, facts: Json) -> Machine:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inference.features.library.instruction.cells import AloneTime, FormLatency, OtherNumber
-from inference.isa.targets.textbook import known_cpi, known_latencies, latency_source
-from inference.storage.documented_latencies import compared
+from inference.isa.targets import known_cpi, known_latencies, latency_source
+from inference.storage.latencies import compared
 
 NEAR_SHARE = 0.05
 """Of a documented time: a measured one that is as near agrees."""

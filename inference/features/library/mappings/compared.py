@@ -6,9 +6,9 @@ from datetime import datetime
 from functools import lru_cache
 
 from inference.core.identity import MappingComparison, compare
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import PortMapping
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 
 
 def comparison_of(row: PortMapping, other: PortMapping) -> MappingComparison:

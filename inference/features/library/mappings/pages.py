@@ -13,7 +13,7 @@ from inference.features.library.mappings import listing
 from inference.features.library.mappings.query import ShownMapping
 from inference.models import PortMapping
 from inference.storage.exporting import MAPPING_EXPORTS
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 from inference.web.export_page import export_path, exports_for
 from inference.web.listed_mappings import best_score
 from inference.web.menus import MenuPlace, entries_of

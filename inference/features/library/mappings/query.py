@@ -29,7 +29,8 @@ from inference.core.measured_slots import MeasuredSlots, padding_of, read_slots
 from inference.models import Evaluation, Measurement, PortMapping, PortUsage
 from inference.models.row_counts import row_count
 from inference.storage.exported import own_sets
-from inference.storage.rows import load_mapping, measurements_of
+from inference.storage.mappings import load_mapping
+from inference.storage.rows import measurements_of
 from inference.web.paging import having_words
 
 UNKNOWN_ERROR = 1e300  # sorts mappings without a score behind all others; no MAPE is as large

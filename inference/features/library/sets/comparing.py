@@ -18,12 +18,12 @@ from inference.core.event_fields import stored_as
 from inference.core.metrics import Scores, score
 from inference.core.residuals import Residuals, SchemeError
 from inference.figures.heatmap import HeatMap, heat_map
-from inference.formats.csv_cells import written
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
+from inference.formats.quoting import written
 from inference.models import ExperimentSet, Measurement, SetComparison
+from inference.storage.exported import provenance_of
 from inference.storage.listing import WorstPredictions, listing_of
-from inference.storage.provenance import provenance_of
-from inference.storage.set_summary import rows_of
+from inference.storage.rows import rows_of
 from inference.storage.streaming import CHUNK, set_chunks
 
 TOLERANCES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)

@@ -30,7 +30,7 @@ from inference.features.library.sets.comparison_query import (
     two_sets,
 )
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Run
 from inference.models.scheme_search import texts_found

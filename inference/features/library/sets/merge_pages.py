@@ -9,7 +9,7 @@ from django.urls import path
 
 from inference.features.library.sets.job import MergedSets
 from inference.features.library.sets.merging import SETS, Conflicts
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import ExperimentSet
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name

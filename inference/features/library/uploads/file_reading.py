@@ -21,19 +21,18 @@ from inference.core.protocols import Json
 from inference.features.library.uploads.preview import as_json
 from inference.features.library.uploads.query import SIDE_FILE_SIZE, free_upload, keep_all, waiting_uploads
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.formats.errors import ExchangeError
-from inference.formats.file_units import FileUnit
-from inference.formats.import_formats import ParsedFile, pack, read, unpack
+from inference.formats.file_numbers import FileUnit
+from inference.formats.import_formats import ParsedFile, name_list_of, pack, read, rejects_of, unpack
 from inference.formats.other_formats import importer_of_content
-from inference.formats.side_files import name_list_of, rejects_of
+from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.lifecycle import submit, unused_name
 from inference.runs.request import OneOf, RunRequest
 from inference.storage.importing import Preview, preview_of
+from inference.storage.mappings import load_model
 from inference.storage.names import NAME_LIMIT, by_name
-from inference.storage.resource_mappings import load_model
 
 KIND = "read"
 STOP, LEAVE_OUT = "stop", "leave out"

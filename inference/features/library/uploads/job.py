@@ -13,9 +13,9 @@ from inference.features.library.uploads.file_reading import FileChoices, preview
 from inference.features.library.uploads.preview import MODELS
 from inference.features.library.uploads.query import claim_upload, discard_upload, free_upload
 from inference.features.running.runs.archive import RunArchives, store_archive
-from inference.formats.errors import ExchangeError
 from inference.formats.other_formats import importer_of_content
-from inference.formats.run_archive.reading import RunArchive, read_archive
+from inference.formats.problems import ExchangeError
+from inference.formats.run_archive_reading import RunArchive, read_archive
 from inference.models import ExperimentSet, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task

@@ -22,8 +22,8 @@ from inference.features.library.uploads.file_reading import LEAVE_OUT, STOP, rec
 from inference.features.library.uploads.job import ImportConfig
 from inference.features.library.uploads.preview import MODELS
 from inference.features.library.uploads.query import waiting_uploads
-from inference.formats.errors import ExchangeError
-from inference.formats.file_units import FileUnit
+from inference.formats.file_numbers import FileUnit
+from inference.formats.problems import ExchangeError
 from inference.formats.uops_info_xml import BEGINNING, XML_PEEK
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle

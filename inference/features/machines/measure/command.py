@@ -12,7 +12,7 @@ from inference.core.protocols import Json
 from inference.features.machines.measure.job import MeasureConfig
 from inference.features.machines.measure.listed import LISTED
 from inference.features.machines.measure.request import effort
-from inference.isa.body_options import FEWEST, MOST
+from inference.isa.machine_bodies import FEWEST, MOST
 from inference.models import Machine, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle

@@ -9,7 +9,7 @@ from inference.isa.code.binaries.headers import BinaryFileError
 from inference.isa.code.binaries.program import CompiledProgram, Function
 from inference.isa.code.block import MOST_BYTES, MOST_INSTRUCTIONS
 from inference.isa.code.control_flow import CodeStep, Cut, cut
-from inference.isa.code.reader import CodeReader
+from inference.isa.code.pieces import CodeReader
 
 PIECE = 1 << 18
 """Bytes of code after which the steps are handed over at the next end of a path: what is held at a time."""

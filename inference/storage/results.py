@@ -31,7 +31,7 @@ from inference.core.pmevo import FrontPoint
 from inference.core.protocols import Json
 from inference.models import Evaluation, ExperimentSet, Run
 from inference.models import FrontPoint as FrontPointRow
-from inference.storage.evaluating import Predictions
+from inference.storage.evaluations import Predictions
 from inference.storage.names import free_name
 from inference.storage.rows import scheme_ids, texts_of
 

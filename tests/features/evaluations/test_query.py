@@ -8,8 +8,7 @@ from inference.core.metrics import Unit
 from inference.features.judging.engine.query import scores_of
 from inference.features.judging.evaluations.query import question_of, worst_of
 from inference.models import ExperimentSet, PortMapping
-from inference.storage.evaluating import compare_tool, evaluate
-from inference.storage.evaluations import evaluations_of, evaluations_on, residuals_in
+from inference.storage.evaluations import compare_tool, evaluate, evaluations_of, evaluations_on, residuals_in
 from inference.storage.names import UnknownNameError
 from tests.rows import instructions
 from tests.rows.instructions import ADD

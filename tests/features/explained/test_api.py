@@ -9,7 +9,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
-from inference.features.judging.findings.evidence import REPEATS
+from inference.features.judging.findings.doubts import REPEATS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.storage.mappings import store_mapping
 from inference.storage.rows import store_measurements

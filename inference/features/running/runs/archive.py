@@ -26,7 +26,7 @@ from inference.formats.run_archive import EventTold, Numbers, renumbered, renumb
 from inference.formats.run_archive_reading import RunArchive, glimpse_of, is_archive, read_archive
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
-from inference.runs.versions import versions
+from inference.runs.leases import versions
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import BATCH
 from inference.storage.run_archive_storing import Storing

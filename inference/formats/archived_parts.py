@@ -1,4 +1,8 @@
-"""Parts of what archives of runs hold, and how a flaw in them is put in words."""
+"""JSON from elsewhere, as every database here can store it: values, texts, and the shapes of its parts.
+
+Values have no NaN, NUL, halves of characters or endless nesting; names are lines, other texts paragraphs. How
+a flaw is put in words, and what of journals and descriptions several archives hold, is here as well.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which kind of file with machine code a file is: blocks, a program, or what a tool printed of one."""
+"""Files with machine code: blocks, programs, or what a tool printed of one; which it is, and the loops in it.
+
+Loops have weights: samples of a profiler, or how often they ran. Which ones are chosen is a `LoopFilter`.
+"""
 
 from __future__ import annotations
 

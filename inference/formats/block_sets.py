@@ -2,6 +2,17 @@
 
 A file is read once for looking and once for storing, so that its length does not show in the memory taken.
 Rows that are broken are left out where the user wants that, and are reported.
+
+A column with a title holds cycles, or weights where the title is that: what its numbers look like is told,
+and changes nothing. Of one without, that is what they are taken for.
+
+BHive's throughput files hold cycles of a hundred executions, its source files the share of a block in what
+was executed; neither says so. No processor takes dozens of cycles for every single instruction, nor executes
+dozens in one: that tells them apart. The user has the last word.
+
+Two bounds are known: a processor starts so many instructions per cycle and no more (where the user says how
+many), and a port mapping gives the cycles that a block's µops need (where one is given). An answer below
+stays in the set; it is pointed at, since the usual cause is a wrong unit or a broken measurement.
 """
 
 from __future__ import annotations

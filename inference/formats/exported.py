@@ -1,4 +1,9 @@
-"""A port mapping as exports for other tools see it: schemes with operands, predictions and evidence."""
+"""Port mappings and core models as exports for other tools see them, and the picture of a core.
+
+Of a mapping: schemes with operands, predictions and evidence. Of a core model latencies too: tools that have
+room for one per instruction are told one of two, what an instruction adds to a chain through registers
+(OSACA), or the largest of its latencies (LLVM).
+"""
 
 from __future__ import annotations
 

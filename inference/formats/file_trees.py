@@ -58,17 +58,14 @@ class FileTree(Protocol):
     @property
     def name(self) -> str:
         """What the whole is called."""
-        ...
 
     def names(self) -> list[str]: ...
 
     def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
         """The content of a file. Raises `ExchangeError` where it is larger than the limit, or broken."""
-        ...
 
     def on_disk(self, name: str, limit: int) -> AbstractContextManager[Path]:
         """A context in which the content is in a file of the file system, which is not to be changed."""
-        ...
 
 
 class Directory:

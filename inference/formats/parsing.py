@@ -41,11 +41,9 @@ class Names(Protocol):
 
     def resolve(self, name: str) -> str | None:
         """The scheme's text, None for an unknown name."""
-        ...
 
     def nearest(self, name: str, n: int = 1) -> list[str]:
         """Up to n known texts that resemble the name."""
-        ...
 
 
 class AnyNames:

@@ -1,4 +1,4 @@
-"""The text of `perf script`, with whatever fields: an address, a symbol with an offset, a file.
+"""What perf prints of a recording as samples: `perf script` with whatever fields, or `perf annotate --stdio`.
 
     a 136  1631.540778:  200000 cycles:u:      55cb5452b21e cnt+0x1e (/tmp/a)     a line for each sample
                                                55cb5452b21e cnt+0x1e (/tmp/a)     -F ip,sym,symoff,dso
@@ -9,7 +9,12 @@
     … cnt+0x1e (/tmp/a)  0x55cb5452b223/0x55cb5452b210/P/-/-/3                    -F +brstack
     … cnt+0x1e (/tmp/a)  cnt+0x23/cnt+0x10/P/-/-/3                                -F +brstacksym
 
-Lines are taken apart by patterns that need no more time than a line is long.
+Of the latter a share of the samples, or with -n their number, for each instruction:
+
+    Percent |      Source code & Disassembly of a for cycles:u (52 samples, percent: local period)
+   ----------------------------------------------------------------------------------------
+            : 5    0000000000001200 <cnt>:
+       3.85 :   1212:   sete   %al
 """
 
 from __future__ import annotations

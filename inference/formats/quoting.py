@@ -1,6 +1,11 @@
 """How texts from anywhere stand in files: one function for each syntax, whatever the text holds.
 
-CSV has `csv_cells`, XML `xml_lines`; pages have Django's templates.
+Of cells of CSV files, a spreadsheet evaluates a text that begins with `=`, `+`, `-` or `@`, also behind a
+blank that it strips: a name or a note from a foreign file could so run commands where the export is opened.
+Such a text is written with an apostrophe in front, which spreadsheets show as text; reading takes it away
+again. Numbers stay.
+
+XML has an element per line, indented by depth. Pages have Django's templates.
 """
 
 from __future__ import annotations

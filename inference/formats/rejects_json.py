@@ -1,7 +1,9 @@
-"""The list of schemes that a run of the published explainable algorithm rejected: [[scheme, why], …].
+"""The files in which explainable inference on Zen+ was published: results, and what a run rejected.
 
-The sentences are those of its program. Some quote the experiment that spoke against a scheme, from which a
-witness is made.
+Results are a port mapping with the peak rate of instructions per cycle, and for each scheme its inverse
+throughput alone and its number of µops. A scheme without port usage could not be characterised, and does not
+use no port. Rejected schemes are listed as [[scheme, why], …]; the sentences are those of its program. Some
+quote the experiment that spoke against a scheme, from which a witness is made. See docs/formats.md.
 """
 
 from __future__ import annotations

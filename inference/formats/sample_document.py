@@ -1,4 +1,4 @@
-"""Sampled blocks with their answers as JSON that other programs can read.
+"""Blocks as JSON that other programs can read: decoded ones, and sampled ones with their answers. The latter:
 
 {"isa": "x86-64",                           of all blocks; older documents have none, and mean this one
  "blocks": ["4801d8", …],

@@ -1,7 +1,10 @@
-"""What is kept of uops.info's `instructions.xml`: read as a port mapping, or as measurements.
+"""uops.info's table as a port mapping or as measurements: what is kept of `instructions.xml`, or the JSON.
 
-One line per instruction: [row, scheme name, uops.info's name, extension, category, {microarchitecture:
-[entries]}]; entries are as `inference.formats.uops_info_xml` makes them.
+Of the XML, one line per instruction: [row, scheme name, uops.info's name, extension, category,
+{microarchitecture: [entries]}]; entries are as `inference.formats.uops_info_xml` makes them.
+
+Of the JSON: {scheme: [{"measurements": {"SKL": "1*p0156+1*p23", …}}, …]}. A file is read for one
+microarchitecture at a time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A port mapping as XML like uops.info's, which `uops_info_xml` reads again; see docs/formats.md."""
+"""Port mappings, and core models with latencies, as XML like uops.info's; see docs/formats.md.
+
+Mappings are read again by `uops_info_xml`.
+"""
 
 from __future__ import annotations
 

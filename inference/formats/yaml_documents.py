@@ -2,6 +2,9 @@
 
 References (`&a`, `*a`) are refused: no known tool writes any, and a small file can stand for a huge one by
 them. Nothing in a file can name a Python object: tags mean nothing here.
+
+Several tools have LLVM's names of instructions, parts of which one is read at a time, and latencies in one
+number or by operands in words of their own: how these are understood is here as well.
 """
 
 from __future__ import annotations

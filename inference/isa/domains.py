@@ -1,4 +1,10 @@
-"""Which part of a core a scheme's text says that it occupies: integer, vector or memory units."""
+"""What a scheme's text says that it occupies of a core: integer, vector or memory units, and of which kind.
+
+A scheme that computes with memory has no kind of its own: its µops are those of a load, a store and a
+computation, which other schemes show one by one.
+
+Names may be in any style that `inference.isa.reading` knows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemes of LLVM's instructions, `ADD64rr` or `ADD64rr RBX RBX RBP`: `llvm_opcodes` the other way round."""
+"""LLVM's names of instructions: those of schemes, and the schemes of `ADD64rr` or `ADD64rr RBX RBX RBP`."""
 
 from __future__ import annotations
 

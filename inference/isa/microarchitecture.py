@@ -1,4 +1,4 @@
-"""What is documented about a core."""
+"""What is documented about a core, what tools call it, and which features its agent tells of."""
 
 from __future__ import annotations
 

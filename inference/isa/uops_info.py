@@ -1,4 +1,4 @@
-"""Names for the instructions of uops.info's `instructions.xml`, in the words of this project's schemes.
+"""Schemes and the instructions of uops.info's `instructions.xml`: their names, and their operands written.
 
 The file spells out the registers that an operand can be (`AX,CX,…,R15W`); which class that is follows from
 the set. Registers of which there is no choice keep their name. Operands that assembly does not show

@@ -1,4 +1,4 @@
-"""Basic blocks in named sets, with a column of answers per tool."""
+"""Basic blocks in named sets, with a column of answers per tool; predictors, and their remembered answers."""
 
 from __future__ import annotations
 

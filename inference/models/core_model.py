@@ -1,4 +1,4 @@
-"""Core models: what is known of a core, as one thing with a name."""
+"""Core models, and what is measured of a core for one: its latencies and its front end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments, the sets that group them, and what measuring them gave."""
+"""Instruction sets with their schemes, experiments, the sets that group them, and what measuring gave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Port mappings: their µops, how well they predict, what contradicts them, and the fronts they are from."""
+"""Port and resource mappings: how well they predict, what contradicts them, conclusions, and fronts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: durable background work, its journal, its checkpoint, and whom its end is reported to."""
+"""Runs: durable background work, its journal, its checkpoint, whom its end is reported to; and uploads."""
 
 from __future__ import annotations
 

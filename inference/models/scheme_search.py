@@ -1,4 +1,7 @@
-"""The scheme table's search syntax (`inference.isa.search`) as a database filter."""
+"""The scheme table's search syntax (`inference.isa.search`) as a database filter, and what fits it best.
+
+The order is one number per row (`FIT`), so that pages can go on from a row (`inference.web.paging`).
+"""
 
 from __future__ import annotations
 

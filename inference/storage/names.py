@@ -1,4 +1,13 @@
-"""Names of rows: found exactly, missed with a hint, and never taken twice."""
+"""Names of rows: found exactly, missed with a hint, and never taken twice; and what storing raises.
+
+Each error says what, where, and what would be right:
+
+ExchangeError               (inference.formats.problems)
+├── UnknownNameError      no row has the name that was asked for
+├── NameTakenError        the name for something new belongs to something else
+├── MissingSchemesError   values name schemes that the instruction set lacks
+└── RefusedError          a file with problems was to be imported
+"""
 
 from __future__ import annotations
 

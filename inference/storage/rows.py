@@ -1,7 +1,12 @@
-"""Between database rows and core values: instruction sets, measurements and port mappings.
+"""Experiments and measurements between rows and values, many rows at a time, and a set of them in numbers.
 
 Storing is atomic, done in bulk, and changes nothing when it is repeated, since a run may do so after a crash.
-Loading keeps the order in which rows were stored.
+A model instance per row costs several times what the database needs to store it, so rows are inserted in
+plain SQL that all databases here speak. Loading keeps the order in which rows were stored.
+
+A set's numbers are worked out once, and kept with the set as long as its measurements are the same. Whoever
+writes measurements need not know of it: what is kept names how many rows it is of and the newest of them.
+Rows are added and removed, never changed, and no id is given twice, so these two tell any other rows.
 """
 
 from __future__ import annotations

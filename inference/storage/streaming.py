@@ -1,4 +1,4 @@
-"""Measurements from the database as arrays, a chunk of rows at a time: a million of them in bounded memory.
+"""Measurements in the database as arrays, a chunk of rows at a time, and copied from sets to sets.
 
 No value is made per row: the keys of a whole chunk of experiments are parsed at once. What is read of a chunk
 takes about 1 kB per row of it while it is parsed, and is free again when the next one is there.

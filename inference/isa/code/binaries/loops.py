@@ -25,7 +25,7 @@ def steps_in(program: CompiledProgram, function: Function, reader: CodeReader) -
     What is no instruction ends a path, as data among code does.
     """
     code, address = program.code(function), function.address
-    moved = program.relocations(function.region).targets if program.is_object else {}
+    moved = program.relocations(function.region) if program.is_object else {}
     found: list[CodeStep] = []
     begin = position = 0
     for step in reader.steps_of_region(code, address):

@@ -217,29 +217,18 @@ _ROW = np.dtype([("offset", "<u8"), ("info", "<u8"), ("addend", "<i8")])
 _FIELD = 4  # bytes of a displacement, at the end of a jump
 
 
-@dataclass(frozen=True)
-class Relocations:
-    """Of one section. `targets`: {address of a displacement: the address in the same section it leads to}.
+Relocations = dict[int, int | None]
+"""Of one section, {address of a displacement: the address in the same section that it leads to}.
 
-    None stands for what is in another section or another file.
-    """
-
-    targets: dict[int, int | None] = field(default_factory=dict)
-
-    def has(self, address: int, length: int) -> bool:
-        """Whether the last four bytes of an instruction are still to be filled in."""
-        return address + length - _FIELD in self.targets
-
-    def target(self, address: int, length: int) -> int | None:
-        """Where such a jump leads."""
-        return self.targets[address + length - _FIELD]
+None stands for what is in another section or another file.
+"""
 
 
 def relocations_of(
     content: bytes, sections: Sequence[Section], tables: Sequence[Section], region: int
 ) -> Relocations:
     """Those of a section of an object file; `tables`: the sections that hold them."""
-    targets: dict[int, int | None] = {}
+    targets: Relocations = {}
     for one in tables:
         if one.link >= len(sections):
             continue
@@ -249,7 +238,7 @@ def relocations_of(
             same = number < len(symbols) and int(symbols[number]["section"]) == region
             target = int(symbols[number]["value"]) + int(row["addend"]) + _FIELD if same else None
             targets[int(row["offset"])] = target
-    return Relocations(targets)
+    return targets
 
 
 MOST_SYMBOLS = 1_000_000

@@ -17,8 +17,7 @@ from inference.core.mapping import PortMapping, uops_of
 from inference.isa.scheme import Scheme
 from inference.models import ISA, ExperimentSet, Measurement
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import scheme_texts
-from inference.storage.set_summary import keep_summary
+from inference.storage.rows import keep_summary, scheme_texts
 from inference.storage.streaming import table_of_keys
 
 Floats = npt.NDArray[np.float64]

@@ -33,7 +33,7 @@ from inference.core.resources import from_port_mapping
 from inference.features.asking.predictors.query import row_for
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.block_sets import BlockSetOptions
-from inference.isa.blocks.listing import object_file
+from inference.isa.blocks import object_file
 from inference.isa.targets import X86
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.front_end import front_end_codes
@@ -62,8 +62,8 @@ from inference.storage.evaluations import evaluate
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.instruction_sets import load_supplied
 from inference.storage.latencies import store_latencies
-from inference.storage.resource_mappings import store_resource_mapping
-from inference.storage.rows import scheme_texts, store_mapping
+from inference.storage.mappings import store_mapping, store_resource_mapping
+from inference.storage.rows import scheme_texts
 from inference.storage.run_archive_writing import write_archive
 from pmweb.accounts.people import ensure_administrator
 

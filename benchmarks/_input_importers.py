@@ -15,18 +15,16 @@ from anica_app.formats.campaign_zip import read_part, sort_of_content
 from inference.agent import protocol
 from inference.agent.reading import ProtocolError
 from inference.formats.accuracy_baseline import read_baseline
-from inference.formats.block_files import block_file_of
+from inference.formats.block_files import LoopFilter, block_file_of, find_loops
 from inference.formats.block_sets import BlockSetOptions, look
 from inference.formats.blocks_csv import Broken
 from inference.formats.core_model_json import read_core_model
-from inference.formats.errors import ExchangeError
 from inference.formats.file_trees import ZipTree
-from inference.formats.import_formats import read, taken_in
+from inference.formats.import_formats import name_list_of, read, rejects_of, taken_in
 from inference.formats.parsing import AnyNames, resolve
-from inference.formats.program_loops import LoopFilter, find_loops
+from inference.formats.problems import ExchangeError
 from inference.formats.rejects_json import rejection_of
-from inference.formats.run_archive.reading import is_archive, read_archive
-from inference.formats.side_files import name_list_of, rejects_of
+from inference.formats.run_archive_reading import is_archive, read_archive
 from inference.isa.document import InstructionSetError, read_instruction_set
 from pmweb.backup import archive
 from pmweb.backup.archive import BackupError

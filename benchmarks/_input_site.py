@@ -19,7 +19,7 @@ def furnished() -> tuple[Client, str]:
     from inference.runs.machines.sessions import add_machine
     from inference.storage.block_sets import store
     from inference.storage.instruction_sets import load_supplied
-    from inference.storage.resource_mappings import store_resource_mapping
+    from inference.storage.mappings import store_resource_mapping
     from pmweb.accounts.api_tokens import issue
     from pmweb.accounts.people import ensure_administrator
     from pmweb.models import Scope

@@ -53,7 +53,7 @@ def doors() -> Mapping[str, Door]:
     from inference.core.mapping import PortMapping as Value
     from inference.isa.targets import X86
     from inference.models import ISA, PortMapping
-    from inference.storage.rows import store_mapping
+    from inference.storage.mappings import store_mapping
 
     browser, token = furnished()
     usage = {"add GPR[64]:RW, GPR[64]:R": ((3, 1),)}

@@ -34,8 +34,7 @@ from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.pmevo import infer as infer_by_pmevo
 from inference.core.throughput import inverse_throughput
-from inference.isa.domains import domains_of, undivided, units_of
-from inference.isa.register_forms import forms_among
+from inference.isa.domains import domains_of, forms_among, undivided, units_of
 from inference.isa.x86.probes import PREFERRED
 
 CORES, _QUICK_CORES = 30, 2

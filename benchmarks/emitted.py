@@ -15,7 +15,8 @@ from pathlib import Path
 from iced_x86 import Decoder
 
 from benchmarks import MissingDataError, Result
-from inference.isa.blocks.programs import BinaryFileError, read_program
+from inference.isa.code.binaries.headers import BinaryFileError
+from inference.isa.code.binaries.program import read_program
 from inference.isa.x86.blocks.recognising import scheme_of
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.starter_set import STARTER_SET

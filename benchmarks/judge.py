@@ -26,7 +26,7 @@ from benchmarks._sites import administrators_client, temporary_database
 from inference.features.judging.engine import query as looking
 from inference.features.judging.engine import view_addresses, views
 from inference.models import Comparison, PortMapping, Run
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 
 ROWS = 1_000_000
 FIRST_VIEW, OTHER_SELECTION = 1000.0, 500.0

@@ -17,7 +17,7 @@ from inference.models import LatencySet, Machine, Run
 from inference.models.scheme_search import CHAINABLE
 from inference.runs import lifecycle
 from inference.runs.machines.facts import executable_schemes
-from inference.storage.documented_latencies import NEAR, documented_core, documented_share
+from inference.storage.latencies import NEAR, documented_core, documented_share
 from tests.launched import wait_until
 
 WANTED = 0.95

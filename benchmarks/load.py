@@ -41,7 +41,7 @@ from inference.models import Machine, PortMapping, Run
 from inference.runs import lifecycle
 from inference.runs.machines import sessions
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from pmweb.accounts.people import ensure_administrator
 from tests.launched import LaunchedSite, descendants, is_run, wait_until
 from tests.processes import Process

@@ -33,7 +33,7 @@ from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
 from inference.formats.import_formats import read
 from inference.formats.parsing import resolve
-from inference.formats.uops_info_usages import NAMES
+from inference.formats.uops_info_digest import NAMES
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Scheme
 from inference.isa.x86 import schemes

@@ -71,7 +71,7 @@ def run(quick: bool) -> Iterator[Result]:
 
 def _schemes(by: Disassembler, less: int) -> Result:
     """An instance of each scheme, one after the other in an object file."""
-    from inference.isa.blocks.listing import object_file
+    from inference.isa.blocks import object_file
     from inference.isa.x86 import schemes
     from inference.isa.x86.att import encoded
 
@@ -124,8 +124,7 @@ def _bhive() -> list[bytes]:
 
 
 def _printer(codes: list[bytes]) -> Iterator[Result]:
-    from inference.isa.blocks import BlockError, block_of_bytes
-    from inference.isa.blocks.listing import att_of_bytes
+    from inference.isa.blocks import BlockError, att_of_bytes, block_of_bytes
 
     def att(code: bytes) -> str:
         return "\n".join(att_of_bytes(code))

@@ -43,9 +43,8 @@ from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.pmevo import infer as evolve
 from inference.core.protocols import Json
 from inference.isa.blocks import Block, block_of_bytes
-from inference.isa.domains import domains_of, undivided
-from inference.isa.exclusions import LEGACY_SSE
-from inference.isa.register_forms import forms_among
+from inference.isa.domains import domains_of, forms_among, undivided
+from inference.isa.scheme import LEGACY_SSE
 from inference.isa.x86.bodies import loop_size
 from inference.isa.x86.probes import PREFERRED
 from inference.isa.x86.same_work import WORK_OF_OTHERS, same_work

@@ -24,8 +24,7 @@ from inference.core.metrics import score
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, infer
 from inference.core.sampling import held_out_experiments
 from inference.core.waste import wasteful_times
-from inference.isa.domains import undivided
-from inference.isa.register_forms import forms_among
+from inference.isa.domains import forms_among, undivided
 from inference.isa.tables import table_beside
 from inference.isa.x86.bodies import loop_body
 from inference.isa.x86.scheme_set import described

@@ -31,9 +31,8 @@ from inference.core.protocols import Measurer
 from inference.core.sampling import held_out_experiments, random_mixes
 from inference.formats.parsing import AnyNames, parse
 from inference.isa import x86
-from inference.isa.domains import undivided
+from inference.isa.domains import forms_among, undivided
 from inference.isa.names import SchemeNames
-from inference.isa.register_forms import forms_among
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 

@@ -32,7 +32,7 @@ from benchmarks._sites import administrators_client, temporary_database
 from inference.features.library.mappings.query import ShownMapping
 from inference.isa.targets import X86
 from inference.models import ExperimentSet, PortMapping, Run, Upload
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 from inference.web import reading_process
 from inference.web.contributions import PanelPlace, panels_of
 from inference.web.reading_process import ANSWER_HEAD

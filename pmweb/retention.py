@@ -26,7 +26,7 @@ from inference.features.learning.inferring.pmevo_page import CLOUD_FRAMES, appen
 from inference.features.running.runs.record import thinned
 from inference.formats import journal_events
 from inference.models import AnswerCache, Predictor, Run, RunCheckpoint, RunEvent, Upload
-from inference.models.upload import UNDECIDED
+from inference.models.run import UNDECIDED
 from pmweb.models import AuditEntry, Pruning
 
 FOR_EVER = 0

@@ -26,11 +26,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from pydantic import Field
 
-from inference.features.publishing.site.kinds import PublishedItem
 from inference.features.publishing.site.pages import choice_groups
-from inference.features.publishing.site.request import Item, PublishRequest, item_of
+from inference.features.publishing.site.request import Item, PublishedItem, PublishRequest, item_of
 from inference.features.publishing.site.static_site import CARD, INDEX, page_files, pages_of
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.web.validation import RequestError, read
 from pmweb.accounts import audit, sessions
 from pmweb.accounts.api_tokens import digest_of

@@ -19,7 +19,7 @@ from inference.core.mapping import PortMapping as Value
 from inference.models import ISA, PortMapping
 from inference.storage.characterisations import KEY, report_of, store_characterisations
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 
 ADD = "add GPR[32]:RW, GPR[32]:R"
 ADD_LOAD = "add GPR[32]:RW, MEM[32]:R"

@@ -21,9 +21,9 @@ from random import Random
 
 from anica_app.core.domain.abstract import Aliasing, Pair
 from anica_app.core.domain.space import Bits, Dependency, SchemeSpace, SchemeUse, of_kind
-from inference.isa.operand_facet import ChoiceError
 from inference.isa.operand_slots import (
     Address,
+    ChoiceError,
     Filling,
     MemorySlot,
     OperandPlace,

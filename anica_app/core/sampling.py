@@ -10,8 +10,7 @@ from anica_app.core.domain.abstract import FREE, AbstractBlock, Aliasing
 from anica_app.core.domain.features import FeatureTable
 from anica_app.core.domain.space import AbstractedInstruction, Bits, Dependency, SampledBlock, SchemeSpace
 from anica_app.core.operand_choice import LinkedSchemes, fillings, links
-from inference.isa.operand_facet import ChoiceError
-from inference.isa.operand_slots import Filling
+from inference.isa.operand_slots import ChoiceError, Filling
 
 _KEPT = 1 << 16
 """So many instructions are remembered: random blocks repeat themselves, above all those of few schemes."""

@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice, zip_longest
 
 from inference.core.protocols import Json
-from inference.isa.blocks import block_of_bytes
-from inference.isa.blocks.accesses import reads_of
+from inference.isa.blocks import block_of_bytes, reads_of
 from inference.isa.start_values import BlockInput, BlockReads, Repetition, StartValues, repetitions
 from inference.predictors.protocol import Answer
 

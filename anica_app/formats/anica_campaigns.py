@@ -32,8 +32,8 @@ from anica_app.formats.campaign_values import (
 )
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.formats.errors import ExchangeError
 from inference.formats.file_trees import FILE_LIMIT, FileTree
+from inference.formats.problems import ExchangeError
 from inference.isa.blocks import BlockError, block_of_text
 from inference.isa.targets import X86
 from inference.predictors.protocol import IMPORTED, Failure

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from inference.formats.errors import ExchangeError
-from inference.formats.strict_json import StrictJsonError, load
+from inference.formats.archived_parts import StrictJsonError, load
+from inference.formats.problems import ExchangeError
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import LONGEST_CODE, Sample
 

@@ -15,8 +15,7 @@ from inference.core.events import Amount, Count, one_of
 from inference.core.protocols import Json
 from inference.formats.archived_parts import ABSENT, ArchivedPart
 from inference.isa.block_changes import ChangeKind
-from inference.isa.blocks import BlockError
-from inference.isa.blocks.listing import intel_of_bytes
+from inference.isa.blocks import BlockError, intel_of_bytes
 from inference.predictors.protocol import Failure
 
 _HERE_ALONE = {"against": ("campaign", ("gone", "unseen"), "family"), "judge": ("predictor", (), "")}

@@ -47,7 +47,7 @@ from anica_app.formats.value_documents import (
 )
 from inference.core.events import adapter, one_of
 from inference.core.protocols import Json
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.formats.sample_document import read_samples, sample_document
 from inference.predictors.samples import pack, unpack
 

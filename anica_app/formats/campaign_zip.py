@@ -40,12 +40,10 @@ from anica_app.formats.campaign_values import (
 )
 from anica_app.formats.value_documents import ArchivedRow, CampaignContext, Spool, document_of, read_json
 from inference.core.protocols import Json
-from inference.formats.archived_parts import read_shape
-from inference.formats.errors import ExchangeError
-from inference.formats.file_trees import Directory, FileTree, PartOfTree, ZipTree
-from inference.formats.foreign_texts import clean_texts
+from inference.formats.archived_parts import clean_texts, read_shape
+from inference.formats.file_trees import Directory, FileTree, PartOfTree, ZipTree, write_zip
+from inference.formats.problems import ExchangeError
 from inference.formats.quoting import json_text
-from inference.formats.zip_writing import write_zip
 from inference.isa.targets import target_of
 
 WITHOUT_FAMILIES = 1

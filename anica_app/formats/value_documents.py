@@ -26,12 +26,10 @@ from pydantic import (
 
 from inference.core.events import adapter
 from inference.core.protocols import Json
-from inference.formats.errors import ExchangeError
+from inference.formats.archived_parts import check_texts, check_value
 from inference.formats.file_trees import FileTree
-from inference.formats.foreign_texts import check_texts
-from inference.formats.problems import Problems
+from inference.formats.problems import ExchangeError, Problems
 from inference.formats.source import read_source
-from inference.formats.strict_json import check_value
 
 INFINITE = "infinite"
 _TOO_MUCH = 1e300

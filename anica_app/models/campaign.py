@@ -7,8 +7,8 @@ from functools import cached_property
 from django.db import models
 from django.db.models import Q
 
+from inference.models.block_set import Predictor
 from inference.models.named import Named
-from inference.models.predictor import Predictor
 
 
 class Campaign(Named):

@@ -23,7 +23,7 @@ from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 from inference.runs.request import needed_row
 from inference.storage.instruction_sets import code_isa_row
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 
 STAGE_SUPPORT = "support"
 SUPPORT = "support.json"

@@ -15,7 +15,7 @@ from anica_app.storage.findings import (
     condition_of_family,
     repeated_findings,
 )
-from inference.isa.blocks.listing import intel_or_digits
+from inference.isa.blocks import intel_or_digits
 from inference.models import ISA
 from inference.web.presentation import UNKNOWN, isa_of
 

@@ -13,8 +13,8 @@ from inference.core.judging.contradictions import uops_conflicts
 from inference.core.protocols import Json
 from inference.formats import journal_events
 from inference.models import Measurement, PortMapping, Run, RunEvent, SchemeConflict
+from inference.storage.mappings import load_mapping
 from inference.storage.results import MOST_OTHERS
-from inference.storage.rows import load_mapping
 
 LOST, DOUBLED, DIFFERENT, HELD_TWICE, GAP = "lost", "doubled", "different", "held twice", "gap"
 

@@ -11,9 +11,8 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from inference.formats.archived_parts import read_document
-from inference.formats.errors import ExchangeError
-from inference.formats.foreign_texts import clean_texts
+from inference.formats.archived_parts import clean_texts, read_document
+from inference.formats.problems import ExchangeError
 from inference.formats.quoting import json_text
 from inference.isa.targets import DEFAULT
 

@@ -1,19 +1,144 @@
-"""Parts of what archives of runs hold, and how a flaw in them is put in words."""
+"""JSON from elsewhere, as every database here can store it: values, texts, and the shapes of its parts.
+
+Values have no NaN, NUL, halves of characters or endless nesting; names are lines, other texts paragraphs. How
+a flaw is put in words, and what of journals and descriptions several archives hold, is here as well.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from inference.agent.reading import ProtocolError, read_json
 from inference.core.events import Amount, Count, Signed, adapter, stored_as
 from inference.core.metrics import Scores
-from inference.core.texts import one_line
+from inference.core.texts import check_line, check_paragraphs, is_line, one_line, paragraphs
 from inference.figures.heatmap import HeatMap
-from inference.formats.errors import ExchangeError
-from inference.formats.foreign_texts import IsName, check_texts, is_naming
-from inference.formats.strict_json import load
+from inference.formats.problems import ExchangeError
+
+NAMING = frozenset(
+    {
+        *("name", "isa", "cpu", "source", "kind", "label", "title", "format", "made_by"),
+        *("scheme", "blocker", "port", "ports", "members", "computer", "file_name", "path"),
+    }
+)
+"""Keys of a document below which texts are names; the keys themselves are names everywhere."""
+
+IsName = Callable[[str], bool]
+
+
+def is_naming(key: str) -> bool:
+    """Whether the texts below a key are names."""
+    return key in NAMING
+
+
+def check_texts(value: Any, place: str, is_name: IsName = is_naming) -> None:
+    """Raise `ValueError` with the place of the first text that is not as it should be.
+
+    Args:
+        value: of JSON, of bounded depth.
+        place: what messages call it.
+        is_name: whether the texts below a key are names.
+    """
+    _check(value, place, is_name, line=False)
+
+
+def _check(value: Any, place: str, is_name: IsName, *, line: bool) -> None:
+    if isinstance(value, str):
+        if not value.isprintable():
+            _check_text(value, place, check_line if line else check_paragraphs)
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            if not key.isprintable():
+                _check_text(key, f"{place}, a key", check_line)
+            _check(entry, f"{place}, {key[:80]}", is_name, line=line or is_name(key))
+    elif isinstance(value, list):
+        for entry in value:
+            _check(entry, place, is_name, line=line)
+
+
+def _check_text(text: str, place: str, check: Callable[[str], str]) -> None:
+    try:
+        check(text)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+def clean_texts(value: Any, is_name: IsName = is_naming) -> Any:
+    """A value of JSON in which every text passes `check_texts`."""
+    return _clean(value, is_name, line=False)
+
+
+def _clean(value: Any, is_name: IsName, *, line: bool) -> Any:
+    if isinstance(value, str):
+        return _clean_text(value, line=line)
+    if isinstance(value, dict):
+        return {
+            _clean_text(key, line=True): _clean(entry, is_name, line=line or is_name(key))
+            for key, entry in value.items()
+        }
+    return [_clean(entry, is_name, line=line) for entry in value] if isinstance(value, list) else value
+
+
+def _clean_text(text: str, *, line: bool) -> str:
+    return one_line(text) if line and not is_line(text) else paragraphs(text)
+
+
+DEEPEST = 100
+"""Values in values."""
+
+
+class StrictJsonError(ValueError):
+    """What is wrong, and at which place in the document."""
+
+
+def load(content: bytes | str, place: str, most: int) -> Any:
+    """The value; `place` is what messages call the whole, `most` how many values and keys it may have.
+
+    Raises `StrictJsonError`.
+    """
+    try:
+        value = read_json(content.decode("utf-8-sig") if isinstance(content, bytes) else content, most)
+    except ProtocolError as error:
+        raise StrictJsonError(f"{place}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise StrictJsonError(f"{place} is no JSON in UTF-8: {str(error)[:200]}") from None
+    check_value(value, place)
+    return value
+
+
+def _has_whole_characters(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_value(value: Any, place: str, depth: int = 0, *, finite: bool = True) -> None:
+    """Raise `StrictJsonError` with the first place of what a database cannot hold.
+
+    `finite`: numbers without end are refused.
+    """
+    if depth > DEEPEST:
+        raise StrictJsonError(f"{place[:80]} is nested in more than {DEEPEST} levels")
+    if isinstance(value, str):
+        if "\0" in value or not _has_whole_characters(value):
+            raise StrictJsonError(f"{place} has a NUL, or half of a character, where whole ones are expected")
+    elif finite and isinstance(value, float) and not math.isfinite(value):
+        raise StrictJsonError(f"{place} has a number beyond 1.8e308, which is the largest here")
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            check_value(key, place, depth)
+            check_value(entry, f"{place}, {key}"[:200], depth + 1, finite=finite)
+    elif isinstance(value, list):
+        for entry in value:
+            check_value(entry, place, depth + 1, finite=finite)
+
 
 Document = TypeVar("Document", bound=BaseModel)
 

@@ -16,16 +16,18 @@ from inference.core.protocols import Json
 from inference.formats.archived_parts import read_document
 from inference.formats.core_latencies_json import (
     BypassesPart,
+    DocumentPart,
     LatencyOfImmediatePart,
     LatencyPart,
+    MemoryTold,
     conditions_json,
     latencies_and_bases,
     latencies_by_immediate,
     latencies_json,
+    memory_json,
 )
-from inference.formats.core_memory_json import DocumentPart, MemoryTold, memory_json
-from inference.formats.errors import ExchangeError
 from inference.formats.mapping_json import uops_json
+from inference.formats.problems import ExchangeError
 from inference.formats.quoting import json_text
 from inference.formats.scheduler_json import SchedulerPart, scheduler_json
 
@@ -33,11 +35,9 @@ FORMAT_NAME = "pmweb-core-model"
 VERSION = 1
 MOST_VALUES = 2_000_000
 """Values and keys of a document."""
-_Text = Annotated[str, Field(max_length=200)]
 _Rate = Annotated[float, Field(gt=0, le=1e6)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
-
-
+_Text = Annotated[str, Field(max_length=200)]
 PORT_NAME_LIMIT = 24
 """Letters of what the vendor calls a port: more have no room in a picture."""
 PortNamesTold = dict[_Text, Annotated[str, Field(min_length=1, max_length=PORT_NAME_LIMIT)]]

@@ -11,16 +11,15 @@ from dataclasses import replace
 
 from inference.agent.protocol import Frame
 from inference.core.experiment import Experiment
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import assembly_comment
-from inference.isa.block_facets import SnippetRegisters
 from inference.isa.bodies import body_maker
-from inference.isa.llvm_opcodes import tool_side
+from inference.isa.facets import SnippetRegisters, UsedRegister
+from inference.isa.llvm_schemes import tool_side
+from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.start_values import StartValues
 from inference.isa.targets import DEFAULT, X86, target_of
-from inference.isa.unrolling import CannotMeasureError
-from inference.isa.used_register import UsedRegister
 
 MEMORY_ADDRESS = 1 << 20
 """Where the snippet's memory is mapped: low, so that it does not meet the program or its stack."""

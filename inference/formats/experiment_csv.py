@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.core.experiment import Measured
-from inference.formats.csv_cells import plain_text, written
 from inference.formats.document import (
     ENTRY_LIMIT,
     EXPERIMENT_LENGTH,
@@ -28,8 +27,9 @@ from inference.formats.document import (
     check_name,
     check_note,
 )
-from inference.formats.file_units import LOOKED_AT, TITLES, FileUnit, Guess, likely_unit
+from inference.formats.file_numbers import LOOKED_AT, TITLES, FileUnit, Guess, likely_unit
 from inference.formats.problems import FilePlace, Problems, excerpt
+from inference.formats.quoting import plain_text, written
 from inference.formats.source import Signature, Source
 
 EXPERIMENT, NUMBER, UNIT, NOTE = "experiment", "cycles", "unit", "note"

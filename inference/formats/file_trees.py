@@ -14,14 +14,13 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO, Protocol, cast
 
-from inference.formats.errors import ExchangeError
-from inference.formats.zip_directory import listed_files
+from inference.formats.problems import ExchangeError
 
 MOST_FILES = 50_000
 MOST_BYTES = 2 << 30
@@ -37,6 +36,20 @@ _DAMAGED = (
     ValueError,  # a place before the beginning, or a name that is no text
 )
 _ODD = re.compile(r"[\x00-\x1f\x7f\\:]")
+_ENTRY = b"PK\x01\x02"
+"""Every entry of the directory at the end of a zip begins so; nothing else does but by accident."""
+
+
+def listed_files(file: BinaryIO) -> int:
+    """How many entries the directory has, or a few more. Leaves the file at its beginning."""
+    found, before = 0, b""
+    file.seek(0)
+    while piece := file.read(_PIECE):
+        piece = before + piece
+        found += piece.count(_ENTRY)
+        before = piece[-len(_ENTRY) + 1 :]
+    file.seek(0)
+    return found
 
 
 class FileTree(Protocol):
@@ -45,17 +58,14 @@ class FileTree(Protocol):
     @property
     def name(self) -> str:
         """What the whole is called."""
-        ...
 
     def names(self) -> list[str]: ...
 
     def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
         """The content of a file. Raises `ExchangeError` where it is larger than the limit, or broken."""
-        ...
 
     def on_disk(self, name: str, limit: int) -> AbstractContextManager[Path]:
         """A context in which the content is in a file of the file system, which is not to be changed."""
-        ...
 
 
 class Directory:
@@ -230,3 +240,25 @@ def _common_top(paths: list[str]) -> str:
 
 def _too_large(name: str, limit: int) -> ExchangeError:
     return ExchangeError(f"{name} is larger than {limit >> 20} MiB, the most that is read")
+
+
+_EPOCH = (
+    1980,
+    1,
+    1,
+    0,
+    0,
+    0,
+)  # the oldest that a zip can say: when it was written does not matter
+
+
+def write_zip(file: BinaryIO, members: Iterable[tuple[str, Iterable[bytes]]]) -> None:
+    """A zip of files, each a name and its parts, one after another."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, parts in members:
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            with archive.open(entry, "w", force_zip64=True) as member:
+                for part in parts:
+                    member.write(part)

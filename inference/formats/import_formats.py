@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property
-from typing import IO, BinaryIO, cast
+from typing import IO, BinaryIO, TypeVar, cast
 
 from pydantic import ConfigDict, TypeAdapter
 
@@ -22,22 +22,20 @@ from inference.core.metrics import Unit
 from inference.formats import (
     exegesis_reading,
     experiment_csv,
-    explained_json,
     mapping_json,
     osaca_reading,
     palmed_json,
     rejects_json,
-    resource_json,
     uops_info_digest,
-    uops_info_json,
     uops_info_xml,
     winic_yaml,
 )
 from inference.formats.document import PART, Document
-from inference.formats.errors import ExchangeError
-from inference.formats.file_units import FileUnit
+from inference.formats.file_numbers import FileUnit
+from inference.formats.palmed_json import NAME_LIST, NameList, read_names
 from inference.formats.pmevo_json import read_experiment_list, read_mapping3
-from inference.formats.problems import FileProblem, Problems
+from inference.formats.problems import ExchangeError, FileProblem, Problems
+from inference.formats.rejects_json import Rejects, read_rejects
 from inference.formats.source import SIZE_LIMIT, Signature, Source, read_source
 
 SCHEME_LIMIT = 50_000  # several times what x86-64 has; looking up more would keep a page waiting
@@ -85,8 +83,8 @@ FORMATS = (
         "resource-json",
         "resource mapping (JSON)",
         FileContent.RESOURCES,
-        Signature(format=resource_json.FORMAT_NAME),
-        resource_json.read_resource_json,
+        Signature(format=mapping_json.RESOURCE_FORMAT),
+        mapping_json.read_resource_json,
     ),
     Format(
         "pmevo-experiments",
@@ -106,8 +104,8 @@ FORMATS = (
         "explained-mapping",
         "explainable port mapping (JSON)",
         FileContent.MAPPING,
-        Signature(keys=({explained_json.RATE, "data"},)),
-        explained_json.read_explained,
+        Signature(keys=({rejects_json.RATE, "data"},)),
+        rejects_json.read_explained,
     ),
     Format(
         "explained-rejects",
@@ -135,8 +133,8 @@ FORMATS = (
         "uops-info",
         "port usages of uops.info (JSON)",
         FileContent.MAPPING,
-        Signature(shape=uops_info_json.has_measurements),
-        uops_info_json.read_uops_info,
+        Signature(shape=uops_info_digest.has_measurements),
+        uops_info_digest.read_uops_info,
     ),
     Format(
         "palmed-mapping",
@@ -331,3 +329,37 @@ class _Packed:
 def _packed() -> TypeAdapter[_Packed]:
     """Made when it is needed: pydantic looks at all that a file can say."""
     return TypeAdapter(_Packed)
+
+
+Value = TypeVar("Value")
+
+
+def name_list_of(content: bytes, file_name: str) -> NameList:
+    """The names in a file that translates Palmed's instructions; raises `ExchangeError` for others."""
+    expected = "this is no list of names", 'an object {"our scheme": ["Palmed\'s instruction"]} is expected'
+    return _side_file(content, file_name, NAME_LIST, read_names, expected)
+
+
+def rejects_of(content: bytes, file_name: str) -> Rejects:
+    """The schemes that a run of the published explainable algorithm rejected; raises `ExchangeError`."""
+    expected = "this is no list of rejected schemes", 'a list [["scheme", "why"], …] is expected'
+    return _side_file(content, file_name, rejects_json.SIGNATURE, read_rejects, expected)
+
+
+def _side_file(
+    content: bytes,
+    file_name: str,
+    signature: Signature,
+    read_it: Callable[[Source], Value],
+    expected: tuple[str, str],
+) -> Value:
+    """What a file says that comes beside another one."""
+    problems = Problems()
+    source = read_source(content, file_name, problems)
+    if source is not None and signature.is_of(source):
+        value = read_it(source)
+        if not problems:
+            return value
+    elif not problems:
+        problems.add(*expected)
+    raise ExchangeError("\n".join(problem.line(file_name) for problem in problems.listed))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.core.texts import one_line
-from inference.formats.xml_lines import XmlLines
+from inference.formats.quoting import XmlLines
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.mapping import Uops, described, ports_in
-from inference.formats.exported import ExportedMapping, ExportedScheme
-from inference.formats.exported_core import ExportedCore
+from inference.formats.exported import ExportedCore, ExportedMapping, ExportedScheme
 from inference.formats.quoting import comment
 
 MODEL = "PmwebModel"

@@ -1,27 +1,36 @@
-"""The product's own JSON for port mappings, in and out; see docs/formats.md."""
+"""The product's own JSON for port and resource mappings, in and out, and tables of the former (CSV).
+
+See docs/formats.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from inference.core.mapping import MOST_SLOTS, PortMapping, Uops, hidden_in, hidden_kinds, ports_in
+from inference.core.mapping import MOST_SLOTS, PortMapping, Uops, described, hidden_in, hidden_kinds, ports_in
 from inference.core.protocols import Json
-from inference.formats.document import Document, UsageEntry
+from inference.core.resources import ResourceMapping
+from inference.formats.document import Document, LoadEntry, UsageEntry
+from inference.formats.exported import ExportedMapping
 from inference.formats.json_fields import (
     as_count,
     as_list,
+    as_loads,
     as_object,
     as_ports,
     as_rate,
+    as_resources,
     as_uops,
     rows_of,
     texts_in,
 )
 from inference.formats.problems import FilePlace, excerpt
+from inference.formats.quoting import written
 from inference.formats.source import Source
 
 FORMAT_NAME = "pmweb-port-mapping"
+RESOURCE_FORMAT = "pmweb-resource-mapping"
 VERSION = 1
 
 
@@ -116,3 +125,84 @@ def _slots(mapping: PortMapping) -> dict[str, int]:
     if mapping.issue_width is None:
         return dict(mapping.slots)
     return {scheme: mapping.slots_of(scheme) for scheme in mapping.usage}
+
+
+HEADER = (
+    "scheme",
+    "µops",
+    "number of µops",
+    "slots",
+    "cycles measured",
+    "cycles by the mapping",
+    "difference %",
+    "witnesses",
+    "µops counted",
+    "doubts",
+    "hidden",
+)
+
+
+def write_mapping_csv(mapping: ExportedMapping) -> str:
+    """A row for every scheme, in the order of the instruction set."""
+    return written(HEADER, _rows(mapping), mapping.provenance.commented("#"))
+
+
+def _rows(mapping: ExportedMapping) -> Iterator[list[object]]:
+    for scheme in mapping.schemes:
+        known = scheme.evidence
+        difference = (
+            None if not known.measured else 100 * (scheme.predicted - known.measured) / known.measured
+        )
+        yield [
+            scheme.text,
+            described(scheme.uops, mapping.value.ports),
+            scheme.count,
+            None if mapping.value.issue_width is None else scheme.slots,
+            known.measured,
+            scheme.predicted,
+            None if difference is None else round(difference, 4),
+            known.witnesses,
+            known.counted,
+            "; ".join((*known.doubts, *known.conflicts)),
+            "" if scheme.hidden is None else str(scheme.hidden),
+        ]
+
+
+def read_resource_json(source: Source) -> Document:
+    """Read a resource mapping: for each scheme the cycles that it takes up of each resource."""
+    if not source.has_version(VERSION):
+        return Document()
+    place = source.at("loads")
+    resources = as_resources(source.data.get("resources"), source.at("resources"))
+    listed = as_object(source.data.get("loads"), place)
+    if resources is None or listed is None:
+        return Document()
+    if not listed:
+        place.add("there are no loads", "at least one scheme is expected")
+    indices = {name: index for index, name in enumerate(resources)}
+    entries = []
+    for at, scheme, loads in rows_of(listed, place):
+        fields = as_object(loads, at)
+        read = None if fields is None else as_loads(fields.items(), indices, at)
+        if scheme is not None and read is not None:
+            entries.append(LoadEntry(*at.start, scheme, read))
+    return Document(loads=tuple(entries), resources=resources, facts=texts_in(source.data, "isa", "name"))
+
+
+def write_resource_json(
+    mapping: ResourceMapping, *, name: str, isa: str, note: str = "", source: str = ""
+) -> dict[str, Any]:
+    """The resource mapping as a document that `read_resource_json` reads back unchanged."""
+    return {
+        "format": RESOURCE_FORMAT,
+        "version": VERSION,
+        "name": name,
+        "isa": isa,
+        "note": note,
+        "source": source,
+        "resources": list(mapping.resources),
+        "loads": {
+            scheme: {mapping.resources[index]: load for index, load in loads}
+            for scheme, loads in mapping.loads.items()
+        },
+    }

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from inference.core.mapping import Uops, uops_of
@@ -22,15 +23,21 @@ from inference.formats.document import (
     nothing_left,
     partial_document,
 )
-from inference.formats.file_parts import facts_of_part
+from inference.formats.exported import NOTHING, ExportedScheme
 from inference.formats.json_fields import COUNT_LIMIT, as_ports, printable_text
-from inference.formats.osaca_forms import OSACA_NAMES
-from inference.formats.osaca_matching import SchemeForm, described, fits, indexed, scheme_forms
-from inference.formats.osaca_yaml import ALONE, BOTTLENECK, SLOTS
+from inference.formats.osaca_yaml import ALONE, BOTTLENECK, OSACA_NAMES, SLOTS, forms_of
 from inference.formats.problems import excerpt
 from inference.formats.source import Signature, Source
-from inference.formats.told_latencies import in_one_number, register_pairs
-from inference.formats.yaml_documents import FaultyFieldError, YamlObject, read_yaml
+from inference.formats.yaml_documents import (
+    FaultyFieldError,
+    YamlObject,
+    facts_of_part,
+    in_one_number,
+    read_yaml,
+    register_pairs,
+)
+from inference.isa.scheme import Scheme
+from inference.isa.targets import target_of
 
 _PARTS = PORTS, LATENCIES = "ports", "latencies"
 SIGNATURE = Signature(
@@ -67,7 +74,7 @@ class _Form:
 
     @property
     def title(self) -> str:
-        return f"{self.names[0]} {described(self.operands)}".strip()
+        return f"{self.names[0]} {', '.join(map(_word, self.operands))}".strip()
 
 
 @dataclass(frozen=True)
@@ -294,3 +301,98 @@ def _uops(form: _Form, bits: Mapping[str, int]) -> Uops | str:
             return f"{cycles:g} cycles on {', '.join(ports)}: a port mapping has whole numbers of µops"
         uops.append((sum(bits[port] for port in set(ports)), count))
     return uops_of(uops)
+
+
+Operands = Sequence[Mapping[str, Any]]
+_ANY = ("*", None)
+_VECTORS = ("xmm", "ymm", "zmm")
+_NO_GENERAL = (*_VECTORS, "mm", "k", "st")
+_PARTS_OF_BYTES = ("[8h]", "[8a]", "[8b]")
+"""Registers of a byte that only some encodings have: OSACA's forms mean all."""
+
+
+@dataclass(frozen=True)
+class SchemeForm:
+    """A scheme with the names that OSACA looks it up by, the best first, and the classes of its operands."""
+
+    scheme: Scheme
+    names: tuple[str, ...]
+    operands: tuple[Mapping[str, str], ...]
+
+
+@cache
+def scheme_forms(isa: str) -> tuple[SchemeForm, ...]:
+    """The forms of all schemes that OSACA's forms can mean: without prefixes and decorations."""
+    found = []
+    for scheme in target_of(isa).schemes.schemes():
+        if "{" in scheme.text or any(part in scheme.text for part in _PARTS_OF_BYTES):
+            continue
+        for form in forms_of(_as_exported(scheme), 0.0, isa=isa):
+            names = tuple(dict.fromkeys((form.suffixed, form.mnemonic, scheme.mnemonic)))
+            found.append(SchemeForm(scheme, names, tuple(map(_operand_entry, form.operands))))
+    return tuple(found)
+
+
+def _as_exported(scheme: Scheme) -> ExportedScheme:
+    operands = [operand.as_json() for operand in scheme.operands]
+    told = (scheme.text, scheme.mnemonic, operands, scheme.extension, scheme.category)
+    return ExportedScheme(*told, (), 0.0, NOTHING)
+
+
+def _operand_entry(written: str) -> dict[str, str]:
+    """`class: register, name: gpr` as an object."""
+    parts = (part.partition(": ") for part in written.removeprefix("fixed ").split(", "))
+    return {key: value.strip("'") for key, _, value in parts}
+
+
+def fits(pattern: Operands, operands: Operands) -> bool:
+    """Whether an entry is for these operands."""
+    return len(pattern) == len(operands) and all(map(_fits_one, pattern, operands))
+
+
+def indexed(pattern: Operands) -> bool:
+    """Whether an entry is for memory with an index, which schemes do not tell apart."""
+    return any(one.get("class") == "memory" and one.get("index") not in (*_ANY, *_VECTORS) for one in pattern)
+
+
+def _word(one: Mapping[str, Any]) -> str:
+    """An operand of an entry, for messages."""
+    kind = str(one.get("class"))
+    if kind == "register":
+        shape = f".{one['shape']}" if one.get("shape") else ""
+        return str(one.get("name") or f"{one.get('prefix', '')}{shape}" or kind)
+    return {"memory": "mem", "immediate": "imm"}.get(kind, kind)[:20]
+
+
+def _fits_one(pattern: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
+    kind = operand["class"]
+    if pattern.get("class") != kind or pattern.get("mask"):
+        return False
+    if kind == "register":
+        return _fits_register(pattern, operand)
+    if kind == "memory":
+        index = pattern.get("index")
+        wanted = operand["index"] if operand["index"] in _VECTORS else None
+        return (index if index in _VECTORS else None) == wanted and _fits_writeback(pattern, operand)
+    if kind == "immediate":
+        return pattern.get("imd") in ("int", *_ANY)
+    return pattern.get("ccode") in _ANY
+
+
+def _fits_register(pattern: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
+    if "prefix" in operand:
+        shape = pattern.get("shape") or "*"
+        prefix_fits = pattern.get("prefix") in ("*", operand["prefix"])
+        return prefix_fits and str(shape).lower() in ("*", operand.get("shape", "*"))
+    name, meant = str(pattern.get("name", "*")).lower(), operand["name"]
+    if name == "gpr":
+        return meant not in _NO_GENERAL
+    return name in ("*", meant)
+
+
+def _fits_writeback(pattern: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
+    for key in ("pre_indexed", "post_indexed"):
+        wanted = pattern.get(key)
+        if wanted not in _ANY and bool(wanted) != (operand.get(key, "false") == "true"):
+            return False
+    return True

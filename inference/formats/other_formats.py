@@ -46,14 +46,12 @@ class Importer(Protocol):
 
         Raises `ExchangeError` for a file that cannot be read, and for options that are none.
         """
-        ...
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
         """Import it, all or nothing; the lines tell what was made. Raises `ExchangeError`.
 
         `options` has what `add_arguments` declared, and `name` and `note`, "" for none.
         """
-        ...
 
 
 Writer = Callable[[str, BinaryIO], None]

@@ -23,7 +23,7 @@ from inference.formats.document import (
     VerdictEntry,
     experiment_of_entry,
 )
-from inference.formats.file_units import FileUnit
+from inference.formats.file_numbers import FileUnit
 from inference.formats.import_formats import FileContent, Format, ParsedFile, read
 from inference.formats.problems import FileProblem, Problems, excerpt
 from inference.isa.scheme import Features
@@ -41,11 +41,9 @@ class Names(Protocol):
 
     def resolve(self, name: str) -> str | None:
         """The scheme's text, None for an unknown name."""
-        ...
 
     def nearest(self, name: str, n: int = 1) -> list[str]:
         """Up to n known texts that resemble the name."""
-        ...
 
 
 class AnyNames:

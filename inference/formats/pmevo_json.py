@@ -20,7 +20,7 @@ from inference.formats.document import (
     check_length,
     check_name,
 )
-from inference.formats.file_units import FileUnit
+from inference.formats.file_numbers import FileUnit
 from inference.formats.json_fields import (
     as_amount,
     as_list,

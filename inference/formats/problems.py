@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+
+class ExchangeError(Exception):
+    """Anything the exchange raises on purpose; `inference.storage.names` draws the tree."""
+
+
 SHOWN = 200  # a file with more problems than this is the wrong file; the rest is only counted
 EXCERPT = 60  # characters of a bad value that a message repeats
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from inference import __version__
 from inference.core.protocols import Json
 from inference.core.texts import one_line
-from inference.formats.csv_cells import safe_comment
-from inference.formats.quoting import comment
+from inference.formats.quoting import comment, safe_comment
 
 PRODUCT = f"pmweb {__version__}"
 CITATION = f"The pmweb developers: {PRODUCT}, port mappings from throughput measurements, 2026."

@@ -1,17 +1,27 @@
 """How texts from anywhere stand in files: one function for each syntax, whatever the text holds.
 
-CSV has `csv_cells`, XML `xml_lines`; pages have Django's templates.
+Of cells of CSV files, a spreadsheet evaluates a text that begins with `=`, `+`, `-` or `@`, also behind a
+blank that it strips: a name or a note from a foreign file could so run commands where the export is opened.
+Such a text is written with an apostrophe in front, which spreadsheets show as text; reading takes it away
+again. Numbers stay.
+
+XML has an element per line, indented by depth. Pages have Django's templates.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+from xml.sax.saxutils import XMLGenerator
+from xml.sax.xmlreader import AttributesImpl
 
-from inference.core.texts import REPLACEMENT, UNSAFE, one_line, paragraphs
+from inference.core.texts import REPLACEMENT, UNSAFE, one_line, paragraphs, xml_text
 
 _DIRECTIVE = re.compile(r"(?:LLVM|OSACA|IACA)-|[A-Z][A-Z0-9_-]*:")
 """What llvm-exegesis, llvm-mca, OSACA, lit and FileCheck take for more, where a comment begins so."""
@@ -110,3 +120,96 @@ def code_block(language: str, text: str) -> str:
     """Lines of code between fences that are longer than any in them."""
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text)), 0)
     return f"{fence}{language}\n{paragraphs(text).rstrip(chr(10))}\n{fence}"
+
+
+_DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_MARK = "'"
+_PART_IN_COMMENT = re.compile(r'([,;\t][\s",;]*+)([=+\-@]?)')
+
+
+def safe_text(text: str) -> str:
+    """The text as a cell; `plain_text` gives it back."""
+    begins = text.lstrip(_MARK + " ")
+    return _MARK + text if begins.startswith(_DANGEROUS) or text.startswith(_DANGEROUS) else text
+
+
+def safe_comment(line: str) -> str:
+    """A line above a table: a spreadsheet takes it apart at commas too, so no part may be a formula."""
+    return _PART_IN_COMMENT.sub(lambda part: part[1] + _MARK * bool(part[2]) + part[2], line)
+
+
+def plain_text(cell: str) -> str:
+    """The text of a cell that `safe_text` wrote."""
+    rest = cell[1:] if cell.startswith(_MARK) else cell
+    return rest if rest != cell and safe_text(rest) == cell else cell
+
+
+def cell(value: object) -> str:
+    """Any value as a cell: nothing for None, numbers with all their digits, texts printable and safe."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return repr(value)
+    return str(value) if isinstance(value, int) else safe_text(paragraphs(str(value)))
+
+
+def written(header: Sequence[str], rows: Iterable[Sequence[object]], head: str = "") -> str:
+    """A CSV text: `head` (whole lines of comments), the header, and the rows with their cells made safe."""
+    return head + rows_text([[cell(name) for name in header]]) + rows_text(map(cell, row) for row in rows)
+
+
+def rows_text(rows: Iterable[Iterable[str]]) -> str:
+    """Lines of cells that are safe already."""
+    lines = _Lines()
+    csv.writer(lines, lineterminator=_ENDING).writerows(rows)
+    return "".join(lines)
+
+
+_ENDING = "\r\n"
+"""What `csv` quotes besides separators and quotes: either of the two begins a row for some readers."""
+
+
+class _Lines(list[str]):
+    """Takes a row at a time, and ends it as all lines here end."""
+
+    def write(self, row: str) -> None:
+        self.append(row.removesuffix(_ENDING) + "\n")
+
+
+class XmlLines:
+    """A document as it is written; attributes without a value are left out."""
+
+    def __init__(self) -> None:
+        self._out = io.StringIO()
+        self._xml = XMLGenerator(self._out, encoding="utf-8")
+        self._xml.startDocument()
+        self._depth = 0
+
+    @contextmanager
+    def inside(self, name: str, attributes: Mapping[str, str]) -> Iterator[None]:
+        """An element around those that are written meanwhile."""
+        self._begin(name, attributes)
+        self._xml.ignorableWhitespace("\n")
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self._xml.ignorableWhitespace(" " * self._depth)
+        self._end(name)
+
+    def leaf(self, name: str, attributes: Mapping[str, str], text: str = "") -> None:
+        """An element with nothing but text in it."""
+        self._begin(name, attributes)
+        self._xml.characters(xml_text(text))
+        self._end(name)
+
+    def text(self) -> str:
+        return self._out.getvalue()
+
+    def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._xml.ignorableWhitespace(" " * self._depth)
+        told = {key: xml_text(said) for key, said in attributes.items() if said}
+        self._xml.startElement(name, AttributesImpl(told))
+
+    def _end(self, name: str) -> None:
+        self._xml.endElement(name)
+        self._xml.ignorableWhitespace("\n")

@@ -1,7 +1,9 @@
-"""The list of schemes that a run of the published explainable algorithm rejected: [[scheme, why], …].
+"""The files in which explainable inference on Zen+ was published: results, and what a run rejected.
 
-The sentences are those of its program. Some quote the experiment that spoke against a scheme, from which a
-witness is made.
+Results are a port mapping with the peak rate of instructions per cycle, and for each scheme its inverse
+throughput alone and its number of µops. A scheme without port usage could not be characterised, and does not
+use no port. Rejected schemes are listed as [[scheme, why], …]; the sentences are those of its program. Some
+quote the experiment that spoke against a scheme, from which a witness is made. See docs/formats.md.
 """
 
 from __future__ import annotations
@@ -13,8 +15,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inference.core.explain import NotCharacterised
-from inference.formats.document import Document, VerdictEntry, check_name
-from inference.formats.problems import excerpt
+from inference.core.mapping import R_MAX_RANGE
+from inference.formats.document import Document, UsageEntry, VerdictEntry, check_name
+from inference.formats.json_fields import (
+    as_amount,
+    as_number_in,
+    as_object,
+    as_pairs,
+    as_ports,
+    as_uops,
+    printable_text,
+    rows_of,
+)
+from inference.formats.problems import FilePlace, excerpt
 from inference.formats.source import Signature, Source
 
 Rejects = Mapping[str, str]
@@ -146,3 +159,49 @@ def with_rejects(document: Document, rejects: Sequence[Rejects]) -> Document:
         verdicts.append(VerdictEntry(each.row, each.column, each.scheme, uops))
     kept = tuple(each for each in document.usages if each.uops or each.scheme not in rejected)
     return replace(document, usages=kept, verdicts=tuple(verdicts))
+
+
+RATE = "peakipc"
+_RIGHT_RATE = f"instructions per cycle, {R_MAX_RANGE[0]:g} to {R_MAX_RANGE[1]:g}"
+
+
+def read_explained(source: Source) -> Document:
+    """Read verdicts on all schemes, and the port mapping of those that are characterised."""
+    data, place = source.data, source.at("data")
+    ports = as_ports(data.get("ports"), source.at("ports"))
+    rows = as_object(data["data"], place)
+    r_max = as_number_in(R_MAX_RANGE, data[RATE], source.at(RATE), "a rate", _RIGHT_RATE)
+    if ports is None or rows is None:
+        return Document()
+    if not rows:
+        place.add("the table is empty", "at least one scheme is expected")
+    bits = {port: bit for bit, port in enumerate(ports)}
+    entries = (_verdict(at, scheme, fields, bits) for at, scheme, fields in rows_of(rows, place))
+    verdicts = tuple(entry for entry in entries if entry is not None)
+    usages = tuple(
+        UsageEntry(each.row, each.column, each.scheme, each.uops)
+        for each in verdicts
+        if each.uops is not None
+    )
+    if verdicts and not usages:
+        source.at("data.portusage").add("no scheme has a port usage", "at least one is expected")
+    name = printable_text(data.get("uarchname"))
+    facts = {"instructions": len(rows), **({"arch": name, "name": name} if name else {})}
+    return Document(usages=usages, verdicts=verdicts, partial=True, ports=ports, r_max=r_max, facts=facts)
+
+
+def _verdict(
+    place: FilePlace, scheme: str | None, value: object, bits: dict[str, int]
+) -> VerdictEntry | None:
+    before = place.problems.count
+    fields = as_object(value, place)
+    if scheme is None or fields is None:
+        return None
+    at = place.at("data.portusage")
+    listed = fields.get("portusage")
+    pairs = [] if listed is None else as_pairs(listed, at, "a kind of µop", "[[port, …], count]")
+    uops = as_uops(pairs, bits, at)
+    cycles, counted = (as_amount(fields.get(key), place.at(f"data.{key}")) for key in ("itp", "numuops"))
+    if place.problems.count > before:
+        return None
+    return VerdictEntry(*place.start, scheme, uops or None, cycles, counted)

@@ -1,4 +1,4 @@
-"""Sampled blocks with their answers as JSON that other programs can read.
+"""Blocks as JSON that other programs can read: decoded ones, and sampled ones with their answers. The latter:
 
 {"isa": "x86-64",                           of all blocks; older documents have none, and mean this one
  "blocks": ["4801d8", …],
@@ -10,14 +10,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 from pydantic import Field, PlainValidator, ValidationError
 
 from inference.core.protocols import Json
 from inference.formats.archived_parts import ArchivedPart, first_flaw
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
+from inference.isa.blocks import BlockName, BlocksOfText, Piece
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import LONGEST_CODE, Sample
 
@@ -111,3 +112,27 @@ def read_samples(given: Any, tools: int, where: str) -> list[Sample]:
 
 def _said(answer: Answer) -> float | str:
     return answer.failure.value if answer.cycles is None and answer.failure else float(answer.cycles or 0.0)
+
+
+def decoded_json(reading: BlocksOfText) -> Json:
+    """`blocks`: see `_piece_json`; `skipped`: how many lines or statements were passed over.
+
+    `dropped`: the lines that look like code and are in no block.
+    """
+    return {
+        "blocks": [_piece_json(one) for one in reading.pieces],
+        "skipped": reading.skipped,
+        "dropped": [asdict(one) for one in reading.dropped],
+    }
+
+
+def _piece_json(piece: Piece) -> Json:
+    """`hex` and `schemes` are of the body: of a loop, the jump that closes it is in `text` alone."""
+    return {
+        "name": piece.name,
+        "kind": piece.block.kind,
+        **BlockName(piece.block.isa, piece.block.body).as_json(),
+        "text": piece.block.text,
+        "schemes": [one.scheme for one in piece.block.instructions],
+        "notes": list(piece.notes),
+    }

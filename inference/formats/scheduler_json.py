@@ -1,4 +1,4 @@
-"""A core's scheduler, and how it was found, as JSON: a part of core models; see docs/formats.md."""
+"""The scheduler of a core as JSON: a part of core models, and the record of how it was found."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from inference.core.core_model import CoreScheduler
 from inference.core.core_model.scheduler_inference import (
@@ -18,25 +18,24 @@ from inference.core.errors import InvalidInputError
 from inference.core.mapping import ports_in
 from inference.core.protocols import Json
 from inference.core.simulation.program import Binding, SchedulerPolicy, SharedResultBus
+from inference.formats.core_latencies_json import (
+    DocumentPart,
+)
 
-_PortName = Annotated[str, Field(max_length=200)]
-_Text = Annotated[str, Field(max_length=2000)]
+_Text = Annotated[str, Field(max_length=200)]
+_SchedulerText = Annotated[str, Field(max_length=2000)]
 _Share = Annotated[float, Field(ge=0)]
 _Cycles = Annotated[float, Field(gt=0)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-
-
-class SharedResultBusPart(_Part):
+class SharedResultBusPart(DocumentPart):
     """See `inference.core.simulation.program.SharedResultBus`; ports by name."""
 
-    ports: list[_PortName]
-    buses: list[_PortName]
+    ports: list[_Text]
+    buses: list[_Text]
 
 
-class SchedulerPart(_Part):
+class SchedulerPart(DocumentPart):
     """See `inference.core.simulation.program.SchedulerPolicy`; ports by name."""
 
     width: Annotated[int, Field(ge=1, le=64)]
@@ -49,7 +48,7 @@ class SchedulerPart(_Part):
     writeback_conflicts: bool
     speculative_select: bool
     shared_buses: list[SharedResultBusPart] = []
-    ports: list[_PortName]
+    ports: list[_Text]
 
     def scheduler(self, ports: Sequence[str]) -> CoreScheduler:
         """The value on a mapping's ports. Raises `InvalidInputError` for other ports and numbers."""
@@ -61,25 +60,25 @@ class SchedulerPart(_Part):
         return CoreScheduler(policy, self.width, _mask(self.ports, ports))
 
 
-class AlternativePart(_Part):
+class AlternativePart(DocumentPart):
     """A policy that fits as well, with its mean relative error on the experiments that judge."""
 
     scheduler: SchedulerPart
     error: _Share
 
 
-class ScheduledExperimentPart(_Part):
+class ScheduledExperimentPart(DocumentPart):
     """Cycles per execution of an experiment: as measured, as the model has it without a scheduler, and as
     simulated; the last is null where no policy was found. `judges`: whether it had no part in the choice."""
 
-    experiment: _Text
+    experiment: _SchedulerText
     measured: _Cycles
     without: Annotated[float, Field(ge=0)]
     simulated: _Cycles | None = None
     judges: bool = False
 
 
-class DependentBlockPart(_Part):
+class DependentBlockPart(DocumentPart):
     """Cycles per iteration of a block with dependences, as hexadecimal digits: as measured in a loop, as the
     model has it without a scheduler, and with the policy that fits best, kept or not. `judges`: whether it
     had no part in the choice."""
@@ -91,14 +90,14 @@ class DependentBlockPart(_Part):
     judges: bool = False
 
 
-class CodeScoresPart(_Part):
+class CodeScoresPart(DocumentPart):
     error: _Share
     error_without: _Share
     overstated: _Share
     overstated_without: _Share
 
 
-class SchedulerRecord(_Part):
+class SchedulerRecord(DocumentPart):
     """What is known of a core's scheduler, and what that rests on.
 
     `reason`: why there is none, "" where there is one. `error`, `error_without`: mean relative errors with it
@@ -110,17 +109,17 @@ class SchedulerRecord(_Part):
     """
 
     scheduler: SchedulerPart | None = None
-    reason: _Text = ""
+    reason: _SchedulerText = ""
     error: _Share | None = None
     error_without: _Share | None = None
     alternatives: list[AlternativePart] = []
     experiments: list[ScheduledExperimentPart] = []
-    source: _Text = ""
+    source: _SchedulerText = ""
     tried: Annotated[int, Field(ge=0)] = 0
     finished: bool = True
     blocks: list[DependentBlockPart] = []
     code: CodeScoresPart | None = None
-    unjudged: _Text = ""
+    unjudged: _SchedulerText = ""
 
 
 def scheduler_json(scheduler: CoreScheduler, ports: Sequence[str]) -> Json:

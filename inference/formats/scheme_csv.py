@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inference.core.experiment import Measured
-from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
+from inference.formats.quoting import written
 
 HEADER = ("experiment", "cycles", "note")
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from inference.formats.file_units import FileUnit
+from inference.formats.file_numbers import FileUnit
+from inference.formats.file_trees import listed_files
 from inference.formats.problems import FilePlace, Problems, excerpt
-from inference.formats.zip_directory import listed_files
 
 SIZE_LIMIT = 64 * 1024 * 1024  # bytes; everything is parsed in memory
 CONTAINER_LIMIT = 3_000_000
@@ -42,7 +42,7 @@ class Source:
     """A readable file: its text and, where it is a JSON document, its data.
 
     `problems` takes what is wrong with it. `wanted`: which part of a file to read that has several, see
-    `inference.formats.uops_info_json`. `unit`: that of numbers that name none; None: what they look like.
+    `inference.formats.uops_info_digest`. `unit`: that of numbers that name none; None: what they look like.
     """
 
     file_name: str

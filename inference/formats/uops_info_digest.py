@@ -1,28 +1,117 @@
-"""What is kept of uops.info's `instructions.xml`: read as a port mapping, or as measurements.
+"""uops.info's table as a port mapping or as measurements: what is kept of `instructions.xml`, or the JSON.
 
-One line per instruction: [row, scheme name, uops.info's name, extension, category, {microarchitecture:
-[entries]}]; entries are as `inference.formats.uops_info_xml` makes them.
+Of the XML, one line per instruction: [row, scheme name, uops.info's name, extension, category,
+{microarchitecture: [entries]}]; entries are as `inference.formats.uops_info_xml` makes them.
+
+Of the JSON: {scheme: [{"measurements": {"SKL": "1*p0156+1*p23", …}}, …]}. A file is read for one
+microarchitecture at a time.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from inference.core.mapping import MAX_PORTS, Uops, uops_of
 from inference.formats.document import (
     CYCLES_RANGE,
     ENTRY_LIMIT,
     NAME_LENGTH,
     Document,
     ExperimentEntry,
+    UsageEntry,
+    check_name,
     partial_document,
 )
-from inference.formats.json_fields import printable_text
+from inference.formats.json_fields import COUNT_LIMIT, printable_text
+from inference.formats.problems import FilePlace, excerpt
 from inference.formats.source import Source
-from inference.formats.uops_info_usages import SEVERAL, choose_one, is_usage, mapping_document, mapping_name
 from inference.isa.scheme import Features
+
+_KIND = re.compile(r"(\d{1,5})\*(FP|p)([0-9A-F]+)")
+_KINDS = re.compile(rf"{_KIND.pattern}(?:\+{_KIND.pattern})*")
+NAMES = {
+    "CON": "Conroe", "WOL": "Wolfdale", "NHM": "Nehalem", "WSM": "Westmere", "SNB": "Sandy Bridge",
+    "IVB": "Ivy Bridge", "HSW": "Haswell", "BDW": "Broadwell", "SKL": "Skylake", "SKX": "Skylake-SP",
+    "KBL": "Kaby Lake", "CFL": "Coffee Lake", "CNL": "Cannon Lake", "CLX": "Cascade Lake", "ICL": "Ice Lake",
+    "TGL": "Tiger Lake", "RKL": "Rocket Lake", "ADL-P": "Alder Lake P", "ADL-E": "Alder Lake E",
+    "ZEN+": "Zen+", "ZEN2": "Zen 2", "ZEN3": "Zen 3", "ZEN4": "Zen 4",
+}  # fmt: skip
+"""What the abbreviations mean, as `inference.isa.x86.microarchitectures` has it."""
+
+SEVERAL = "the table has different port usages for its variants"
+
+
+def mapping_name(microarchitecture: str) -> str:
+    """The name proposed for a mapping of uops.info."""
+    return f"uops.info, {NAMES.get(microarchitecture, microarchitecture)}"
+
+
+def choose_one(source: Source, wanted: str, known: list[str]) -> str | None:
+    """The microarchitecture to read; None after noting that none, or an unknown one, is wanted."""
+    chosen = known[0] if len(known) == 1 and not wanted else wanted
+    if chosen in known:
+        return chosen
+    several = f"the file has port usages of {len(known)} microarchitectures"
+    source.at().add(
+        f"there is no microarchitecture {excerpt(chosen)}" if chosen else several,
+        f"choose one (--microarchitecture in the shell): {', '.join(known)}",
+    )
+    return None
+
+
+def is_usage(text: str, place: FilePlace) -> bool:
+    """Whether this is a sum of counted port sets; notes the problem where it is not."""
+    if _KINDS.fullmatch(text) and all(1 <= count <= COUNT_LIMIT for count, _ in _kinds(text)):
+        return True
+    place.add(f"{excerpt(text)} is no port usage", "e.g. 2*p01+1*p23 is expected")
+    return False
+
+
+def mapping_document(
+    usages: Mapping[str, tuple[int, str]],
+    place: FilePlace,
+    dropped: Mapping[str, str],
+    facts: Mapping[str, Any],
+    features: Mapping[str, Features],
+) -> Document:
+    """The port mapping of a microarchitecture, in whose column `place` is; `usages`: {scheme: (row, usage)}.
+
+    Ports are all that occur, those of the integer core first: "0", "1", …, "A", or "FP0", …
+    """
+    names = {port for _, text in usages.values() for _, ports in _kinds(text) for port in ports}
+    ports = tuple(sorted(names, key=lambda port: (len(port), port)))
+    if not 1 <= len(ports) <= MAX_PORTS:
+        place.add(f"{len(ports)} ports", f"1 to {MAX_PORTS} are expected")
+        return Document(facts=facts)
+    bits = {port: bit for bit, port in enumerate(ports)}
+    wanted = place.column
+    entries = tuple(
+        UsageEntry(row, wanted, scheme, _uops_in(text, bits)) for scheme, (row, text) in usages.items()
+    )
+    total = len(entries) + len(dropped)
+    named = {"arch": wanted, "name": mapping_name(wanted), "instructions": total}
+    return Document(
+        usages=entries,
+        partial=True,
+        dropped=dropped,
+        ports=ports,
+        facts={**facts, **named},
+        features=features,
+    )
+
+
+def _uops_in(text: str, bits: Mapping[str, int]) -> Uops:
+    return uops_of((sum(1 << bits[port] for port in set(ports)), count) for count, ports in _kinds(text))
+
+
+def _kinds(text: str) -> Iterator[tuple[int, list[str]]]:
+    for count, file, digits in _KIND.findall(text):
+        yield int(count), [file.removeprefix("p") + digit for digit in digits]
+
 
 DIGEST = "uops.info instructions"
 MEASURED = " measured"
@@ -178,3 +267,64 @@ def _experiment(entry: _Entry, wanted: str, cycles: float) -> ExperimentEntry:
         annotations=predicted,
         counters={} if uops is None else {"uops": float(uops)},
     )
+
+
+MEASUREMENTS = "measurements"
+
+
+def has_measurements(data: Any) -> bool:
+    """Whether a document's first entry is a list with measurements by microarchitecture."""
+    first = next(iter(data.values()), None) if isinstance(data, dict) else None
+    return isinstance(first, list) and any(
+        isinstance(each, dict) and isinstance(each.get(MEASUREMENTS), dict) for each in first
+    )
+
+
+def read_uops_info(source: Source) -> Document:
+    """Read the port mapping of the microarchitecture that `source.wanted` names; it may be the only one."""
+    if len(source.data) > ENTRY_LIMIT:
+        source.at().add(f"{len(source.data)} schemes", f"at most {ENTRY_LIMIT} are read")
+        return Document()
+    known = _cores_in(source.data)
+    facts: dict[str, Any] = {"microarchitectures": known}
+    wanted = choose_one(source, source.wanted, known)
+    if wanted is None:
+        return Document(facts=facts)
+    usages: dict[str, tuple[int, str]] = {}
+    dropped: dict[str, str] = {}
+    features = {}
+    for row, (name, entries) in enumerate(source.data.items(), start=1):
+        texts = {str(measured[wanted]) for measured in _measurements(entries) if wanted in measured}
+        scheme = check_name(name, source.at("scheme", row)) if texts else None
+        if scheme is None:
+            continue
+        if len(texts) > 1:
+            dropped[scheme] = SEVERAL
+        elif is_usage(text := texts.pop(), source.at(wanted, row)):
+            usages[scheme] = row, text
+            features[scheme] = _features(entries)
+    return mapping_document(usages, source.at(wanted), dropped, facts, features)
+
+
+def _features(entries: object) -> Features:
+    """Extension and category, which all variants of a scheme have in common."""
+    first = (
+        next((each for each in entries if isinstance(each, dict)), {}) if isinstance(entries, list) else {}
+    )
+    told = (first.get("isa-set") or first.get("extension"), first.get("category"))
+    return Features(*map(printable_text, told))
+
+
+def _cores_in(data: Mapping[str, Any]) -> list[str]:
+    """Those that the file has port usages of, most schemes first."""
+    counted: Counter[str] = Counter()
+    for entries in data.values():
+        for measured in _measurements(entries):
+            counted.update(key for key in measured if key.isprintable() and len(key) <= 20)
+    return [key for key, _ in counted.most_common(100)]
+
+
+def _measurements(entries: object) -> Iterator[Mapping[str, Any]]:
+    for each in entries if isinstance(entries, list) else ():
+        if isinstance(each, dict) and isinstance(each.get(MEASUREMENTS), dict):
+            yield each[MEASUREMENTS]

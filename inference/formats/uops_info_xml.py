@@ -24,7 +24,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import create_parser
 
 from inference.formats.document import ENTRY_LIMIT
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.formats.source import SIZE_LIMIT
 from inference.formats.uops_info_digest import DIGEST
 from inference.isa.uops_info import XmlInstruction, XmlOperand, scheme_name

@@ -21,12 +21,9 @@ from inference.formats.document import (
     PairEntry,
     partial_document,
 )
-from inference.formats.file_parts import facts_of_part
-from inference.formats.llvm_entries import named_schemes
 from inference.formats.problems import FilePlace, excerpt
 from inference.formats.source import Signature, Source
-from inference.formats.told_latencies import place_of
-from inference.formats.yaml_documents import YamlObject, read_yaml
+from inference.formats.yaml_documents import YamlObject, facts_of_part, named_schemes, place_of, read_yaml
 from inference.isa.llvm_schemes import LlvmScheme
 from inference.isa.scheme import Scheme
 

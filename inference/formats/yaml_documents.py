@@ -2,19 +2,28 @@
 
 References (`&a`, `*a`) are refused: no known tool writes any, and a small file can stand for a huge one by
 them. Nothing in a file can name a Python object: tags mean nothing here.
+
+Several tools have LLVM's names of instructions, parts of which one is read at a time, and latencies in one
+number or by operands in words of their own: how these are understood is here as well.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from inference.core.texts import check_paragraphs
-from inference.formats.problems import Problems
+from inference.formats.document import PART, PairEntry
+from inference.formats.problems import Problems, excerpt
+from inference.formats.source import Source
+from inference.isa.llvm_mc import AssemblerError
+from inference.isa.llvm_schemes import LlvmSchemes, llvm_schemes
+from inference.isa.scheme import Operand, Scheme
+from inference.isa.targets import targets
 
 MOST_VALUES = 3_000_000
 """Texts, numbers, lists and objects of one file."""
@@ -148,3 +157,111 @@ def _written(key: Any) -> str | None:
     if isinstance(key, bool) or key is None:
         return None if key is None else str(key).lower()
     return str(key) if isinstance(key, int | float) else None
+
+
+@dataclass(frozen=True)
+class NamedSchemes:
+    """The schemes of an instruction set by LLVM's names."""
+
+    isa: str
+    schemes: LlvmSchemes
+
+
+def named_schemes(opcodes: Collection[str], problems: Problems) -> NamedSchemes | None:
+    """Those of the instruction set that knows most of these; None after noting what is missing here."""
+    different = set(opcodes)
+    found: list[tuple[int, NamedSchemes]] = []
+    try:
+        for isa in (target.name for target in targets()):
+            named = NamedSchemes(isa, llvm_schemes(isa))
+            known = sum(map(named.schemes.knows, different))
+            if known * 2 > len(different):
+                return named
+            found.append((known, named))
+    except AssemblerError as error:
+        problems.add(
+            f"LLVM's names of instructions are needed: {error}",
+            "install LLVM's tools (Debian: apt install llvm), and import the file again",
+        )
+        return None
+    return max(found, key=lambda each: each[0])[1]
+
+
+def register_pairs(scheme: Scheme) -> list[tuple[str, str]]:
+    """(source, destination) of the explicit registers of a scheme; of a plain load, from its address."""
+    sources = [str(n) for n, one in _explicit(scheme) if one.kind == "register" and "R" in one.access]
+    if not sources:
+        sources = [f"{n} address" for n, one in _explicit(scheme) if _is_loaded(one)]
+    targets = [str(n) for n, one in _explicit(scheme) if one.kind == "register" and "W" in one.access]
+    return [(source, target) for source in sources for target in targets]
+
+
+def in_one_number(pairs: Sequence[tuple[str, str]], cycles: float) -> tuple[PairEntry, ...]:
+    """All these pairs with one latency: files that have a single one mean the largest."""
+    return tuple(PairEntry(*pair, cycles, cycles) for pair in pairs)
+
+
+def as_bounds(pairs: Sequence[tuple[str, str]], cycles: float, why: str) -> tuple[PairEntry, ...]:
+    """All these pairs with a number that they do not exceed."""
+    return tuple(PairEntry(*pair, at_most=max(cycles, 0.0), why=why) for pair in pairs)
+
+
+def pairs_told(words: str, text: str) -> tuple[PairEntry, ...]:
+    """The pairs in what `ExportedCore.pairs` has said of a scheme, behind its text; () where it has not."""
+    told = _TOLD.fullmatch(words)
+    if told is None or told["scheme"] != text:
+        return ()
+    found = [_PAIR.fullmatch(each) for each in told["pairs"].split(", ")]
+    return tuple(_pair(*match.groups()) for match in found if match) if all(found) else ()
+
+
+_TOLD = re.compile(r"(?P<scheme>[^;]+);.*; latencies (?P<pairs>[^;]+)")
+_PAIR = re.compile(r"([^:→]+) → ([^:→]+): (none|\d+(?:\.\d+)?)(?: \(([^)]+)\))?")
+
+
+def _pair(source: str, destination: str, cycles: str, basis: str | None) -> PairEntry:
+    if cycles == "none":
+        return PairEntry(source, destination, breaks=True)
+    number = float(cycles)
+    if basis is None:
+        return PairEntry(source, destination, number, number)
+    return PairEntry(source, destination, at_most=number, why=basis)
+
+
+def place_of(scheme: Scheme, written: str, flags: Sequence[str]) -> str | None:
+    """What we call an operand: LLVM's number, from 0 and without memory, or the register; None for neither.
+
+    `flags`: what the tool calls the flags.
+    """
+    if written.isdecimal():
+        counted = [number for number, one in _explicit(scheme) if not one.registers]
+        numbers = [number for number in counted if scheme.operands[number - 1].kind != "memory"]
+        return str(numbers[int(written)]) if int(written) < len(numbers) else None
+    if written in flags:
+        return "flags" if any(one.kind == "flags" for one in scheme.operands) else None
+    name = written.lower()
+    for number, one in _explicit(scheme):
+        if name in one.registers:
+            return str(number)
+    return name if any(one.implicit and one.name == name for one in scheme.operands) else None
+
+
+def _explicit(scheme: Scheme) -> Iterator[tuple[int, Operand]]:
+    """With their numbers, from 1."""
+    shown = (one for one in scheme.operands if not one.implicit)
+    return enumerate(shown, start=1)
+
+
+def _is_loaded(one: Operand) -> bool:
+    return one.kind == "memory" and one.access == "R"
+
+
+def facts_of_part(source: Source, parts: Sequence[str]) -> dict[str, Any]:
+    """What a document tells of its parts; the first is read unless one is wanted. Notes a part it lacks."""
+    part = source.wanted or parts[0]
+    if part not in parts:
+        source.at().add(
+            f"the file has no part {excerpt(part)}",
+            f"choose one (--microarchitecture in the shell): {', '.join(parts)}",
+        )
+    return {PART: part, "microarchitectures": list(parts) if len(parts) > 1 else []}

@@ -82,35 +82,51 @@ class ChangedBlock(Protocol):
     @property
     def copies(self) -> int:
         """Copies of the block in each change."""
-        ...
 
     @property
     def carriers(self) -> tuple[Carrier, ...]: ...
 
     def first(self) -> list[BlockChange]:
         """The changes to be tried with every block; without carriers there is nothing to be cut."""
-        ...
 
     def each(self) -> list[BlockChange]:
         """One carrier cut at a time; () where there is but one."""
-        ...
 
     def everywhere(self) -> list[BlockChange]:
         """Whatever goes through registers and flags cut before each instruction that reads it."""
-        ...
 
     def each_everywhere(self) -> list[BlockChange]:
         """One of these at a time; () where there is but one."""
-        ...
 
     def parted(self) -> list[BlockChange]:
         """The copies with their loads before their stores, where there is a difference; none where not."""
-        ...
 
     def in_registers(self) -> list[BlockChange]:
         """The copies with registers in place of what they load; none where that cannot be, or cuts more."""
-        ...
 
     def cut(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
         """The copies of the block behind what writes these carriers anew."""
-        ...
+
+
+APART = 128
+"""Bytes between two offsets: more than any operand has, and another cache line."""
+
+
+class Memory(StrEnum):
+    """How the addresses of a variant relate to each other."""
+
+    SAME = "same address"
+    OFFSET = "other offset"
+    BASE = "other base"
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The machine code of each variant; `twice`: the block accesses memory once, and so stands there twice.
+
+    `untouched`: how many operands in memory keep their address, since they cannot have a free one.
+    """
+
+    code: dict[Memory, bytes]
+    twice: bool
+    untouched: int

@@ -1,11 +1,9 @@
-"""Loop bodies of any instruction set that can be assembled, chosen by its name."""
+"""What measures cores, by the name of their instruction set: loop bodies, chains, code for front ends."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from inference.isa.facets import BodyMaker
-from inference.isa.machine_bodies import LoopBody
+from inference.isa.code.block import BlockError
+from inference.isa.facets import BodyMaker, FrontEndMaker, LatencyChainMaker
 from inference.isa.targets import DEFAULT, code_target, target_of
 
 
@@ -33,9 +31,25 @@ def body_maker(isa: str) -> BodyMaker:
     return maker
 
 
-def unrolled(isa: str, terms: Sequence[tuple[str, int]]) -> LoopBody:
-    """The loop body of an experiment; `terms` are (scheme text, multiplicity) pairs.
+def chain_maker(isa: str) -> LatencyChainMaker:
+    """What makes the chains of an instruction set. Raises `LookupError` where nothing does."""
+    maker = target_of(isa).chains
+    if maker is None:
+        raise LookupError(f"there are no chains for {isa}")
+    return maker
 
-    Raises `CannotMeasureError`, also where the assembler is not there.
+
+def obstacle_to_chains(name: str, isa: str) -> str:
+    """Why there are no chains for a machine of this instruction set, "" where there are.
+
+    `name` is that of the machine.
     """
-    return body_maker(isa).unroll(terms)
+    return obstacle_to_blocks(name, isa) if target_of(isa).chains is None else ""
+
+
+def front_end_maker(isa: str) -> FrontEndMaker:
+    """What makes code that shows a front end. Raises `BlockError` where nothing does."""
+    maker = target_of(isa).front_end
+    if maker is None:
+        raise BlockError(f"there is no code yet that shows the front end of a core of {isa}")
+    return maker

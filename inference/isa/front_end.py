@@ -2,12 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from inference.isa.code.control_flow import Flow
-from inference.isa.timed_code import TimedCode
+
+
+@dataclass(frozen=True, slots=True)
+class TimedCode:
+    """One copy of `instructions` instructions of machine code.
+
+    `loop`: the copies are a loop, else they are run once after registers began anew. `copies`: of the longer
+    code, 0 for the usual number; of a loop with one copy there is no shorter code, and cycles include the
+    counter and its branch. `registers`: (name, value) of those that must not start with the usual value.
+    `offset`: bytes behind the beginning of a cache line where the first copy starts.
+    """
+
+    code: bytes
+    instructions: int
+    loop: bool = False
+    copies: int = 0
+    registers: tuple[tuple[str, int], ...] = ()
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CodeReading:
+    """A code as it was timed: cycles of one copy, None where they did not settle, and then `note` why."""
+
+    code: TimedCode
+    cycles: float | None
+    spread: float = 0.0
+    note: str = ""
+
+
+class CodeTimer(Protocol):
+    """Says how many cycles a copy of a code takes."""
+
+    def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
+        """A reading of each, in any order."""
 
 
 class Aspect(StrEnum):

@@ -5,92 +5,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from typing import Any
 
-from inference.isa.block_facets import (
+from inference.isa.facets import (
     AccessReader,
     BlockChanger,
     BlockFramer,
     BlockReader,
-    DependentBlockMaker,
-    MemoryVariantMaker,
-    SnippetRegisters,
-)
-from inference.isa.chains import ChainLink, Latency
-from inference.isa.facets import (
     BodyMaker,
+    DependentBlockMaker,
     ForeignNames,
     FrontEndMaker,
     LatencyChainMaker,
+    MemoryVariantMaker,
     SchemeCatalogue,
+    SnippetRegisters,
     Textbook,
     ToolSide,
 )
-from inference.isa.microarchitecture import Microarchitecture
-from inference.isa.operand_facet import OperandChooser
-from inference.isa.scheme import Scheme
-from inference.isa.search_meaning import NOTHING, SearchMeaning
+from inference.isa.operand_slots import OperandChooser
 
 
-class _NoSchemes:
+class _NoSchemes(SchemeCatalogue):
     """The catalogue of an instruction set of which no scheme is described here."""
 
-    probes: Collection[str] = ()
-    divisions: Collection[str] = ()
-    preferred: Sequence[str] = ()
-    work_of_others: Mapping[str, tuple[str, ...]] = {}
 
-    def schemes(self) -> Sequence[Scheme]:
-        return ()
-
-    def scheme_of(self, text: str) -> Scheme | None:
-        return None
-
-    def source(self) -> str:
-        return ""
-
-    def version(self) -> str:
-        return ""
-
-    def flag(self, extension: str) -> str:
-        return extension.lower()
-
-    def missing_feature(self, scheme: Scheme, flags: Collection[str]) -> str:
-        return ""
-
-    def core_of(self, facts: Mapping[str, Any]) -> Microarchitecture | None:
-        return None
-
-    def same_work(self, text: str) -> tuple[str, ...]:
-        return (text,)
+class _NoTextbook(Textbook):
+    """Of cores about which no document is known here."""
 
 
-class _NoTextbook:
-    def known_cpi(self, name: str) -> Mapping[str, tuple[float, str]]:
-        return {}
-
-    def beyond_ports(self, scheme: Scheme, ports: Collection[str]) -> str:
-        return ""
-
-    def known_latencies(self, core: str) -> Mapping[ChainLink, Latency]:
-        return {}
-
-    def latency_source(self, core: str) -> str:
-        return ""
-
-
-class _NoNames:
+class _NoNames(ForeignNames):
     """Of an instruction set that no other tool has names for."""
-
-    def meaning_of(self, word: str) -> SearchMeaning:
-        return NOTHING
-
-    def is_avx512(self, word: str) -> bool:
-        return False
-
-    def mnemonics_named(self, word: str) -> frozenset[str]:
-        return frozenset()
 
 
 class IsaTarget:

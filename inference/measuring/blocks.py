@@ -17,13 +17,19 @@ from inference.agent.protocol import BatchItem, Frame, Result, Settings
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import BatchBoard, Json
 from inference.core.tunables import values_of
-from inference.isa.blocks import Block, general_registers
-from inference.isa.blocks.accesses import stores_of
-from inference.isa.blocks.frames import filled_fpu, iteration_of, mask_bits, wants_avx
-from inference.isa.copies import LONGEST, usual_copies
+from inference.isa.blocks import (
+    Block,
+    filled_fpu,
+    general_registers,
+    iteration_of,
+    mask_bits,
+    stores_of,
+    wants_avx,
+)
+from inference.isa.code.block import LONGEST, usual_copies
+from inference.isa.front_end import CodeReading, TimedCode
 from inference.isa.start_values import START, StartValues
 from inference.isa.targets import target_of
-from inference.isa.timed_code import CodeReading, TimedCode
 from inference.measuring.items import ItemMeasurer
 from inference.measuring.remote import PATIENCE
 

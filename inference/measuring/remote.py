@@ -11,10 +11,8 @@ from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.core.experiment import Experiment, Measured, MeasurementState, OrderedExperiment
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.bodies import body_maker
-from inference.isa.breakers import Kind
-from inference.isa.machine_bodies import Around, MachineCode
+from inference.isa.machine_bodies import Around, CannotMeasureError, Kind, MachineCode
 from inference.isa.targets import DEFAULT, code_target
-from inference.isa.unrolling import CannotMeasureError
 from inference.measuring.drift import DriftWatch
 
 

@@ -34,7 +34,7 @@ from inference.core.tables import ExperimentTable
 from inference.core.throughput import inverse_throughput
 from inference.core.tunables import check_choice
 from inference.isa.dependences import InstructionAccesses
-from inference.isa.unrolling import CannotMeasureError
+from inference.isa.machine_bodies import CannotMeasureError
 
 BATCH = 512  # experiments simulated at once
 LEAST_FACTOR = 0.01  # noise never makes a time zero or negative
@@ -323,7 +323,7 @@ class ScheduledCore:
         model: Its µops and latencies.
         policy: Its scheduler.
         width: Slots that it dispatches per cycle.
-        body: The loop body of an experiment. Raises `inference.isa.unrolling.CannotMeasureError`.
+        body: The loop body of an experiment. Raises `inference.isa.machine_bodies.CannotMeasureError`.
         memory_ports: Bit mask of ports that only load or store.
         optimal_ports: Bit mask of ports over which the scheduler spreads µops as evenly as can be, as a Zen 5
             does with those of vectors.
@@ -348,7 +348,7 @@ class ScheduledCore:
     def cycles(self, experiment: Experiment) -> float:
         """Cycles per execution of the experiment.
 
-        Raises `inference.isa.unrolling.CannotMeasureError` and
+        Raises `inference.isa.machine_bodies.CannotMeasureError` and
         `inference.core.core_model.simulated_program.UndescribedSchemeError`.
         """
         accesses, copies = self.body(experiment)

@@ -15,8 +15,7 @@ from inference.agent.reading import Json
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.isa.blocks import Block
-from inference.isa.blocks.accesses import shifts_by_nothing
+from inference.isa.blocks import Block, shifts_by_nothing
 from inference.isa.start_values import StartValues
 from inference.measuring.remote import result_of
 from inference.measuring.simulated import NOTHING, SimulatedProcessor

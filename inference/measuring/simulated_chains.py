@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from inference.core.latency import ChainReading
+from inference.isa.bodies import chain_maker
 from inference.isa.chains import OLD_VALUE, ONE_REGISTER, QUICK, SLOW, ChainLink, DependencyChain
-from inference.isa.latency_chains import chain_maker
 from inference.isa.targets import DEFAULT
 from inference.measuring.simulated_memory import SimulatedMemory
 

@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from inference.isa.blocks import MOST_INSTRUCTIONS, block_of_bytes
-from inference.isa.blocks.accesses import accesses_of
-from inference.isa.blocks.front_end import fetched
+from inference.isa.blocks import MOST_INSTRUCTIONS, accesses_of, block_of_bytes
+from inference.isa.bodies import front_end_maker
 from inference.isa.dependences import reads_of_kept_flags
-from inference.isa.front_end import FetchedInstruction
-from inference.isa.timed_code import CodeReading, TimedCode
+from inference.isa.front_end import CodeReading, FetchedInstruction, TimedCode
+from inference.isa.targets import DEFAULT
 
 _LINE = 64
 _COUNTER_BYTES = 9
@@ -79,7 +78,7 @@ class SimulatedFrontEnd:
             yield CodeReading(code, median(passes), max(passes) - min(passes))
 
     def _cycles(self, code: TimedCode) -> float:
-        instructions = fetched(code.code)
+        instructions = front_end_maker(DEFAULT).fetched(code.code)
         jumps = [one for one in instructions if one.flow in ("branch", "jump")]
         taken = sum(one.flow == "jump" for one in jumps)
         reached = instructions if not taken else jumps

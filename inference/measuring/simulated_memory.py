@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from inference.core.latency import ChainReading
-from inference.isa.blocks import Block, block_of_bytes
-from inference.isa.blocks.accesses import accesses_of, stores_of
+from inference.isa.blocks import Block, accesses_of, block_of_bytes, stores_of
 from inference.isa.chains import DependencyChain
-from inference.isa.copies import usual_copies
+from inference.isa.code.block import usual_copies
 from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, MemoryPlace
 
 _LINE = 64

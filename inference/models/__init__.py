@@ -1,19 +1,37 @@
 """The database, one aggregate per file; constraints live here and in the schema, not in views."""
 
-from inference.models.block_set import BasicBlock, BasicBlockSet, BlockColumn, Prediction
-from inference.models.characterisation import Characterisation, Witness
+from inference.models.block_set import (
+    AnswerCache,
+    BasicBlock,
+    BasicBlockSet,
+    BlockColumn,
+    Prediction,
+    Predictor,
+    identity_key,
+)
 from inference.models.comparison import ComparedColumn, Comparison
-from inference.models.core_model import StoredCoreModel
-from inference.models.experiment import Experiment, ExperimentSet, ExperimentTerm, Measurement
-from inference.models.front_end import MeasuredFrontEnd
-from inference.models.isa import ISA, InstructionScheme
-from inference.models.latency import LatencySet, SchemeLatencies
+from inference.models.core_model import LatencySet, MeasuredFrontEnd, SchemeLatencies, StoredCoreModel
+from inference.models.experiment import (
+    ISA,
+    Experiment,
+    ExperimentSet,
+    ExperimentTerm,
+    InstructionScheme,
+    Measurement,
+)
 from inference.models.machine import AgentToken, Batch, Machine, MachineReading
-from inference.models.mapping import Evaluation, FrontPoint, PortMapping, PortUsage, SchemeConflict
-from inference.models.predictor import AnswerCache, Predictor, identity_key
-from inference.models.resource import ResourceLoad, ResourceMapping
-from inference.models.run import Run, RunCheckpoint, RunEvent, Webhook
-from inference.models.upload import Upload
+from inference.models.mapping import (
+    Characterisation,
+    Evaluation,
+    FrontPoint,
+    PortMapping,
+    PortUsage,
+    ResourceLoad,
+    ResourceMapping,
+    SchemeConflict,
+    Witness,
+)
+from inference.models.run import Run, RunCheckpoint, RunEvent, Upload, Webhook
 
 __all__ = [
     "ISA",

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import models
 
-from inference.models.predictor import Predictor
+from inference.models.block_set import Predictor
 
 
 class Comparison(models.Model):

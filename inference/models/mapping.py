@@ -1,12 +1,74 @@
-"""Port mappings: their µops, how well they predict, what contradicts them, and the fronts they are from."""
+"""Port and resource mappings: how well they predict, what contradicts them, conclusions, and fronts."""
 
 from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
 
+from inference.core.explain import NotCharacterised, SchemeFate, Seen
 from inference.models.named import Named
-from inference.models.resource import ResourceMapping
+
+
+class ResourceMapping(Named):
+    """A conjunctive resource mapping, as Palmed infers them: imported, or converted from a port mapping.
+
+    `resources` lists the names; `ResourceLoad.resource` is an index into it. `report` holds what its making
+    had to say: names of the file that have no scheme (`left_out`), the limit of the conversion.
+    """
+
+    class Origin(models.TextChoices):
+        IMPORT = "import", "imported"
+        CONVERSION = "conversion", "converted"
+
+    isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="resource_mappings")
+    machine = models.ForeignKey(
+        "inference.Machine",
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="resource_mappings",
+    )
+    converted_from = models.ForeignKey(
+        "inference.PortMapping",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="conversions",
+    )
+    origin = models.CharField(max_length=10, choices=Origin.choices)
+    source = models.CharField(max_length=300, blank=True, help_text="file name and format, or the mapping")
+    resources = models.JSONField()
+    report = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(origin__in=["import", "conversion"]), name="resource_mapping_origin_known"
+            )
+        ]
+
+
+class ResourceLoad(models.Model):
+    """The cycles of one resource that one instance of a scheme takes up.
+
+    A scheme known to use no resource has a single row with resource 0 and load 0. A scheme without any row
+    is not described by the mapping.
+    """
+
+    mapping = models.ForeignKey(ResourceMapping, on_delete=models.CASCADE, related_name="loads")
+    scheme = models.ForeignKey(
+        "inference.InstructionScheme", on_delete=models.PROTECT, related_name="resource_loads"
+    )
+    resource = models.PositiveSmallIntegerField()
+    load = models.FloatField(help_text="cycles")
+
+    class Meta:
+        ordering = ["scheme_id", "resource"]
+        constraints = [
+            models.UniqueConstraint(fields=["mapping", "scheme", "resource"], name="load_once_per_resource"),
+            models.CheckConstraint(condition=Q(load__gt=0) | Q(resource=0, load=0), name="load_positive"),
+        ]
 
 
 class PortMapping(Named):
@@ -181,7 +243,7 @@ class FrontPoint(models.Model):
 
     Places count from 0, the most accurate first. `error` is the mean relative error (a fraction) on the
     experiments learnt from, `volume` µops × ports, `kinds` the number of different µops. `content` is the
-    mapping and `judged` how it does on what the run judged by, both as `inference.storage.fronts` has them.
+    mapping and `judged` how it does on what the run judged by, both as `inference.storage.results` has them.
     `picked` is the stored mapping that this point has become: that of the run itself for one of them.
     """
 
@@ -202,4 +264,73 @@ class FrontPoint(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["mapping", "place"], name="front_place_once"),
             models.CheckConstraint(condition=Q(error__gte=0), name="front_error_not_negative"),
+        ]
+
+
+class Characterisation(models.Model):
+    """What explainable inference concluded of a scheme; each scheme asked for has one.
+
+    `stage` is where it was decided, `text` the reason with its numbers. `cycles` alone; `counted` µops.
+    `facts`: [{"terms", "expected", "observed"}] the experiments behind the verdict. `alternatives`: other
+    usages that the evidence allows, each [[mask, count], …]. `runs`: what each run concluded, in words.
+    """
+
+    mapping = models.ForeignKey(
+        "inference.PortMapping", on_delete=models.CASCADE, related_name="characterisations"
+    )
+    scheme = models.ForeignKey(
+        "inference.InstructionScheme", on_delete=models.PROTECT, related_name="characterisations"
+    )
+    outcome = models.CharField(max_length=16, choices=[(each.value, each.value) for each in SchemeFate])
+    stage = models.CharField(max_length=16)
+    reason = models.CharField(
+        max_length=40,
+        blank=True,
+        choices=[(each.value, each.value) for each in NotCharacterised if each.value],
+    )
+    text = models.TextField(blank=True)
+    cycles = models.FloatField(null=True, blank=True)
+    counted = models.FloatField(null=True, blank=True)
+    facts = models.JSONField(default=list, blank=True)
+    doubts = models.JSONField(default=list, blank=True)
+    alternatives = models.JSONField(default=list, blank=True)
+    runs = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["mapping", "scheme"], name="characterised_once_per_mapping"),
+            models.CheckConstraint(
+                condition=Q(outcome__in=[each.value for each in SchemeFate]), name="outcome_known"
+            ),
+        ]
+        indexes = [models.Index(fields=["mapping", "outcome", "stage"], name="characterised_by_outcome")]
+
+
+class Witness(models.Model):
+    """Two experiments that show whether a scheme can evade a port set: a flood alone, and with the scheme.
+
+    The flood is `copies` instances of `blocker`, whose ports are `mask`. Cycles are medians of `samples`.
+    """
+
+    characterisation = models.ForeignKey(Characterisation, on_delete=models.CASCADE, related_name="witnesses")
+    blocker = models.ForeignKey(
+        "inference.InstructionScheme", on_delete=models.PROTECT, related_name="witnesses"
+    )
+    mask = models.BigIntegerField()
+    copies = models.PositiveIntegerField()
+    base_cycles = models.FloatField(null=True, blank=True)
+    cycles = models.FloatField(null=True, blank=True)
+    samples = models.PositiveIntegerField()
+    surplus = models.FloatField(null=True, blank=True)
+    below = models.PositiveIntegerField(default=0)
+    uops = models.IntegerField(default=0)
+    tolerance = models.FloatField(default=0.0)
+    seen = models.CharField(max_length=12, choices=[(each.value, each.value) for each in Seen])
+    run = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(condition=Q(mask__gt=0, copies__gte=1), name="witness_blocks_ports"),
         ]

@@ -30,8 +30,14 @@ from inference.containment import (
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choices, check_number, check_whole, setting
-from inference.isa.blocks import BlockError
-from inference.isa.blocks.listing import att_of_bytes, between_markers, in_loop, intel_of_bytes, object_file
+from inference.isa.blocks import (
+    BlockError,
+    att_of_bytes,
+    between_markers,
+    in_loop,
+    intel_of_bytes,
+    object_file,
+)
 from inference.predictors.ambiguity import CyclesPattern
 from inference.predictors.permission import PROGRAM
 from inference.predictors.protocol import Answer, Failure, PredictorError

@@ -9,8 +9,7 @@ from typing import Any
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of
-from inference.isa.blocks import BlockName, block_of_bytes, body_of
-from inference.isa.blocks.frames import iteration_of
+from inference.isa.blocks import BlockName, block_of_bytes, body_of, iteration_of
 from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
 from inference.predictors import (

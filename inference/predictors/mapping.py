@@ -18,8 +18,7 @@ from inference.core.mapping import R_MAX_RANGE, PortMapping, with_sums
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
 from inference.core.tunables import check_number, setting
-from inference.isa.blocks import Block, BlockError, block_of_bytes, body_of, schemes_of_bytes
-from inference.isa.blocks.accesses import pairs_of
+from inference.isa.blocks import Block, BlockError, block_of_bytes, body_of, pairs_of, schemes_of_bytes
 from inference.predictors.protocol import Answer, Failure
 
 KIND = "mapping"

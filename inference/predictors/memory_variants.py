@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from inference.core.errors import InvalidInputError
-from inference.isa.code.errors import BlockError
-from inference.isa.memory_variants import APART, Memory, Variants
+from inference.isa.block_changes import APART, Memory, Variants
+from inference.isa.code.block import BlockError
 from inference.isa.targets import DEFAULT, target_of
 
 __all__ = ["APART", "Memory", "Variants", "variants"]

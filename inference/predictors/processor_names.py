@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from inference.core.errors import InvalidInputError
-from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
+from inference.isa.microarchitecture import NO_NAMES, TOOL_NAMES
 
 UICA_NAMES = {
     "sandybridge": "SNB",

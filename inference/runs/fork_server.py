@@ -30,7 +30,7 @@ from inference.agent.priority import set_session_niceness
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import CoreError, InterruptedRunError
 from inference.core.protocols import Checkpoint
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import Run, RunCheckpoint
 from inference.predictors.protocol import PredictorError
 from inference.runs import leases

@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
 from inference.formats.archived_parts import read_shape
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION
 from inference.runs.errors import ConfigError, JobError
 

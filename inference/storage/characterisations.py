@@ -27,8 +27,7 @@ from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.models import Characterisation, PortMapping
 from inference.models import Witness as WitnessRow
-from inference.storage.inserting import portions
-from inference.storage.rows import BATCH, scheme_ids
+from inference.storage.rows import BATCH, portions, scheme_ids
 
 KEY = "explain"
 """Where a mapping's report has it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -11,6 +12,14 @@ from django.db import transaction
 from django.db.models import Q
 
 from inference.core.core_model import CoreModel, FrontEndLimits, MemoryTimes
+from inference.core.core_model import (
+    CoreModel,
+    CoreOverview,
+    FrontEndLimits,
+    MemoryTimes,
+    core_overview,
+)
+from inference.core.core_model.loop_code import LoopCode
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.model import LoopCode
 from inference.core.explain import NotCharacterised
@@ -20,10 +29,10 @@ from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
 from inference.formats.core_model_json import CoreModelDocument
 from inference.formats.scheduler_json import SchedulerRecord
-from inference.isa.exclusions import LEGACY_SSE
-from inference.isa.front_end import Aspect, FrontEndCode
+from inference.isa.domains import STORES, UNIT_CLASSES, unit_class
+from inference.isa.front_end import Aspect, CodeReading, FrontEndCode, TimedCode
+from inference.isa.scheme import LEGACY_SSE
 from inference.isa.targets import code_target
-from inference.isa.timed_code import CodeReading, TimedCode
 from inference.models import (
     ISA,
     InstructionScheme,
@@ -31,17 +40,19 @@ from inference.models import (
     Machine,
     MeasuredFrontEnd,
     Run,
+    SchemeConflict,
     StoredCoreModel,
 )
 from inference.models import PortMapping as PortMappingRow
-from inference.storage.measured_latencies import (
+from inference.storage.latencies import (
     NEEDS_NO_PORT,
     WAITS_FOR_NOTHING,
     MeasuredLatencies,
     latencies_of_schemes,
 )
+from inference.storage.mappings import load_mapping, load_part
 from inference.storage.names import free_name, free_or_refuse, hold_names
-from inference.storage.rows import ids_of_schemes, load_mapping, load_part
+from inference.storage.rows import ids_of_schemes
 
 _AT_FULL_RATE = 1.2
 """Times the cycles of an instruction at the full rate, up to which a scheme alone runs at it."""
@@ -296,3 +307,20 @@ def _code(one: Json) -> FrontEndCode:
         offset=one["offset"],
     )
     return FrontEndCode(Aspect(one["aspect"]), one["name"], one["value"], code)
+
+
+def overview_of(row: StoredCoreModel, model: CoreModel | None = None) -> CoreOverview:
+    """What each port of a core model runs (a query, with its value `model` at hand)."""
+    model = core_model_of(row) if model is None else model
+    described = () if model.mapping is None else model.mapping.usage
+    facts = row.isa.schemes.values_list("text", "mnemonic", "category", "memory")
+    kinds = {text: unit_class(text, *rest) for text, *rest in facts if text in described}
+    return core_overview(model, kinds, UNIT_CLASSES, STORES)
+
+
+def unsettled_kinds(row: StoredCoreModel) -> Counter[str]:
+    """{kind: how many of its schemes another result of the machine contradicts} (one query)."""
+    conflicts = SchemeConflict.objects.filter(mapping=row.mapping_id)
+    facts = InstructionScheme.objects.filter(pk__in=conflicts.values("scheme"))
+    rows = facts.values_list("text", "mnemonic", "category", "memory")
+    return Counter(unit_class(*scheme) for scheme in rows)

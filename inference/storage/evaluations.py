@@ -20,7 +20,7 @@ from inference.core.metrics import Residuals, SchemeError, Scores, Unit, score
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable, Floats, Int64s
 from inference.figures.heatmap import HeatMap, heat_map
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import (
     Evaluation,
     ExperimentSet,
@@ -29,10 +29,10 @@ from inference.models import (
     ResourceMapping,
     Run,
 )
-from inference.storage.errors import UnknownNameError
 from inference.storage.listing import schemes_from, schemes_json
+from inference.storage.mappings import load_model
+from inference.storage.names import UnknownNameError
 from inference.storage.recorded import held_out_rows
-from inference.storage.resource_mappings import load_model
 from inference.storage.streaming import Chunk, set_chunks, usable_chunks
 
 

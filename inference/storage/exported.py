@@ -1,27 +1,39 @@
-"""Stored port mappings and core models as the values that exports for other tools are written from."""
+"""Stored rows as the values that files for other tools are written from: what is known, and where from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from django.db.models import Count, Q, QuerySet
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import hidden_in, hidden_kinds
+from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
-from inference.formats.exported import NOTHING, ExportedMapping, ExportedScheme, SchemeEvidence
-from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
-from inference.models import ExperimentSet, Machine, Measurement
-from inference.models import PortMapping as PortMappingRow
+from inference.formats.exported import (
+    NOTHING,
+    ExportedMapping,
+    ExportedScheme,
+    SchemeEvidence,
+)
+from inference.formats.provenance import CITATION, EXPLAINABLE, PMEVO, Provenance
+from inference.isa.microarchitecture import NO_NAMES, TOOL_NAMES, ToolNames
+from inference.models import (
+    ExperimentSet,
+    Machine,
+    Measurement,
+    PortMapping,
+    ResourceMapping,
+)
+from inference.storage import characterisations, evidence
 from inference.storage.instruction_sets import core_of
 from inference.storage.judging import conflicts_of
-from inference.storage.provenance import provenance_of
+from inference.storage.mappings import load_mapping
 from inference.storage.recorded import settled_medians
-from inference.storage.rows import load_mapping
 
 
-def evidence_of(row: PortMappingRow) -> dict[str, SchemeEvidence]:
+def evidence_of(row: PortMapping) -> dict[str, SchemeEvidence]:
     """{scheme text: evidence} of the schemes that something is known of.
 
     Cycles are those of the verdict, else the median over the sets that belong to the mapping: measured on its
@@ -41,12 +53,12 @@ def evidence_of(row: PortMappingRow) -> dict[str, SchemeEvidence]:
     return found
 
 
-def _alone(row: PortMappingRow) -> Mapping[str, float]:
+def _alone(row: PortMapping) -> Mapping[str, float]:
     measured = Measurement.objects.filter(experiment_set__in=own_sets(row), experiment__length=1)
     return settled_medians(measured, "experiment__terms__scheme__text")
 
 
-def own_sets(row: PortMappingRow) -> QuerySet[ExperimentSet]:
+def own_sets(row: PortMapping) -> QuerySet[ExperimentSet]:
     """The sets that belong to a mapping: measured on its machine, or, without one, learnt from by its run."""
     if row.machine_id is not None:
         return ExperimentSet.objects.filter(isa=row.isa_id, machine=row.machine_id)
@@ -57,7 +69,7 @@ def own_sets(row: PortMappingRow) -> QuerySet[ExperimentSet]:
     )
 
 
-def exported(row: PortMappingRow) -> ExportedMapping:
+def exported(row: PortMapping) -> ExportedMapping:
     """The mapping of a row, its schemes in the order of the instruction set (seven queries)."""
     value = load_mapping(row)
     evidence = evidence_of(row)
@@ -88,3 +100,40 @@ def tool_names_of(machine: Machine | None) -> ToolNames:
     """What tools call the core of a machine; nothing where it is not known."""
     core = None if machine is None else core_of(machine)
     return NO_NAMES if core is None else TOOL_NAMES.get(core.name, NO_NAMES)
+
+
+def provenance_of(row: PortMapping | ResourceMapping | ExperimentSet) -> Provenance:
+    """What is known of a row."""
+    facts = [
+        (str(row._meta.verbose_name), row.name),
+        ("instruction set", row.isa.name),
+        ("machine", _machine(row)),
+        ("source", row.source),
+        ("origin", row.get_origin_display() if hasattr(row, "get_origin_display") else ""),
+        ("run", _run(row)),
+        ("created", row.created.date().isoformat()),
+        ("note", row.note),
+    ]
+    report = row.report if isinstance(row, PortMapping) else {}
+    return Provenance(
+        tuple((label, text) for label, text in facts if text), (CITATION, *_papers(row, report))
+    )
+
+
+def _machine(row: PortMapping | ResourceMapping | ExperimentSet) -> str:
+    machine = getattr(row, "machine", None)
+    return "" if machine is None else f"{machine.name} ({machine.cpu})" if machine.cpu else machine.name
+
+
+def _run(row: PortMapping | ResourceMapping | ExperimentSet) -> str:
+    run = getattr(row, "run", None)
+    return "" if run is None else f"{run.name} (number {run.pk})"
+
+
+def _papers(row: PortMapping | ResourceMapping | ExperimentSet, report: Json) -> Sequence[str]:
+    """The paper of the algorithm that found a mapping."""
+    if characterisations.KEY in report:
+        return (EXPLAINABLE,)
+    if isinstance(row, PortMapping) and evidence.KEY not in report and "PMEvo" in f"{row.source} {row.name}":
+        return (PMEVO,)
+    return ()

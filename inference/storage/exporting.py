@@ -2,42 +2,136 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from inference.core.judging.contradictions import NOT_SETTLED
 from inference.core.protocols import Json
 from inference.formats.core_model_json import core_model_json, core_model_text
-from inference.formats.core_pictures import write_diagram, write_kinds_csv
-from inference.formats.exegesis_yaml import LATENCY, THROUGHPUT, UOPS
+from inference.formats.exegesis_reading import LATENCY, THROUGHPUT, UOPS, LlvmInstances, write_exegesis_yaml
 from inference.formats.experiment_csv import write_experiment_csv
-from inference.formats.llvm_td import write_llvm_td
-from inference.formats.mapping_csv import write_mapping_csv
-from inference.formats.mapping_json import write_mapping_json
-from inference.formats.osaca_yaml import write_osaca_yaml
-from inference.formats.pmevo_json import write_experiment_list, write_mapping3
-from inference.formats.quoting import one_line_each
-from inference.formats.resource_json import write_resource_json
-from inference.formats.uops_info_xml_writing import write_uops_info_xml
-from inference.isa.targets import target_of
-from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
-from inference.storage.core_model_exporting import (
-    exegesis_of,
-    llvm_of,
-    llvm_patch_of,
-    opcodes_of,
-    osaca_of,
-    uops_info_of,
+from inference.formats.exported import (
+    ExportedCore,
+    ExportedMapping,
+    exported_core,
+    write_diagram,
+    write_kinds_csv,
 )
-from inference.storage.core_models import core_model_of
-from inference.storage.core_overviews import overview_of, unsettled_kinds
-from inference.storage.exported import exported
+from inference.formats.llvm_patch.writing import write_llvm_patch
+from inference.formats.llvm_td import Opcodes, write_llvm_td
+from inference.formats.mapping_json import write_mapping_csv, write_mapping_json, write_resource_json
+from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
+from inference.formats.pmevo_json import write_experiment_list, write_mapping3
+from inference.formats.problems import ExchangeError
+from inference.formats.provenance import Provenance
+from inference.formats.quoting import one_line_each
+from inference.formats.uops_info_xml_writing import write_core_xml, write_uops_info_xml
+from inference.isa.llvm_mc import AssemblerError
+from inference.isa.llvm_schemes import llvm_instructions, llvm_opcodes
+from inference.isa.targets import target_of
+from inference.models import (
+    ExperimentSet,
+    PortMapping,
+    ResourceMapping,
+    StoredCoreModel,
+)
+from inference.storage.core_models import core_model_of, overview_of, unsettled_kinds
+from inference.storage.exported import evidence_of, exported, provenance_of, tool_names_of
 from inference.storage.judging import conflicts_of
-from inference.storage.provenance import provenance_of
-from inference.storage.resource_mappings import load_resource_mapping
-from inference.storage.rows import load_mapping, measured_in_parts, tools_of
+from inference.storage.mappings import load_mapping, load_resource_mapping
+from inference.storage.rows import measured_in_parts, tools_of
+
+LLVM_SOURCES = "PMWEB_LLVM_SOURCES"
+
+
+def core_of_row(row: StoredCoreModel) -> ExportedCore:
+    """The value (a bounded number of queries). Raises `ExchangeError` for a model without ports."""
+    model = core_model_of(row)
+    return exported_core(
+        row.name,
+        row.isa.name,
+        model,
+        _core_provenance(row, model.sources.items()),
+        tool_names_of(row.machine),
+        {} if row.mapping is None else evidence_of(row.mapping),
+    )
+
+
+def _core_provenance(row: StoredCoreModel, sources: Iterable[tuple[str, str]]) -> Provenance:
+    machine = row.machine
+    facts = (
+        ("core model", row.name),
+        ("instruction set", row.isa.name),
+        ("machine", "" if machine is None else f"{machine.name} ({machine.cpu})"),
+        *sources,
+        ("created", row.created.date().isoformat()),
+        ("note", row.note),
+    )
+    return Provenance(tuple((label, text) for label, text in facts if text))
+
+
+def osaca_of(row: StoredCoreModel) -> str:
+    return write_osaca_core(core_of_row(row))
+
+
+def uops_info_of(row: StoredCoreModel) -> str:
+    return write_core_xml(core_of_row(row))
+
+
+def llvm_of(row: StoredCoreModel) -> str:
+    core = core_of_row(row)
+    return write_llvm_td(core.mapping, opcodes_of(core.mapping), core)
+
+
+def opcodes_of(mapping: ExportedMapping) -> Opcodes:
+    """LLVM's names of the schemes, or why they are not known here."""
+    try:
+        return Opcodes(*llvm_opcodes(mapping.isa, mapping.texts))
+    except AssemblerError as error:
+        return Opcodes({}, reason=str(error))
+
+
+def llvm_patch_of(row: StoredCoreModel, folder: Path | None = None, cpu: str = "") -> str:
+    """See `llvm_patch`. `folder`: LLVM's sources, by default those that `$PMWEB_LLVM_SOURCES` names.
+
+    `cpu`: what LLVM calls the processor, by default what it calls the machine's core. Raises `ExchangeError`.
+    """
+    folder = folder or _llvm_sources()
+    core = core_of_row(row)
+    if cpu:
+        tools = replace(core.mapping.tools, llvm=cpu)
+        core = replace(core, mapping=replace(core.mapping, tools=tools))
+    opcodes = opcodes_of(core.mapping)
+    if opcodes.reason:
+        raise ExchangeError(f"LLVM's names of instructions are needed: {opcodes.reason}")
+    return write_llvm_patch(core, opcodes, folder)
+
+
+def _llvm_sources() -> Path:
+    folder = os.environ.get(LLVM_SOURCES)
+    if not folder:
+        raise ExchangeError(
+            f"{LLVM_SOURCES} does not say where LLVM's sources (llvm-project/llvm) are on the site's computer"
+        )
+    return Path(folder)
+
+
+def exegesis_of(row: StoredCoreModel, mode: str) -> str:
+    core = core_of_row(row)
+    return write_exegesis_yaml(core, instances_of(core), mode)
+
+
+def instances_of(core: ExportedCore) -> LlvmInstances:
+    """LLVM's words for the schemes. Raises `ExchangeError` where no llvm-mc is installed."""
+    try:
+        return LlvmInstances(*llvm_instructions(core.mapping.isa, core.mapping.texts))
+    except AssemblerError as error:
+        raise ExchangeError(f"LLVM's names of instructions are needed: {error}") from error
+
 
 Row = TypeVar("Row")
 

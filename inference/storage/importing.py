@@ -14,23 +14,21 @@ from inference.core.experiment import Measured
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.texts import count_of
-from inference.formats.errors import ExchangeError
 from inference.formats.explaining import ImportedExplanation, explanation_of
-from inference.formats.file_units import FileUnit
+from inference.formats.file_numbers import FileUnit
 from inference.formats.import_formats import FileContent, ParsedFile, read
 from inference.formats.palmed_json import NameList
 from inference.formats.parsing import AnyNames, Names, Parsed, resolve
+from inference.formats.problems import ExchangeError
 from inference.formats.rejects_json import Rejects, quoted_names, with_rejects
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run
 from inference.storage.characterisations import KEY, store_characterisations
-from inference.storage.errors import RefusedError
 from inference.storage.instruction_sets import code_isa_row, likely_isa, new_isa, vocabulary
 from inference.storage.latencies import store_parsed_latencies
-from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
-from inference.storage.resource_mappings import SOURCE_LENGTH, store_resource_mapping
-from inference.storage.rows import load_measurements, store_mapping, store_measurements
-from inference.storage.set_summary import keep_summary
+from inference.storage.mappings import SOURCE_LENGTH, store_mapping, store_resource_mapping
+from inference.storage.names import NAME_LIMIT, RefusedError, free_name, free_or_refuse
+from inference.storage.rows import keep_summary, load_measurements, store_measurements
 
 LISTED = 50
 """Problems of rows that were left out that the set keeps in words."""

@@ -9,22 +9,23 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from django.db import connection, transaction
 from django.db.models import Count, Max, Q
 
-from inference.formats.errors import ExchangeError
-from inference.formats.typed import Typed, read_typed
+from inference.core.experiment import Experiment
+from inference.formats.experiment_csv import parse_terms
+from inference.formats.problems import ExchangeError, FilePlace, Problems
 from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Features, Scheme
 from inference.isa.targets import DEFAULT, code_target, target_of, targets
 from inference.models import ISA, InstructionScheme, Machine
-from inference.storage.inserting import portions
 from inference.storage.names import free_or_refuse
-from inference.storage.rows import BATCH, scheme_ids
+from inference.storage.rows import BATCH, portions, scheme_ids
 
 
 def code_isa(isa: ISA | None) -> str:
@@ -210,9 +211,47 @@ class _WrittenNames:
         return vocabulary(self._isa).nearest(name, n)
 
 
+@dataclass(frozen=True)
+class Suggestion:
+    """A name that no scheme has, a near one that exists, and the whole text with that one instead."""
+
+    name: str
+    nearest: str
+    corrected: str
+
+
+@dataclass(frozen=True)
+class Typed:
+    """An experiment, or what is wrong with the text."""
+
+    experiment: Experiment | None = None
+    problems: tuple[str, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+
+
 def read_experiment(text: str, isa: ISA) -> Typed:
-    """An experiment that a user types, of schemes of an instruction set; see `read_typed`."""
-    return read_typed(text, isa.name, partial(_WrittenNames, isa))
+    """An experiment that a user types: names are resolved as in an upload; nothing that it says raises."""
+    problems = Problems()
+    terms = parse_terms(text, FilePlace(problems))
+    if terms is None:
+        return Typed(problems=tuple(f"{entry.message}; {entry.right}" for entry in problems.listed))
+    names = _WrittenNames(isa, [name for name, _ in terms])
+    counts: dict[str, int] = {}
+    unknown: list[str] = []
+    suggestions: list[Suggestion] = []
+    for name, count in terms:
+        scheme = names.resolve(name)
+        if scheme is None:
+            unknown.append(name)
+            suggestions += [
+                Suggestion(name, near, text.replace(name, near)) for near in names.nearest(name, 3)
+            ]
+        else:
+            counts[scheme] = counts.get(scheme, 0) + count
+    if unknown:
+        told = tuple(f"{isa.name} has no scheme {name!r}" for name in dict.fromkeys(unknown))
+        return Typed(problems=told, suggestions=tuple(suggestions))
+    return Typed(Experiment.of(counts))
 
 
 def unknown_schemes(schemes: Iterable[str], isa: ISA) -> list[str]:

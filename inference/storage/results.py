@@ -1,7 +1,10 @@
-"""Results of machines: mappings that runs made, stored with what other results of the machine contradict.
+"""Results of machines: mappings that runs made, with what other results contradict, and their fronts.
 
 Two results are compared when the second of them is stored, whoever stores it, and both keep what the other
 says. So what contradicts a result depends on which results there are, not on which run ended first.
+
+There are dozens of points with up to thousands of schemes each, most of them with the same µops as others: of
+a point, every list of µops is kept once, with the rows of its schemes.
 """
 
 from __future__ import annotations
@@ -16,10 +19,24 @@ from inference.core.judging.contradictions import UopsConflict, uops_conflicts
 from inference.core.mapping import PortMapping
 from inference.models import ISA, Machine, SchemeConflict
 from inference.models import PortMapping as PortMappingRow
-from inference.storage.rows import BATCH, ids_of_schemes, load_mapping, store_mapping
+from inference.storage.mappings import load_mapping, store_mapping
+from inference.storage.rows import BATCH, ids_of_schemes
 
 if TYPE_CHECKING:
     from inference.models import Run
+
+
+from collections import defaultdict
+
+from inference.core.errors import InvalidInputError
+from inference.core.mapping import Uops
+from inference.core.pmevo import FrontPoint
+from inference.core.protocols import Json
+from inference.models import Evaluation, ExperimentSet, Run
+from inference.models import FrontPoint as FrontPointRow
+from inference.storage.evaluations import Predictions
+from inference.storage.names import free_name
+from inference.storage.rows import scheme_ids, texts_of
 
 MOST_OTHERS = 20
 """Other results of a machine that a new one is compared with: the newest. Of thousands of schemes, a
@@ -113,4 +130,162 @@ def _store_conflicts(row: PortMappingRow, compared: Sequence[ComparedResult]) ->
             for conflict in side
         ],
         batch_size=BATCH,
+    )
+
+
+KEY = "front_point"
+"""Where the report of a mapping that was picked has the point that it was."""
+
+
+@dataclass(frozen=True)
+class JudgedPoint:
+    """A point with how it predicts what the run judged by: None where there is nothing to judge by."""
+
+    point: FrontPoint
+    judged: Predictions | None
+
+
+def store_front(
+    row: PortMappingRow, points: Sequence[JudgedPoint], own: PortMapping, judged_on: ExperimentSet | None
+) -> int:
+    """Store the front of a run beside its mapping `row`; returns the number of points.
+
+    The point that is `own` counts as picked already. `judged_on` is the set that judged, None for what the
+    run has held out.
+    """
+    ids = scheme_ids(row.isa)
+    FrontPointRow.objects.bulk_create(
+        FrontPointRow(
+            mapping=row,
+            place=place,
+            error=each.point.error,
+            volume=each.point.volume,
+            kinds=each.point.kinds,
+            mape=None if each.judged is None else each.judged.scores.mape,
+            content=mapping_json(each.point.mapping, ids),
+            judged={} if each.judged is None else _judged_json(each.judged, judged_on),
+            picked=row if place == _place_of(own, points) else None,
+        )
+        for place, each in enumerate(points)
+    )
+    return len(points)
+
+
+def _place_of(own: PortMapping, points: Sequence[JudgedPoint]) -> int | None:
+    said = own.usage, own.slots
+    places = (
+        place
+        for place, each in enumerate(points)
+        if (each.point.mapping.usage, each.point.mapping.slots) == said
+    )
+    return next(places, None)
+
+
+def mapping_json(value: PortMapping, ids: dict[str, int]) -> Json:
+    """A mapping in few characters; `mapping_from` reads it back. `ids`: {scheme text: row id}."""
+    alike: defaultdict[Uops, list[int]] = defaultdict(list)
+    for scheme, uops in value.usage.items():
+        alike[uops].append(ids[scheme])
+    return {
+        "ports": list(value.ports),
+        "r_max": value.r_max,
+        "issue_width": value.issue_width,
+        "slots": [[ids[scheme], slots] for scheme, slots in value.slots.items()],
+        "uops": [[number for pair in uops for number in pair] for uops in alike],
+        "schemes": [sorted(rows) for rows in alike.values()],
+    }
+
+
+def mapping_from(content: Json) -> PortMapping:
+    """What `mapping_json` gave; schemes in the order of the instruction set."""
+    usage: dict[int, Uops] = {}
+    for numbers, rows in zip(content["uops"], content["schemes"], strict=True):
+        uops = tuple(zip(numbers[0::2], numbers[1::2], strict=True))
+        usage |= dict.fromkeys(rows, uops)
+    texts = texts_of(usage)
+    return PortMapping(
+        tuple(content["ports"]),
+        {texts[pk]: usage[pk] for pk in sorted(usage)},
+        content["r_max"],
+        content.get("issue_width"),
+        {texts[pk]: slots for pk, slots in content.get("slots", ())},
+    )
+
+
+def _judged_json(compared: Predictions, judged_on: ExperimentSet | None) -> Json:
+    return {
+        **compared.scores.as_json(),
+        "skipped": compared.skipped,
+        "heat_map": compared.heat_map.as_json(),
+        "experiment_set": None if judged_on is None else judged_on.pk,
+    }
+
+
+def pick(point: FrontPointRow, name: str = "") -> tuple[PortMappingRow, bool]:
+    """The point as a mapping of its own, with its evaluation; and whether it was made just now.
+
+    One that was picked before is the same mapping again. Without a name it is called after the run's mapping
+    and the number of kinds. Raises `NameTakenError`, and `InvalidInputError` for another name of one that
+    was picked before.
+    """
+    if point.picked is not None:
+        return _picked(point, name, ())
+    return _picked(point, name, compared_results(point.mapping.machine, mapping_from(point.content)))
+
+
+@transaction.atomic
+def _picked(
+    point: FrontPointRow, name: str, compared: Collection[ComparedResult]
+) -> tuple[PortMappingRow, bool]:
+    point.refresh_from_db()  # in this transaction, which nobody else can write beside
+    if point.picked is not None:
+        if name and point.picked.name != name:
+            raise InvalidInputError(
+                f"this point was picked before: it is the mapping {point.picked.name!r}, not {name!r}"
+            )
+        return point.picked, False
+    owner = point.mapping
+    row = store_result(
+        name or free_name(PortMappingRow, f"{owner.name[:180]}, {point.kinds} kinds"),
+        owner.isa,
+        mapping_from(point.content),
+        compared,
+        source=f"{owner.source}, picked from the front of {owner.name}"[:300],
+        machine=owner.machine,
+        report=_report(point),
+    )
+    _store_evaluation(row, point)
+    point.picked = row
+    point.save(update_fields=["picked"])
+    return row, True
+
+
+def _report(point: FrontPointRow) -> Json:
+    """What the run said of its mapping, as far as it holds for the point, and which point of what this is."""
+    owner = point.mapping
+    told: Json = {
+        "place": point.place,
+        "points": owner.front.count(),
+        "error": point.error,
+        "volume": point.volume,
+        "kinds": point.kinds,
+        "mapping": owner.pk,
+        "mapping_name": owner.name,
+        "run": owner.run_id,
+    }
+    return {**owner.report, "final_error": point.error, KEY: told}
+
+
+def _store_evaluation(row: PortMappingRow, point: FrontPointRow) -> None:
+    """As it was judged when the run ended, as long as what judged it is there."""
+    judged = point.judged
+    if not judged:
+        return
+    experiment_set = ExperimentSet.objects.filter(pk=judged["experiment_set"]).first()
+    held_out_by: Run | None = point.mapping.run if judged["experiment_set"] is None else None
+    if experiment_set is None and held_out_by is None:
+        return
+    numbers = {key: judged[key] for key in ("n", "skipped", "mape", "pearson", "kendall", "heat_map")}
+    Evaluation.objects.create(
+        mapping=row, experiment_set=experiment_set, held_out_by=held_out_by, unit="cycles", **numbers
     )

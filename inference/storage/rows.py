@@ -1,34 +1,66 @@
-"""Between database rows and core values: instruction sets, measurements and port mappings.
+"""Experiments and measurements between rows and values, many rows at a time, and a set of them in numbers.
 
 Storing is atomic, done in bulk, and changes nothing when it is repeated, since a run may do so after a crash.
-Loading keeps the order in which rows were stored.
+A model instance per row costs several times what the database needs to store it, so rows are inserted in
+plain SQL that all databases here speak. Loading keeps the order in which rows were stored.
+
+A set's numbers are worked out once, and kept with the set as long as its measurements are the same. Whoever
+writes measurements need not know of it: what is kept names how many rows it is of and the newest of them.
+Rows are added and removed, never changed, and no id is given twice, so these two tell any other rows.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import tee
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice, tee
+from typing import Any, TypeVar
 
-from django.db import connection, transaction
-from django.db.models import QuerySet, TextField
+from django.db import connection, models, transaction
+from django.db.models import Count, Max, Min, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.core.mapping import PortMapping, uops_of
-from inference.models import ISA, ExperimentSet, ExperimentTerm, InstructionScheme, Machine, Measurement
+from inference.models import ISA, ExperimentSet, ExperimentTerm, InstructionScheme, Measurement
 from inference.models import Experiment as ExperimentRow
-from inference.models import PortMapping as PortMappingRow
-from inference.models import PortUsage as PortUsageRow
-from inference.storage.errors import MissingSchemesError
-from inference.storage.inserting import insert_missing, portions
-from inference.storage.names import free_or_refuse
+from inference.storage.names import MissingSchemesError
 
-if TYPE_CHECKING:
-    from inference.models import Run
+PORTION = 5000
+"""Rows handed over at once: what is in memory beside the caller's own."""
+
+
+Row = TypeVar("Row")
+
+
+def portions(rows: Iterable[Row], size: int = PORTION) -> Iterator[list[Row]]:
+    """The rows in lists of that size; the last one may be shorter, and none is empty."""
+    remaining = iter(rows)
+    while portion := list(islice(remaining, size)):
+        yield portion
+
+
+def insert_missing(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Insert rows; those that a constraint says are there already stay."""
+    insert_rows(model, columns, rows, "ON CONFLICT DO NOTHING")
+
+
+def insert_rows(
+    model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]], ending: str = ""
+) -> None:
+    """Insert rows, values in the order of the columns; `ending` is the end of the statement.
+
+    Values are what the driver takes: JSON as text. Nothing is checked but by the database.
+    """
+    name = connection.ops.quote_name
+    listed = ", ".join(name(column) for column in columns)
+    marks = ", ".join(["%s"] * len(columns))
+    statement = f"INSERT INTO {name(model._meta.db_table)} ({listed}) VALUES ({marks}) {ending}"  # noqa: S608 names of our tables
+    with connection.cursor() as cursor:
+        for portion in portions(rows):
+            cursor.executemany(statement, portion)
+
 
 BATCH = 2000  # rows per INSERT and ids per SELECT: few round trips, bounded statements
 AHEAD = 5000  # measurements whose experiments are stored in one transaction
@@ -281,101 +313,69 @@ def load_measurements(experiment_set: ExperimentSet, repeat: int | None = None) 
     return [stored.value for stored in measurements_of(rows)]
 
 
-@transaction.atomic
-def store_mapping(
-    name: str,
-    isa: ISA,
-    value: PortMapping,
-    *,
-    origin: PortMappingRow.Origin,
-    source: str = "",
-    machine: Machine | None = None,
-    run: Run | None = None,
-    report: Mapping[str, Any] | None = None,
-    note: str = "",
-) -> PortMappingRow:
-    """A new mapping under a free name; raises `NameTakenError` and `MissingSchemesError`."""
-    free_or_refuse(PortMappingRow, name)
-    ids = complete_ids(isa, value.usage)
-    row = PortMappingRow.objects.create(
-        name=name,
-        note=note,
-        isa=isa,
-        machine=machine,
-        run=run,
-        origin=origin,
-        source=source,
-        ports=list(value.ports),
-        r_max=value.r_max,
-        issue_width=value.issue_width,
-        report=dict(report or {}),
-        digest=value.digest,
-    )
-    PortUsageRow.objects.bulk_create(
-        [
-            PortUsageRow(
-                mapping_id=row.pk,
-                scheme_id=ids[scheme],
-                mask=mask,
-                count=count,
-                slots=value.slots_of(scheme),
-            )
-            for scheme, uops in value.usage.items()
-            for mask, count in (uops or ((0, 0),))
-        ],
-        batch_size=BATCH,
-    )
-    return row
+@dataclass(frozen=True)
+class SetSummary:
+    """Numbers of a set. `lengths`: the numbers of instructions that occur; `states`: rows in each.
 
-
-def digest_of(row: PortMappingRow) -> str:
-    """What stands for all that a mapping says, `PortMapping.digest`; kept with it from now on."""
-    if not row.digest:
-        row.digest = load_mapping(row).digest
-        PortMappingRow.objects.filter(pk=row.pk).update(digest=row.digest)
-    return row.digest
-
-
-def load_mapping(row: PortMappingRow) -> PortMapping:
-    """The mapping as a value; schemes in the order of the instruction set."""
-    usages = row.usages.order_by("scheme_id", "mask")
-    return _value_of(row, usages.values_list("scheme__text", "mask", "count", "slots"))
-
-
-def load_part(row: PortMappingRow, texts: Mapping[int, str]) -> PortMapping:
-    """What a mapping says of those of some schemes, {row id: text}, that it describes (one query)."""
-    usages = row.usages.filter(scheme__in=list(texts)).order_by("scheme_id", "mask")
-    found = usages.values_list("scheme_id", "mask", "count", "slots")
-    return _value_of(row, ((texts[scheme], mask, count, slots) for scheme, mask, count, slots in found))
-
-
-def load_parts(isa: ISA | int, texts: Mapping[int, str]) -> list[tuple[PortMappingRow, PortMapping]]:
-    """The same of all mappings of an instruction set that describe any of the schemes, newest first.
-
-    Two queries; the rows come without their reports.
+    `schemes`: how many occur; `least`, `most`: cycles, None where nothing has any. `repeated`: some number
+    is from several passes, so that spread and passes say something.
     """
-    usages = PortUsageRow.objects.filter(scheme__in=list(texts), mapping__isa=isa)
-    told: defaultdict[int, list[tuple[str, int, int, int]]] = defaultdict(list)
-    columns = ("mapping_id", "scheme_id", "mask", "count", "slots")
-    for mapping, scheme, *uop in usages.order_by("scheme_id", "mask").values_list(*columns):
-        told[mapping].append((texts[scheme], *uop))
-    rows = PortMappingRow.objects.filter(pk__in=told).defer("report").order_by("-id")
-    return [(row, _value_of(row, told[row.pk])) for row in rows]
+
+    measurements: int
+    schemes: int
+    lengths: tuple[int, ...]
+    least: float | None
+    most: float | None
+    states: dict[str, int]
+    repeated: bool = False
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether some measurement is not settled."""
+        return any(state != Measurement.State.SETTLED for state in self.states)
 
 
-def _value_of(row: PortMappingRow, usages: Iterable[tuple[str, int, int, int]]) -> PortMapping:
-    """A mapping of (scheme, mask, count, slots), as far as these go."""
-    uops: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-    slots: dict[str, int] = {}
-    for scheme, mask, count, taken in usages:
-        slots[scheme] = taken
-        entry = uops[scheme]
-        if count:
-            entry.append((mask, count))
-    return PortMapping(
-        ports=tuple(row.ports),
-        usage={scheme: uops_of(pairs) for scheme, pairs in uops.items()},
-        r_max=row.r_max,
-        issue_width=row.issue_width,
-        slots=slots,
+def summarise(experiment_set: ExperimentSet) -> SetSummary:
+    """Go through the set's measurements (three queries; 3 s for 10^6 of them)."""
+    rows = experiment_set.measurements.order_by()
+    terms = ExperimentTerm.objects.filter(experiment__measurements__experiment_set=experiment_set)
+    by_state = list(
+        rows.values("state").annotate(
+            n=Count("pk"), least=Min("cycles"), most=Max("cycles"), passes=Max("passes")
+        )
     )
+    lengths = rows.values_list("length", flat=True).distinct().order_by("length")
+    return SetSummary(
+        measurements=sum(each["n"] for each in by_state),
+        schemes=terms.aggregate(n=Count("scheme", distinct=True))["n"],
+        lengths=tuple(lengths),
+        least=min((each["least"] for each in by_state if each["least"] is not None), default=None),
+        most=max((each["most"] for each in by_state if each["most"] is not None), default=None),
+        states={each["state"]: each["n"] for each in by_state},
+        repeated=any(each["passes"] > 1 for each in by_state),
+    )
+
+
+def kept_summary(experiment_set: ExperimentSet) -> SetSummary | None:
+    """What was kept with the set, None where its measurements are others by now (two quick queries)."""
+    kept = experiment_set.summary
+    if kept is None or kept["rows"] != rows_of(experiment_set):
+        return None
+    numbers = kept["numbers"]
+    return SetSummary(**{**numbers, "lengths": tuple(numbers["lengths"])})
+
+
+def keep_summary(experiment_set: ExperimentSet) -> SetSummary:
+    """Work the numbers out and keep them with the set."""
+    rows = rows_of(experiment_set)  # first: what comes in between makes the numbers out of date, not wrong
+    summary = summarise(experiment_set)
+    experiment_set.summary = {"rows": rows, "numbers": asdict(summary)}
+    experiment_set.save(update_fields=["summary"])
+    return summary
+
+
+def rows_of(experiment_set: ExperimentSet) -> dict[str, Any]:
+    """What tells the measurements of a set from any others (two quick queries)."""
+    rows = experiment_set.measurements.order_by()
+    # Each by itself is answered by the index alone.
+    return {"count": rows.count(), **rows.aggregate(newest=Max("pk"))}

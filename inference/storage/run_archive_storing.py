@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import Annotated
 
-from inference.core.explain.events import check_masks
+from pydantic import Field
+
+from inference.core.events import Amount, Count
+from inference.core.explain.events import BottleneckFound, check_masks
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
-from inference.formats.archived_parts import read_shape
-from inference.formats.errors import ExchangeError
+from inference.formats.archived_parts import ABSENT, ArchivedPart, read_shape
 from inference.formats.parsing import AnyNames, parse
-from inference.formats.run_archive.documents import (
+from inference.formats.problems import ExchangeError
+from inference.formats.run_archive import (
     RUN,
     MachineTold,
     MappingTold,
+    Numbers,
     PointTold,
     Scored,
     VerdictTold,
 )
-from inference.formats.run_archive.reading import ReadSet, RunArchive
-from inference.formats.run_archive.references import Numbers
+from inference.formats.run_archive_reading import ReadSet, RunArchive
 from inference.models import (
     ISA,
     Characterisation,
@@ -34,16 +38,15 @@ from inference.models import (
     Witness,
 )
 from inference.models import PortMapping as PortMappingRow
-from inference.storage.fronts import mapping_json
+from inference.storage.characterisations import ExplainedMapping
+from inference.storage.evidence import Evidence
 from inference.storage.importing import MEASURED_IN
 from inference.storage.instruction_sets import SUPPLIED, new_isa
-from inference.storage.mapping_reports import MappingReport
+from inference.storage.latencies import published_machine
+from inference.storage.mappings import store_mapping, store_resource_mapping
 from inference.storage.names import free_name
-from inference.storage.published_machines import published_machine
-from inference.storage.resource_mappings import store_resource_mapping
-from inference.storage.results import store_result
-from inference.storage.rows import BATCH, complete_ids, scheme_ids, store_mapping, store_measurements
-from inference.storage.set_summary import keep_summary
+from inference.storage.results import mapping_json, store_result
+from inference.storage.rows import BATCH, complete_ids, keep_summary, scheme_ids, store_measurements
 
 
 class Storing:
@@ -244,3 +247,46 @@ def _value(document: Json) -> PortMapping:
     if parsed.mapping is None or parsed.problem_count:
         raise ExchangeError("\n".join(parsed.lines()) or "a point of the front is no port mapping")
     return parsed.mapping
+
+
+_Positive = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class _Elsewhere(ArchivedPart):
+    """What was said against a mapping where its archive was written: (name of a result, words) by scheme."""
+
+    objections: list[str]
+    conflicts: dict[str, list[tuple[str, str]]]
+
+
+class _Judging(ArchivedPart):
+    """What `inference.storage.judging` reads: held-out experiments, all and those with each scheme."""
+
+    n: Count
+    off: Count
+    error: Amount | None
+    repeats: Amount | None
+    elsewhere: _Elsewhere = ABSENT
+    schemes: dict[str, tuple[Count, Count, Amount | None]]
+
+
+class MappingReport(ArchivedPart):
+    cegar: Evidence = ABSENT
+    explain: ExplainedMapping = ABSENT
+    judging: _Judging = ABSENT
+    congruence_classes: list[Annotated[list[str], Field(min_length=1)]] = []
+    assumptions: list[str] = []
+    excess: Count = 0
+    experiments: Count | None = None
+    exhaustive: Count | None = None
+    bottleneck: BottleneckFound | None = None
+    instructions: Count | None = None
+    left_out: dict[str, str] = {}
+    loop_code: list[tuple[_Positive, _Positive, Amount]] = []
+
+    def masks(self) -> Iterator[int]:
+        """Every port set that it names."""
+        for other in self.cegar.others if self.cegar else ():
+            yield from (mask for uops in other.usage.values() for mask, _ in uops)
+        for blocking in self.explain.classes if self.explain else ():
+            yield from blocking.masks

@@ -12,10 +12,11 @@ from pydantic import BaseModel
 from inference.core.events import ResultStored, StateChanged
 from inference.core.protocols import Json
 from inference.formats.archived_parts import DrawnTold
-from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import write_zip
 from inference.formats.mapping_json import write_mapping_json
+from inference.formats.problems import ExchangeError
 from inference.formats.provenance import CITATION, PRODUCT
-from inference.formats.run_archive.documents import (
+from inference.formats.run_archive import (
     EVENTS,
     FORMAT,
     RUN,
@@ -30,12 +31,13 @@ from inference.formats.run_archive.documents import (
     SetTold,
     VerdictTold,
     mapping_file,
+    named_in,
     resource_mapping_file,
     set_file,
+    write_document,
+    write_line,
+    write_measurement,
 )
-from inference.formats.run_archive.references import named_in
-from inference.formats.run_archive.writing import write_document, write_line, write_measurement
-from inference.formats.zip_writing import write_zip
 from inference.models import (
     Characterisation,
     ExperimentSet,
@@ -46,8 +48,8 @@ from inference.models import (
     Run,
 )
 from inference.storage.exporting import MAPPING_EXPORTS, RESOURCE_EXPORTS, SET_EXPORTS
-from inference.storage.fronts import mapping_from
 from inference.storage.judging import VERDICT, allowed_result, archived_report
+from inference.storage.results import mapping_from
 from inference.storage.rows import BATCH, measured_in_parts, texts_of
 
 Document = TypeVar("Document", bound=BaseModel)

@@ -1,4 +1,4 @@
-"""Measurements from the database as arrays, a chunk of rows at a time: a million of them in bounded memory.
+"""Measurements in the database as arrays, a chunk of rows at a time, and copied from sets to sets.
 
 No value is made per row: the keys of a whole chunk of experiments are parsed at once. What is read of a chunk
 takes about 1 kB per row of it while it is parsed, and is free again when the next one is there.
@@ -7,20 +7,21 @@ takes about 1 kB per row of it while it is parsed, and is free again when the ne
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.db import connection
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import MeasurementState
 from inference.core.tables import ExperimentTable, Floats, Int64s
-from inference.models import ISA, ExperimentSet, Measurement
-from inference.storage.inserting import portions
-from inference.storage.rows import scheme_texts
+from inference.models import ISA, Experiment, ExperimentSet, Measurement
+from inference.storage.rows import COLUMNS, insert_missing, portions, scheme_texts
 
 CHUNK = 1 << 15
 """Rows read at once: enough to make the work per chunk small beside the work per row."""
@@ -115,3 +116,60 @@ def _answers(found: Sequence[str]) -> dict[str, Floats]:
         column[at] = [value.get(tool, np.nan) for value in values]
         answers[tool] = column
     return answers
+
+
+_COPIED = ("experiment_id", "length", *COLUMNS)
+
+
+def copy_measurements(experiment_set: ExperimentSet, ids: Iterable[int]) -> None:
+    """Copy the rows with these ids, of which no two of one experiment have the same repeat."""
+    table = connection.ops.quote_name(Measurement._meta.db_table)
+    columns = ", ".join(("repeat", *_COPIED))
+    for portion in portions(ids):
+        marks = ", ".join(["%s"] * len(portion))
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"INSERT INTO {table} (experiment_set_id, {columns}) "  # noqa: S608 names of our columns
+                f"SELECT %s, {columns} FROM {table} WHERE id IN ({marks}) ORDER BY id",
+                [experiment_set.pk, *portion],
+            )
+
+
+def copy_as_repeats(experiment_set: ExperimentSet, ids: Iterable[int]) -> None:
+    """Copy the rows with these ids in their order; those of one experiment are numbered anew."""
+    seen: Counter[int] = Counter()
+    table = connection.ops.quote_name(Measurement._meta.db_table)
+    columns = ", ".join(_COPIED)
+    experiments = dict(_experiments_of(ids := list(ids)))
+    with connection.cursor() as cursor:
+        for pk in ids:
+            experiment = experiments[pk]
+            cursor.execute(
+                f"INSERT INTO {table} (experiment_set_id, repeat, {columns}) "  # noqa: S608 names of our columns
+                f"SELECT %s, %s, {columns} FROM {table} WHERE id = %s",
+                [experiment_set.pk, seen[experiment], pk],
+            )
+            seen[experiment] += 1
+
+
+def store_medians(
+    experiment_set: ExperimentSet, medians: Iterable[tuple[int, tuple[float, float, int]]]
+) -> None:
+    """New measurements: (experiment, (cycles, spread, number of sets))."""
+    head, settled, found = (experiment_set.pk, 0), str(Measurement.State.SETTLED), dict(medians)
+    lengths: dict[int, int] = {}
+    for portion in portions(found):
+        lengths.update(Experiment.objects.filter(pk__in=portion).values_list("id", "length"))
+    insert_missing(
+        Measurement,
+        ("experiment_set_id", "repeat", *_COPIED),
+        (
+            (*head, pk, lengths[pk], settled, *numbers, f"median of {numbers[-1]} sets", "{}", "{}")
+            for pk, numbers in found.items()
+        ),
+    )
+
+
+def _experiments_of(ids: Iterable[int]) -> Iterator[tuple[int, int]]:
+    for portion in portions(ids):
+        yield from Measurement.objects.filter(pk__in=portion).values_list("id", "experiment_id")

@@ -16,9 +16,9 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
 from inference.core.errors import InvalidInputError
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.blocks import Block, piece_of, read
-from inference.isa.code.errors import BlockError
+from inference.isa.code.block import BlockError
 from inference.isa.search import SearchError
 from inference.isa.targets import DEFAULT
 from inference.predictors.protocol import PredictorError

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path
 from django.utils.text import slugify
 
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.formats.provenance import head_of
 from inference.storage.exporting import Export
 from inference.web.validation import one_of

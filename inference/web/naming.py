@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path, reverse
 
 from inference.core.texts import check_line
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models.named import Named
 from inference.storage.names import NOTE_LIMIT, free_name, free_or_refuse, kind_of, rename
 from inference.web.deleting import delete_unless_needed, dependents_of

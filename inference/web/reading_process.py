@@ -29,7 +29,7 @@ from django.utils.module_loading import import_string
 
 from inference.containment import METER
 from inference.formats import other_formats
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.runs.child import limit_memory
 
 LONGEST_REQUEST = 1 << 16

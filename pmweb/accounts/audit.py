@@ -23,7 +23,7 @@ from django.db.models.signals import post_delete, post_save
 from django.http import HttpRequest
 from django.utils import timezone
 
-from inference.formats.csv_cells import written
+from inference.formats.quoting import written
 from inference.models import Run, Upload
 from inference.models.named import Named
 from inference.runs.lifecycle import asked_of_run

@@ -30,7 +30,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from inference.formats import strict_json
+from inference.formats import archived_parts
 from inference.models.schema import OWN
 from pmweb import __version__
 
@@ -92,7 +92,7 @@ def read_manifest(path: Path) -> BackupManifest:
         with zipfile.ZipFile(path) as packed:
             if packed.getinfo(_MANIFEST).file_size > _MANIFEST_LIMIT:
                 raise BackupError(f"{path} is no back-up of pmweb: its manifest is too large")
-            facts = strict_json.load(packed.read(_MANIFEST), _MANIFEST, _MOST_VALUES)
+            facts = archived_parts.load(packed.read(_MANIFEST), _MANIFEST, _MOST_VALUES)
     except FileNotFoundError:
         raise BackupError(f"there is no file {path}") from None
     except (OSError, *_DAMAGED) as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from inference.agent.cpuid import TOLD, flags, flags_of
 from inference.agent.facts import facts
-from inference.isa.cpu_flags import flags_of as merged
-from inference.isa.exclusions import BREAKABLE, SELECTABLE
+from inference.isa.microarchitecture import flags_of as merged
+from inference.isa.scheme import BREAKABLE, SELECTABLE
 from inference.isa.x86 import schemes
 from inference.isa.x86.availability import flag
 from tests.agent.conftest import needs_x86

@@ -12,7 +12,8 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.isa.targets import X86, target_of
 from inference.models import ISA, Evaluation, ExperimentSet, PortMapping
 from inference.storage.instruction_sets import add_schemes, new_isa, store_isa
-from inference.storage.rows import load_mapping, load_measurements, store_mapping
+from inference.storage.mappings import load_mapping, store_mapping
+from inference.storage.rows import load_measurements
 
 CSV = 'experiment,cycles,tool:IACA\n"2*add R, R; mul R, R",1.5,1.5\n"add R, R",0.5,\n'
 MAPPING = {

@@ -18,7 +18,7 @@ from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig, KnownFacts
 from inference.features.library.uploads.job import ImportConfig
 from inference.features.machines.measure.job import MeasureConfig
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.measuring.blocks import BlockOptions
 from inference.measuring.simulated import NOISE
 from inference.models import ExperimentSet, Machine, PortMapping, Upload

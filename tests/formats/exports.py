@@ -8,11 +8,17 @@ from inference.core.core_model import CoreModel, MemoryTimes, OperandLatencies
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, hidden_in, hidden_kinds
 from inference.core.throughput import inverse_throughput
-from inference.formats.exported import NOTHING, ExportedMapping, ExportedScheme, SchemeEvidence
-from inference.formats.exported_core import ExportedCore, exported_core
+from inference.formats.exported import (
+    NOTHING,
+    ExportedCore,
+    ExportedMapping,
+    ExportedScheme,
+    SchemeEvidence,
+    exported_core,
+)
 from inference.formats.provenance import Provenance
 from inference.isa import aarch64
-from inference.isa.tool_names import ToolNames
+from inference.isa.microarchitecture import ToolNames
 from inference.isa.x86.scheme_set import described
 
 ADD = "add GPR[64]:RW, GPR[64]:R"

@@ -7,14 +7,13 @@ import io
 import pytest
 from django.conf import settings
 
-from inference.formats.answer_bounds import Bounds
-from inference.formats.block_sets import BlockSetOptions, Look, look
+from inference.formats.block_sets import BlockSetOptions, Bounds, Look, look
 from inference.formats.blocks_csv import Broken, Scale, is_block_csv
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, Prediction
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.block_sets import export, store
-from inference.storage.errors import NameTakenError, RefusedError
+from inference.storage.names import NameTakenError, RefusedError
 from tests.heads import behind_head
 
 SKIP = BlockSetOptions(Broken.SKIP)

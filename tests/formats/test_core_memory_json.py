@@ -10,7 +10,7 @@ import pytest
 from inference.core.core_model import MemoryTimes
 from inference.core.core_model.model import RenamingConditions, StoreCurve
 from inference.formats.core_model_json import core_model_json, read_core_model
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from tests.formats.exports import CORE
 
 MEMORY = MemoryTimes(

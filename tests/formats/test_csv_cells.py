@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment, Measured
-from inference.formats.csv_cells import cell, plain_text, safe_text, written
 from inference.formats.experiment_csv import SIGNATURE, read_experiment_csv, write_experiment_csv
+from inference.formats.quoting import cell, plain_text, safe_text, written
 from inference.formats.source import Source
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")

@@ -12,17 +12,18 @@ from django.conf import settings
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import NotCharacterised, SchemeFate, Seen
-from inference.formats.errors import ExchangeError
 from inference.formats.explaining import UNTOLD, blocking_classes, measured_floods
+from inference.formats.import_formats import rejects_of
 from inference.formats.parsing import NO_SCHEME, AnyNames, Parsed, parse
+from inference.formats.problems import ExchangeError
 from inference.formats.rejects_json import rejection_of
-from inference.formats.side_files import rejects_of
 from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.storage.characterisations import KEY, ExplainedMapping, load_characterisation
 from inference.storage.importing import MEASURED_IN, Preview, commit, preview
 from inference.storage.instruction_sets import load_supplied, new_isa, vocabulary
-from inference.storage.rows import load_mapping, store_measurements
+from inference.storage.mappings import load_mapping
+from inference.storage.rows import store_measurements
 
 GOLDEN = Path(__file__).parent / "golden"
 MAPPING = (GOLDEN / "explained-mapping.json").read_bytes()

@@ -11,13 +11,13 @@ from iced_x86 import Decoder, Formatter, FormatterSyntax
 from inference.core.experiment import Experiment
 from inference.core.throughput import inverse_throughput
 from inference.formats.exegesis import write_block_exegesis, write_exegesis
-from inference.formats.exegesis_yaml import MODES, LlvmInstances, write_exegesis_yaml
+from inference.formats.exegesis_reading import MODES, LlvmInstances, write_exegesis_yaml
 from inference.formats.llvm_td import Opcodes, write_llvm_td
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.isa import aarch64, llvm_mc
 from inference.isa.blocks import read_blocks
-from inference.isa.bodies import unrolled
-from inference.isa.llvm_opcodes import llvm_instructions, llvm_opcodes
+from inference.isa.bodies import body_maker
+from inference.isa.llvm_schemes import llvm_instructions, llvm_opcodes
 from inference.isa.x86.assembling import unroll
 from inference.measuring.blocks import BlockOptions
 from tests.formats.exports import (
@@ -212,7 +212,7 @@ def test_llvm_exegesis_takes_snippets_with_registers_and_memory(
             f"-snippets-file={path}",
         ]
     )
-    body = unrolled("x86-64", experiment.terms)
+    body = body_maker("x86-64").unroll(experiment.terms)
     instructions = told.split("instructions:")[1].split("config:")[0].strip().splitlines()
     assert len(instructions) == len(body.listing)
     assert "R14=0x104000" in told or not {LOAD, STORE, ADD_LOAD, VADD_LOAD} & set(experiment.schemes)

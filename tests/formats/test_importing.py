@@ -6,12 +6,13 @@ import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.models import Experiment as ExperimentRow
-from inference.storage.errors import NameTakenError, RefusedError
 from inference.storage.importing import commit, preview
-from inference.storage.rows import load_mapping, load_measurements
+from inference.storage.mappings import load_mapping
+from inference.storage.names import NameTakenError, RefusedError
+from inference.storage.rows import load_measurements
 
 GOLDEN = Path(__file__).parent / "golden"
 CSV = b'experiment,cycles\n"2*add R, R; mul R, R",1.5\nnop,0.25\n'

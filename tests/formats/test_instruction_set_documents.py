@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa import aarch64
 from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.isa.targets import AARCH64

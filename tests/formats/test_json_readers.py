@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from inference.agent.protocol import MAX_VALUES, ProtocolError, decode
 from inference.agent.reading import has_more_values, read_json
-from inference.formats.strict_json import StrictJsonError, load
+from inference.formats.archived_parts import StrictJsonError, load
 from tests.drawn import examples
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,11 +14,11 @@ import pytest
 
 from inference.core.protocols import Json
 from inference.formats.exported import ExportedLatencies
-from inference.formats.latencies_xml import write_latencies_xml
 from inference.formats.provenance import PRODUCT, Provenance
 from inference.formats.uops_info_xml import condensed
+from inference.formats.uops_info_xml_writing import write_latencies_xml
 from inference.isa import x86
-from inference.isa.uops_info_writing import numbered_element
+from inference.isa.uops_info import numbered_element
 from inference.isa.x86.chains import links_of
 from inference.isa.x86.scheme_set import described
 

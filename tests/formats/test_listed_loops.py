@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from inference.formats.block_cells import block_of_cell
-from inference.formats.errors import ExchangeError
-from inference.formats.listed_loops import find_listed_loops
-from inference.formats.program_loops import LoopFilter, ProgramLoops, find_loops
+from inference.formats.block_files import LoopFilter, ProgramLoops, find_listed_loops, find_loops
+from inference.formats.blocks_csv import block_of_cell
+from inference.formats.problems import ExchangeError
 from inference.isa.blocks import BlockError
 from tests.compiled import compiled, tool
 

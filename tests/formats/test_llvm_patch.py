@@ -9,15 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from inference.formats.errors import ExchangeError
-from inference.formats.llvm_patch.differing import model_difference
 from inference.formats.llvm_patch.shipped import Override, ShippedModel, WriteCosts, shipped_model
-from inference.formats.llvm_patch.text import places_of_overrides
-from inference.formats.llvm_patch.writing import patch_of, write_llvm_patch
+from inference.formats.llvm_patch.writing import (
+    model_difference,
+    patch_of,
+    places_of_overrides,
+    write_llvm_patch,
+)
 from inference.formats.llvm_td import Opcodes
+from inference.formats.problems import ExchangeError
 from inference.formats.provenance import PRODUCT
 from inference.isa.llvm_tblgen import records_of, sources_in
-from inference.isa.tool_names import NO_NAMES
+from inference.isa.microarchitecture import NO_NAMES
 from tests.formats.exports import (
     ADD,
     ADD_BYTE,

@@ -16,22 +16,19 @@ from hypothesis import strategies as st
 
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Unit
-from inference.formats.errors import ExchangeError
-from inference.formats.exegesis_yaml import MODES, LlvmInstances, write_exegesis_yaml
-from inference.formats.exported import ExportedMapping
-from inference.formats.exported_core import ExportedCore
-from inference.formats.latencies_xml import write_core_xml
+from inference.formats.exegesis_reading import MODES, LlvmInstances, write_exegesis_yaml
+from inference.formats.exported import ExportedCore, ExportedMapping
 from inference.formats.llvm_td import Opcodes, write_llvm_td
-from inference.formats.mapping_csv import write_mapping_csv
+from inference.formats.mapping_json import write_mapping_csv
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.formats.parsing import AnyNames, parse
+from inference.formats.problems import ExchangeError
 from inference.formats.provenance import PRODUCT
 from inference.formats.uops_info_xml import condensed
-from inference.formats.uops_info_xml_writing import port_codes, write_uops_info_xml
+from inference.formats.uops_info_xml_writing import port_codes, write_core_xml, write_uops_info_xml
 from inference.isa import aarch64, x86
 from inference.isa.names import SchemeNames
-from inference.isa.uops_info import scheme_name
-from inference.isa.uops_info_writing import element
+from inference.isa.uops_info import element, scheme_name
 from tests.drawn import examples
 from tests.formats.exports import (
     ADD,

@@ -11,9 +11,8 @@ import pytest
 from inference.core.evaluator import PortMappingModel
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.formats.file_units import FileUnit, likely_unit
+from inference.formats.file_numbers import FileUnit, doubts_of, likely_unit, unit_in_doubt
 from inference.formats.import_formats import read
-from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
 from inference.formats.parsing import AnyNames, parse, resolve
 from inference.models import ISA
 from inference.storage.importing import commit, preview
@@ -61,10 +60,10 @@ def test_a_file_is_read_in_the_unit_that_its_numbers_seem_to_be_only_where_that_
     content = rows(*(f"{length}*a{k % 7},{value}" for k, (value, length) in enumerate(pairs)))
     taken = resolve(read(content, "f.csv", None), AnyNames())
     assert taken.measured[0].cycles == pytest.approx(values[0] / 100)
-    assert unit_in_doubt(taken) == ""
+    assert unit_in_doubt(taken.facts) == ""
     plain = parse(content, "f.csv", AnyNames())
     assert plain.measured[0].cycles == values[0]
-    assert "cycles of 100 executions" in unit_in_doubt(plain)
+    assert "cycles of 100 executions" in unit_in_doubt(plain.facts)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +134,7 @@ def test_unknown_names_are_taken_for_the_nearest_schemes_on_demand_and_the_set_k
 
 def test_rows_that_no_processor_can_be_so_quick_for_and_contradictions_are_pointed_at() -> None:
     content = rows("20*a,0.5", "a,1", "b,1", "a,1.05", "a,1.5", "2*b,1.1")
-    wide, contradicted = doubts_of(parse(content, "f.csv", AnyNames()))
+    wide, contradicted = doubts_of(parse(content, "f.csv", AnyNames()).measured)
     assert (wide.count, [each.row for each in wide.listed]) == (1, [2])
     assert "40.0 instructions per cycle" in wide.listed[0].why
     assert [each.row for each in contradicted.listed] == [6]
@@ -145,7 +144,7 @@ def test_rows_that_no_processor_can_be_so_quick_for_and_contradictions_are_point
 def test_numbers_below_what_the_ports_of_a_mapping_need_are_pointed_at() -> None:
     ports = PortMappingModel(PortMapping(("0", "1"), {"a": ((0b01, 1),), "b": ((0b11, 1),)}))
     parsed = parse(rows("2*a,1", "2*b,1", "a; c,0.5", "a,0.95"), "f.csv", AnyNames())
-    (found,) = doubts_of(parsed, ports)
+    (found,) = doubts_of(parsed.measured, ports)
     assert [(each.row, each.why) for each in found.listed] == [(2, "the ports need 2.00 cycles")]
 
 

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from inference.formats.exegesis_yaml import LATENCY, THROUGHPUT, LlvmInstances, write_exegesis_yaml
+from inference.formats.exegesis_reading import LATENCY, THROUGHPUT, LlvmInstances, write_exegesis_yaml
 from inference.formats.import_formats import read
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.formats.parsing import AnyNames, Parsed, resolve
 from inference.isa import llvm_mc
-from inference.isa.llvm_opcodes import llvm_instructions
-from inference.isa.llvm_schemes import LlvmScheme, llvm_schemes
+from inference.isa.llvm_schemes import LlvmScheme, llvm_instructions, llvm_schemes
 from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, StoredCoreModel
 from inference.storage.core_models import core_model_of_parts
 from inference.storage.importing import commit, preview

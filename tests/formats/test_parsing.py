@@ -10,7 +10,7 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.formats import experiment_csv, import_formats
-from inference.formats.file_units import FileUnit
+from inference.formats.file_numbers import FileUnit
 from inference.formats.import_formats import FORMATS, FileContent, Format, pack, read, taken_in, unpack
 from inference.formats.parsing import AnyNames, Parsed, parse, resolve
 from inference.formats.problems import SHOWN

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from inference.formats.block_files import BlockFileSort, block_file_of
-from inference.formats.errors import ExchangeError
-from inference.formats.perf_texts import PerfSamples, Placed, placed, read_samples
-from inference.isa.blocks.listing import object_file
-from inference.isa.blocks.programs import CompiledProgram, read_program
+from inference.formats.perf_places import Placed, placed
+from inference.formats.perf_texts import PerfSamples, read_samples
+from inference.formats.problems import ExchangeError
+from inference.isa.blocks import object_file
+from inference.isa.code.binaries.program import CompiledProgram, read_program
 from tests.compiled import compiled
 
 ONE_LINE = """\

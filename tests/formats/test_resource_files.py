@@ -10,16 +10,16 @@ import pytest
 from django.conf import settings
 
 from inference.core.resources import ResourceMapping
-from inference.formats.errors import ExchangeError
+from inference.formats.import_formats import name_list_of
 from inference.formats.parsing import NO_SCHEME, AnyNames, Parsed, parse
-from inference.formats.side_files import name_list_of
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import X86
 from inference.models import ISA
 from inference.models import ResourceMapping as ResourceMappingRow
 from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import load_supplied, new_isa
-from inference.storage.resource_mappings import load_resource_mapping
+from inference.storage.mappings import load_resource_mapping
 
 GOLDEN = Path(__file__).parent / "golden"
 PALMED = (GOLDEN / "palmed-mapping.json").read_bytes()

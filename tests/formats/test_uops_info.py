@@ -10,7 +10,7 @@ from django.conf import settings
 
 from inference.formats.import_formats import read
 from inference.formats.parsing import AnyNames, Parsed, resolve
-from inference.formats.uops_info_usages import SEVERAL
+from inference.formats.uops_info_digest import SEVERAL
 from inference.isa.targets import X86
 from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import load_supplied, new_isa

@@ -13,11 +13,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.formats import uops_info_xml
-from inference.formats.errors import ExchangeError
 from inference.formats.import_formats import read, taken_in
 from inference.formats.parsing import NO_SCHEME, AnyNames, parse, resolve
-from inference.formats.uops_info_digest import NO_PORTS
-from inference.formats.uops_info_usages import SEVERAL
+from inference.formats.problems import ExchangeError
+from inference.formats.uops_info_digest import NO_PORTS, SEVERAL
 from inference.formats.uops_info_xml import condensed
 from inference.isa import x86
 from inference.isa.names import SchemeNames

@@ -78,7 +78,7 @@ def backup() -> bytes:
 
 
 def programs() -> list[bytes]:
-    from inference.isa.blocks.listing import object_file
+    from inference.isa.blocks import object_file
 
     code = bytes.fromhex("4801d8ffc975f9c3")
     return [object_file(code, "work"), object_file(bytes(16) + code * 8, "other")]
@@ -136,7 +136,8 @@ def run_archive() -> bytes:
     from inference.runs.lifecycle import submit
     from inference.storage.evaluations import evaluate
     from inference.storage.instruction_sets import new_isa
-    from inference.storage.rows import store_mapping, store_measurements
+    from inference.storage.mappings import store_mapping
+    from inference.storage.rows import store_measurements
     from inference.storage.run_archive_writing import write_archive
 
     isa = new_isa("toy", ["add R, R", "mul R, R"], "by hand")

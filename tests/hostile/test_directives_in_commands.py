@@ -11,7 +11,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.isa.targets import X86
 from inference.models import Machine, PortMapping, Run
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.directives import SPELLINGS, watching, written
 
 ADD = "add GPR[64]:RW, GPR[64]:R"

@@ -20,11 +20,11 @@ from benchmarks._input_importers import IMPORTERS, Importer
 from benchmarks.hostile import input_of, outcome_of
 from inference.agent.protocol import Beat, Result
 from inference.agent.reading import ProtocolError
-from inference.formats.errors import ExchangeError
 from inference.formats.file_trees import ZipTree
 from inference.formats.import_formats import taken_in
 from inference.formats.parsing import AnyNames, parse
-from inference.formats.run_archive.reading import read_archive
+from inference.formats.problems import ExchangeError
+from inference.formats.run_archive_reading import read_archive
 from inference.isa.blocks import BlockError, block_of_text
 from pmweb.backup import archive, sqlite
 from pmweb.backup.archive import BackupError

@@ -12,16 +12,14 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Unit, convert
 from inference.core.resources import ResourceMapping
-from inference.formats.csv_cells import written
-from inference.formats.errors import ExchangeError
 from inference.formats.experiment_csv import write_experiment_csv
-from inference.formats.mapping_json import write_mapping_json
+from inference.formats.import_formats import name_list_of
+from inference.formats.mapping_json import write_mapping_json, write_resource_json
 from inference.formats.parsing import AnyNames, Parsed, parse
 from inference.formats.pmevo_json import write_mapping3
-from inference.formats.problems import SHOWN
+from inference.formats.problems import SHOWN, ExchangeError
+from inference.formats.quoting import written
 from inference.formats.rejects_json import rejection_of
-from inference.formats.resource_json import write_resource_json
-from inference.formats.side_files import name_list_of
 from inference.isa.names import SchemeNames
 from tests.drawn import examples
 

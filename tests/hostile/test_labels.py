@@ -25,28 +25,23 @@ from inference.core.texts import is_line, one_line
 from inference.figures.core_diagram import core_drawing
 from inference.figures.svg import graph_drawing, port_usage_drawing
 from inference.formats.core_model_json import core_model_json, core_model_text, read_core_model
-from inference.formats.csv_cells import written
-from inference.formats.errors import ExchangeError
 from inference.formats.exegesis import write_block_exegesis, write_exegesis
-from inference.formats.exegesis_yaml import LlvmInstances, write_exegesis_yaml
+from inference.formats.exegesis_reading import LlvmInstances, write_exegesis_yaml
 from inference.formats.experiment_csv import read_experiment_csv, write_experiment_csv
-from inference.formats.exported import ExportedMapping, ExportedScheme, SchemeEvidence
-from inference.formats.exported_core import ExportedCore
-from inference.formats.latencies_xml import write_core_xml
+from inference.formats.exported import ExportedCore, ExportedMapping, ExportedScheme, SchemeEvidence
 from inference.formats.llvm_patch.shipped import ShippedModel
 from inference.formats.llvm_patch.writing import patch_of
 from inference.formats.llvm_td import Opcodes, write_llvm_td
-from inference.formats.mapping_csv import write_mapping_csv
-from inference.formats.mapping_json import write_mapping_json
+from inference.formats.mapping_json import write_mapping_csv, write_mapping_json, write_resource_json
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.formats.pmevo_json import write_experiment_list, write_mapping3
+from inference.formats.problems import ExchangeError
 from inference.formats.provenance import Provenance, head_of
-from inference.formats.quoting import one_line_each
-from inference.formats.resource_json import write_resource_json
+from inference.formats.quoting import one_line_each, written
 from inference.formats.source import Source
-from inference.formats.uops_info_xml_writing import write_uops_info_xml
+from inference.formats.uops_info_xml_writing import write_core_xml, write_uops_info_xml
+from inference.isa.domains import STORES, UNIT_CLASSES
 from inference.isa.llvm_tblgen import sources_in
-from inference.isa.unit_classes import STORES, UNIT_CLASSES
 from inference.measuring.blocks import BlockOptions
 from inference.storage.exporting import (
     CORE_MODEL_EXPORTS,

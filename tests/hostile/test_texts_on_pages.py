@@ -13,8 +13,8 @@ from django.db import models
 from django.test import Client
 from django.urls import reverse
 
-from inference.formats.csv_cells import safe_comment
 from inference.formats.provenance import head_of
+from inference.formats.quoting import safe_comment
 from tests.pmweb.test_permissions import ADDRESSES, NOWHERE
 
 HTML = "<script>evil()</script>\"'><img src=x onerror=evil()>{{ 7 }}"

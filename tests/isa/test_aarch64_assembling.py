@@ -14,7 +14,7 @@ from inference.isa import aarch64, llvm_mc
 from inference.isa.aarch64.allocation import ADDRESSES, LINE, MEMORY, READ_SLOT, VALUES
 from inference.isa.aarch64.assembling import CPU, FEATURES, TRIPLE, Assembler, LoopText
 from inference.isa.llvm_mc import AssemblerError
-from inference.isa.unrolling import CannotMeasureError, interleaved
+from inference.isa.machine_bodies import CannotMeasureError, interleaved
 from tests.isa.aarch64_program import needs_llvm_mc
 
 pytestmark = needs_llvm_mc
@@ -70,6 +70,14 @@ def test_a_body_has_about_a_hundred_instructions_and_a_half(terms: list[tuple[st
     assert body.half_copies == body.copies // 2
     assert body.half_bytes == 4 * length * body.half_copies
     assert len(body.code) == 4 * len(body.lines)
+
+
+@pytest.mark.parametrize(
+    ("length", "instructions"), [(1, 1), (1, 2), (50, 100), (99, 100), (100, 100), (150, 100)]
+)
+def test_a_body_has_two_copies_where_one_or_two_have_the_instructions(length: int, instructions: int):
+    body = Assembler().unroll([(ADD, length)], instructions)
+    assert (body.copies, body.half_copies, len(body.lines)) == (2, 1, 2 * length)
 
 
 def test_no_instance_reads_what_another_wrote_unless_the_operand_is_both():

@@ -11,7 +11,7 @@ import pytest
 from inference.agent.frame import function
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.isa.aarch64 import by_text
-from inference.isa.aarch64.chains import connectors, frame, links_of, pair_chains
+from inference.isa.aarch64.chains import chains_of_pairs, connectors, frame, links_of
 from inference.isa.chains import ChainLink, PairChains
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
 from tests.isa.aarch64_program import needs_llvm_mc, needs_qemu, run
@@ -22,12 +22,12 @@ pytestmark = needs_llvm_mc
 @cache
 def pairs_of(text: str) -> dict[tuple[str, str], PairChains]:
     links = links_of(text)
-    return {(one.link.source, one.link.destination): one for one in pair_chains(links)}
+    return {(one.link.source, one.link.destination): one for one in chains_of_pairs(links)}
 
 
 @cache
 def every_pair() -> tuple[PairChains, ...]:
-    return tuple(pair_chains([link for text in by_text() for link in links_of(text)]))
+    return tuple(chains_of_pairs([link for text in by_text() for link in links_of(text)]))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_pairs_of_one_class_are_isolated_and_sums_say_that_they_are() -> None:
 
 def test_what_cannot_be_chained_says_why() -> None:
     text = next(one for one in by_text() if one.startswith("ldaxr "))
-    (pair,) = pair_chains(links_of(text)[:1])
+    (pair,) = chains_of_pairs(links_of(text)[:1])
     assert pair.chains == ()
     assert "exclusive" in pair.why
 
@@ -120,7 +120,7 @@ def test_nearly_every_scheme_has_chains_and_all_of_them_are_of_known_schemes() -
 def test_latencies_of_simulated_processors_are_found_again(seed: int) -> None:
     dice = random.Random(seed)
     pairs = dice.sample(every_pair(), 400)
-    ways = pair_chains(connectors())
+    ways = chains_of_pairs(connectors())
     truth = drawn_latencies(seed, connectors())
     problem = LatencyProblem(pairs, ways)
     exact = infer_latencies(problem, SimulatedLatencies(truth))

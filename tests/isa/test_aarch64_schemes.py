@@ -6,8 +6,8 @@ import pytest
 
 from inference.isa import aarch64
 from inference.isa.aarch64.assembling import FEATURES, TRIPLE, Assembler, obstacle
+from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.names import SchemeNames
-from inference.isa.unrolling import CannotMeasureError
 from tests.isa.aarch64_program import needs_llvm_mc
 
 SCHEMES = aarch64.instruction_set().schemes

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.agent.code_pages import GuardedPages
-from inference.isa.blocks import Block, read_blocks
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import Block, accesses_of, read_blocks
 from inference.isa.dependences import PAGE_BYTES
 from inference.isa.start_values import START
 from inference.isa.x86.addresses import BlockAddress, InstructionAddresses, addresses_of

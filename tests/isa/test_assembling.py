@@ -190,7 +190,7 @@ from inference.agent.facts import facts
 from inference.agent.frame import function
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import CannotMeasureError, unroll
-from inference.isa.cpu_flags import flags_of
+from inference.isa.microarchitecture import flags_of
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.surroundings import Surroundings, needs
 

@@ -7,13 +7,17 @@ import subprocess
 
 import pytest
 
-from inference.isa.blocks import BlockError, block_of_bytes, block_of_text, read_blocks, schemes_of_bytes
-from inference.isa.blocks.listing import (
+from inference.isa.blocks import (
+    BlockError,
     att_of_bytes,
     between_markers,
+    block_of_bytes,
+    block_of_text,
     in_loop,
     intel_of_bytes,
     object_file,
+    read_blocks,
+    schemes_of_bytes,
 )
 from inference.isa.x86.blocks.surrounding import BEGIN, END
 

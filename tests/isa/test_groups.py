@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import Instruction, Mnemonic, OpAccess, Register, RegisterExt
 
-from inference.isa.exclusions import BREAKABLE, GROUPS, SELECTABLE
-from inference.isa.scheme import Scheme
+from inference.isa.scheme import BREAKABLE, GROUPS, SELECTABLE, Scheme
 from inference.isa.x86 import forms_by_text, schemes
 from inference.isa.x86.assembling import CannotMeasureError, unroll
 from inference.isa.x86.choosing import family_of

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.isa.llvm_mc import program
-from inference.isa.llvm_opcodes import llvm_opcodes
+from inference.isa.llvm_schemes import llvm_opcodes
 from inference.isa.names import SchemeNames
 from inference.isa.x86.naming import is_avx512, llvm, meaning_of, uops_info
 from inference.isa.x86.scheme_set import schemes

@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from inference.isa.blocks import BlockError, block_of_hex, block_of_text, read
-from inference.isa.blocks.listing import att_of_bytes
+from inference.isa.blocks import BlockError, att_of_bytes, block_of_hex, block_of_text, read
 
 LOOP = "4801d8ffc975f9"  # add rax, rbx; dec ecx; jne back
 

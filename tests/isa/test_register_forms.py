@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.isa.register_forms import forms_among
+from inference.isa.domains import forms_among
 
 
 def test_memory_forms_are_found_in_any_style() -> None:

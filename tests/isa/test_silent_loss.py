@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.isa.blocks import BlockError, read
-from inference.isa.code.program import AssemblyProgram
+from inference.isa.code.pieces import AssemblyProgram
 from inference.isa.x86.assembly.reading import read_program
 from tests.drawn import examples
 from tests.isa.printed_listings import FORMS, Line, loops

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from inference.agent.protocol import Frame
-from inference.isa.body_options import DEFAULTS, USUAL, Options
+from inference.isa.machine_bodies import DEFAULTS, USUAL, Options
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.surroundings import Surroundings

@@ -9,12 +9,22 @@ import pytest
 
 from anica_app.core.block_domain import BlockDomain
 from inference.isa import llvm_mc, targets
-from inference.isa.blocks import LOOP, BlockError, block_of_bytes, block_of_hex, body_of, read, read_blocks
-from inference.isa.blocks.accesses import accesses_of
-from inference.isa.blocks.frames import iteration_of
-from inference.isa.blocks.listing import att_of_bytes, in_loop, intel_of_bytes
+from inference.isa.blocks import (
+    LOOP,
+    BlockError,
+    accesses_of,
+    att_of_bytes,
+    block_of_bytes,
+    block_of_hex,
+    body_of,
+    in_loop,
+    intel_of_bytes,
+    iteration_of,
+    read,
+    read_blocks,
+)
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.body_options import DEFAULTS
+from inference.isa.machine_bodies import DEFAULTS
 from inference.isa.operand_slots import FIRST_FLAG
 from inference.isa.scheme import Scheme
 from inference.isa.target import IsaTarget

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.isa import aarch64
-from inference.isa.unit_classes import UNIT_CLASSES, unit_class
+from inference.isa.domains import UNIT_CLASSES, unit_class
 from inference.isa.x86.scheme_set import described, schemes
 
 

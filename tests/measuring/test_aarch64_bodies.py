@@ -8,7 +8,7 @@ from inference.agent.protocol import Batch, Settings
 from inference.core.experiment import Experiment, MeasurementState, OrderedExperiment
 from inference.core.mapping import PortMapping
 from inference.isa import llvm_mc
-from inference.isa.aarch64.bodies import AArch64Bodies
+from inference.isa.aarch64.assembling import AArch64Bodies
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated_agent import SimulatedHarness
 from tests.measuring.boards import MemoryBoard

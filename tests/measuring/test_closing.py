@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from iced_x86 import Decoder, FlowControl, Mnemonic
 
-from inference.isa.blocks import block_of_text, general_registers
-from inference.isa.blocks.frames import iteration_of
-from inference.isa.code.iteration import LINE
+from inference.isa.blocks import block_of_text, general_registers, iteration_of
+from inference.isa.code.block import LINE
 from inference.measuring.blocks import LOOP, BlockOptions, obstacle, prepared
 
 CONDITIONS = ("o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g")

@@ -7,7 +7,7 @@ import pytest
 from inference.agent.protocol import Batch, Result, Settings
 from inference.isa import llvm_mc
 from inference.isa.aarch64 import NAME
-from inference.isa.aarch64.chains import frame, links_of, pair_chains
+from inference.isa.aarch64.chains import chains_of_pairs, frame, links_of
 from inference.measuring.items import FramedChains
 from tests.measuring.boards import MemoryBoard
 
@@ -29,7 +29,7 @@ class OneFails:
 
 def test_chains_are_loop_bodies_in_the_frame_of_their_instruction_set() -> None:
     board = MemoryBoard(OneFails())
-    pairs = pair_chains(links_of("add GPR[64]:W, GPR[64]:R, GPR[64]:R"))
+    pairs = chains_of_pairs(links_of("add GPR[64]:W, GPR[64]:R, GPR[64]:R"))
     chains = [chain for pair in pairs for chain in pair.chains]
     measurer = FramedChains(board, {"kind": "test"}, Settings(), frame())
     readings = {one.chain: one for one in measurer.measure([*chains, *chains])}

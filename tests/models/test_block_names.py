@@ -31,8 +31,8 @@ from inference.runs.errors import ConfigError
 from inference.runs.kinds import RUN_KINDS
 from inference.runs.request import RunRequest
 from inference.storage.block_sets import export, store
-from inference.storage.errors import RefusedError
 from inference.storage.instruction_sets import store_isa
+from inference.storage.names import RefusedError
 from inference.web.api.site import api
 from tests.isa.toy.target import TARGET as TOY
 
@@ -213,7 +213,7 @@ PARENTS = {
     # file: {key of a document: what has the set instead}
     "inference/features/asking/blocks/api.py": {"instructions": "the block around them"},
     "inference/features/learning/front_end/query.py": {"code": "the front end"},
-    "inference/formats/scheduler_json.py": {"block": "the core model"},
+    "inference/formats/core_model_json.py": {"block": "the core model"},
     "inference/storage/core_models.py": {"code": "the front end"},
     "inference/core/latency/idioms.py": {"code": "the latencies"},
     "inference/core/latency/reading.py": {"code": "the latencies"},

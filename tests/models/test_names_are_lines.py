@@ -6,7 +6,7 @@ import pytest
 from django.apps import apps
 
 from inference.core.texts import is_line
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import Run
 from inference.models.named import Named
 from inference.runs import lifecycle

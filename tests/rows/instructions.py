@@ -7,7 +7,8 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.isa.scheme import Scheme
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping, store_measurements
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import store_measurements
 
 ADD, MUL, LOAD = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R", "vmovaps YMM:W, MEM[256]:R"
 

@@ -11,7 +11,8 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.isa.scheme import Operand, Scheme
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping, store_measurements
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import store_measurements
 
 ADD = "add GPR[64]:RW, GPR[64]:R"
 IMUL = "imul GPR[64]:RW, GPR[64]:R"

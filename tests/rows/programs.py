@@ -23,8 +23,7 @@ from inference.core.metrics import Unit
 from inference.core.resources import ResourceMapping as Resources
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.block_sets import BlockSetOptions
-from inference.isa.front_end import FrontEndCode
-from inference.isa.timed_code import CodeReading
+from inference.isa.front_end import CodeReading, FrontEndCode
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
@@ -48,7 +47,7 @@ from inference.storage.block_sets import store
 from inference.storage.core_models import store_front_end
 from inference.storage.evaluations import evaluate
 from inference.storage.latencies import store_latencies
-from inference.storage.resource_mappings import store_resource_mapping
+from inference.storage.mappings import store_resource_mapping
 from inference.storage.rows import load_measurements, store_measurements
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import BrowserSession, Scope

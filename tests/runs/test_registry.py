@@ -17,7 +17,7 @@ from inference.features import FEATURES, REGISTRIES
 from inference.features.running.runs import kind_presentation
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.formats import journal_events, other_formats
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import Run
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import RUN_KINDS, job

@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from inference.core.events import Progress
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.runs.errors import ConfigError
 from inference.runs.request import OneOf, RunRequest
 

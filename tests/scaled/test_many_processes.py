@@ -22,7 +22,7 @@ from inference.models import ExperimentSet, Machine, Measurement, PortMapping, R
 from inference.runs import lifecycle
 from inference.runs.machines import sessions
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 from pmweb.accounts.people import ensure_administrator
 from pmweb.models import AuditEntry
 from tests.processes import Process, Served

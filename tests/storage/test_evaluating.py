@@ -9,12 +9,13 @@ from inference.core.evaluator import PortMappingModel
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import ISA, Evaluation, ExperimentSet, PortMapping, Run
 from inference.storage.evaluations import compare, compare_tool, evaluate
 from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import load_measurements, store_mapping, store_measurements
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import load_measurements, store_measurements
 
 SKL = Path(settings.SHARED) / "data" / "pmevo" / "SKL"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from inference.formats.run_archive.documents import MappingTold
-from inference.storage.mapping_reports import MappingReport
+from inference.formats.run_archive import MappingTold
+from inference.storage.run_archive_storing import MappingReport
 
 
 @pytest.mark.parametrize(

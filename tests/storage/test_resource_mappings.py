@@ -10,15 +10,15 @@ from inference.core.resources import Conversion, ResourceMapping, TooManyResourc
 from inference.core.tables import ExperimentTable
 from inference.models import ISA, PortMapping, ResourceLoad
 from inference.models import ResourceMapping as ResourceMappingRow
-from inference.storage.errors import MissingSchemesError, NameTakenError
 from inference.storage.instruction_sets import store_isa
-from inference.storage.resource_mappings import (
+from inference.storage.mappings import (
     convert,
     load_model,
     load_resource_mapping,
+    store_mapping,
     store_resource_mapping,
 )
-from inference.storage.rows import store_mapping
+from inference.storage.names import MissingSchemesError, NameTakenError
 
 VALUE = ResourceMapping(("R1", "R2"), {"add R, R": ((1, 0.3),), "mul R, R": ((0, 2.0), (1, 0.1)), "nop": ()})
 IMPORT = ResourceMappingRow.Origin.IMPORT

@@ -12,8 +12,7 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.features.library.sets import query as experiment_sets
 from inference.models import ExperimentSet, Run
 from inference.storage.importing import commit, preview
-from inference.storage.rows import store_measurements
-from inference.storage.set_summary import SetSummary, keep_summary, kept_summary, summarise
+from inference.storage.rows import SetSummary, keep_summary, kept_summary, store_measurements, summarise
 
 ADD, MUL = Experiment.of(["add R, R"]), Experiment.of({"mul R, R": 2})
 

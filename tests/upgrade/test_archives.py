@@ -17,7 +17,7 @@ from django.test import Client
 from anica_app.formats.campaign_zip import read_all, tree_of_path
 from anica_app.storage.campaigns import store_campaign, write_campaign
 from inference.features.running.runs.archive import store_archive
-from inference.formats.run_archive.reading import read_archive
+from inference.formats.run_archive_reading import read_archive
 from inference.storage.run_archive_writing import write_archive
 from tests.zips import unpacked
 

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 
 from inference.containment import metered
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.web.reading_process import (
     AT_ONCE,
     MEMORY_BYTES,

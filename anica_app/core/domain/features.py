@@ -12,7 +12,7 @@ from anica_app.core.domain.abstract import AbstractInstruction, FeatureExpansion
 from anica_app.core.domain.abstractions import Abstraction, EditDistances, LogSizes, Singletons, Subsets
 from anica_app.core.domain.settings import FEATURES, MOST_EDITS, MOST_LOG, DomainSettings
 from anica_app.core.domain.space import Bits, SchemeSpace, operands_of
-from inference.isa.operand_facet import BlockScheme, OperandNames
+from inference.isa.operand_slots import BlockScheme, OperandNames
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.targets import DEFAULT
 

@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple
 from anica_app.core.domain.settings import SpaceSettings
 from anica_app.core.errors import AnicaError
 from inference.isa.blocks import BlockError, block_of_bytes
-from inference.isa.operand_facet import BlockScheme, OperandChooser
-from inference.isa.operand_slots import FIRST_FLAG, Content, Slots
+from inference.isa.operand_slots import FIRST_FLAG, BlockScheme, Content, OperandChooser, Slots
 from inference.isa.targets import DEFAULT, target_of
 
 DependencyKind = Literal["flag", "register"]

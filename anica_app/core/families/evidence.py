@@ -17,8 +17,7 @@ from inference.isa.block_changes import (
     ChangedBlock,
     ChangeKind,
 )
-from inference.isa.blocks import BlockError
-from inference.isa.blocks.changes import changed_block
+from inference.isa.blocks import BlockError, changed_block
 from inference.predictors.protocol import Answer
 
 Answers = tuple[Answer, ...]

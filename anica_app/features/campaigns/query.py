@@ -35,7 +35,7 @@ from anica_app.storage.findings import interesting_samples, judge_of
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import common_isa
 from inference.features.library.search.query import group, with_words
-from inference.formats.strict_json import StrictJsonError, load
+from inference.formats.archived_parts import StrictJsonError, load
 from inference.models import Run
 from inference.models.scheme_search import search_schemes
 from inference.predictors.samples import Sample

@@ -14,8 +14,7 @@ from anica_app.features.coverage.query import KIND
 from anica_app.models import Campaign
 from inference.core.events import Event, Progress
 from inference.core.protocols import Json
-from inference.isa.blocks import isa_beside
-from inference.isa.blocks.listing import intel_of_bytes
+from inference.isa.blocks import intel_of_bytes, isa_beside
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name

@@ -20,7 +20,7 @@ from anica_app.web.presentation import asm
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.query import ShownSet, answers_of, blocks_at, columns_of
 from inference.features.asking.predictors.kinds import kinds
-from inference.formats.csv_cells import written
+from inference.formats.quoting import written
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name

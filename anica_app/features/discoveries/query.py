@@ -11,11 +11,12 @@ from django.shortcuts import get_object_or_404
 from anica_app.core.domain.documents import expanded
 from anica_app.core.search.judging import BlockInterest, InterestJudge
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
+from anica_app.storage.descriptions import judge_of
 from anica_app.storage.findings import judge_of
 from inference.core.protocols import Json
 from inference.isa.blocks import BlockName
 from inference.models import AnswerCache, Predictor
-from inference.models.predictor import block_key
+from inference.models.block_set import block_key
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, unpack
 from inference.storage.instruction_sets import code_isa

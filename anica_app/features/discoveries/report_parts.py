@@ -12,9 +12,7 @@ from inference.core.texts import one_line
 from inference.features.asking.predictors.kinds import kind_of
 from inference.features.asking.predictors.modes import titled
 from inference.formats.exegesis import write_block_exegesis
-from inference.isa.blocks import block_of_bytes, schemes_of_bytes
-from inference.isa.blocks.accesses import reads_of
-from inference.isa.blocks.listing import att_of_bytes, intel_or_digits
+from inference.isa.blocks import att_of_bytes, block_of_bytes, intel_or_digits, reads_of, schemes_of_bytes
 from inference.isa.start_values import StartValues
 from inference.measuring.blocks import BlockOptions
 from inference.models import Predictor

@@ -16,8 +16,8 @@ from anica_app.features.coverage.query import measure_of
 from anica_app.features.discoveries.query import Node
 from anica_app.models import Campaign, Discovery, GeneralisationStep
 from inference.core.protocols import Json
-from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
+from inference.formats.quoting import written
 from inference.isa.blocks import BlockError, BlockName, schemes_of_bytes
 from inference.isa.targets import DEFAULT, code_target, target_of
 from inference.models import InstructionScheme

@@ -28,10 +28,10 @@ from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import row_for
 from inference.features.asking.questions.query import PredictorSaid, QuestionAnswers, asked_about
-from inference.formats.csv_cells import written
 from inference.formats.provenance import PRODUCT, head_of
+from inference.formats.quoting import written
 from inference.formats.sample_document import sample_document
-from inference.isa.blocks.listing import intel_or_digits
+from inference.isa.blocks import intel_or_digits
 from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.samples import Sample, unpack

@@ -20,8 +20,8 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of
 from inference.formats.quoting import assembly_comment, shell_option
-from inference.isa.blocks.listing import att_of_bytes
-from inference.isa.tool_names import TOOL_NAMES
+from inference.isa.blocks import att_of_bytes
+from inference.isa.microarchitecture import TOOL_NAMES
 from inference.models import Predictor
 from inference.predictors.llvm.mca_settings import TOTAL, McaSettings
 from inference.predictors.processor_names import UICA_NAMES

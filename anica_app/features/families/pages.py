@@ -19,7 +19,7 @@ from inference.features.asking.predictors.offers import offers
 from inference.features.asking.predictors.query import chosen
 from inference.features.asking.questions.query import KIND as QUESTION
 from inference.features.asking.questions.query import asked_about
-from inference.isa.blocks.listing import intel_or_digits
+from inference.isa.blocks import intel_or_digits
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import code_isa

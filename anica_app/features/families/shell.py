@@ -16,7 +16,7 @@ from anica_app.storage.findings import condition_of_family
 from anica_app.web.judging import Judgement
 from inference.core.protocols import Json
 from inference.formats.junit import TestCase, write_junit
-from inference.isa.blocks.listing import intel_of_bytes
+from inference.isa.blocks import intel_of_bytes
 from inference.web.data_command import write_file
 from inference.web.validation import what_is_right, what_is_wrong
 

@@ -35,8 +35,8 @@ from inference.features.asking.block_files.importer import telling
 from inference.features.asking.block_files.query import PREVIEW, UploadImporter
 from inference.features.library.uploads.query import discard_upload
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.formats.errors import ExchangeError
 from inference.formats.file_trees import ZipTree
+from inference.formats.problems import ExchangeError
 from inference.models import Run, Upload
 from inference.runs.kinds import Store, Task
 from inference.storage.names import NAME_LIMIT, free_name

@@ -29,7 +29,7 @@ from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest, read_rows
-from inference.storage.block_rows import BlockToStore
+from inference.storage.block_sets import BlockToStore
 from inference.storage.instruction_sets import code_isa_row
 
 KIND = "matrix"

@@ -22,7 +22,7 @@ from inference.features.judging.engine.addresses import (
     pair_query,
     to_list,
 )
-from inference.formats.csv_cells import written
+from inference.formats.quoting import written
 from inference.models import Comparison, Run
 from inference.web.file_answers import table_answer
 from inference.web.request_fields import RequestField, RunForm, describe_fields, start_run

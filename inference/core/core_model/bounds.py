@@ -35,7 +35,7 @@ from inference.core.mapping import PortMapping
 from inference.core.simulation.steady_state import simulate
 from inference.core.throughput import port_bound, work_of
 from inference.isa.dependences import InstructionAccesses, reads_of_kept_flags
-from inference.isa.unrolling import LoopSize
+from inference.isa.machine_bodies import LoopSize
 
 HELD_UP = "no loop of this size was measured: fetching may hold it up"
 _AS_LONG = 1.01

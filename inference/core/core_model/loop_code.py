@@ -25,7 +25,7 @@ import numpy as np
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, with_sums
 from inference.core.throughput import inverse_throughput
-from inference.isa.unrolling import CannotMeasureError, LoopSize
+from inference.isa.machine_bodies import CannotMeasureError, LoopSize
 
 MOST_EXPERIMENTS = 20_000
 """To assemble one takes a millisecond."""

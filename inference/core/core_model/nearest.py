@@ -24,8 +24,7 @@ from inference.core.core_model.prediction import (
     shape_of,
 )
 from inference.core.mapping import PortMapping, Uops, uops_of
-from inference.isa.blocks import Block
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import Block, accesses_of
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.targets import DEFAULT, target_of

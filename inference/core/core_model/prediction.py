@@ -11,9 +11,8 @@ from enum import StrEnum
 
 from inference.core.core_model.dependences import ChainStep
 from inference.core.core_model.model import CoreModel, FrontEndLimits
-from inference.isa.blocks import LOOP, Block
-from inference.isa.blocks.accesses import moves_of, pairs_of, stores_of
-from inference.isa.copies import usual_copies
+from inference.isa.blocks import LOOP, Block, moves_of, pairs_of, stores_of
+from inference.isa.code.block import usual_copies
 from inference.isa.dependences import InstructionAccesses
 
 LIMITING = 0.9

@@ -35,8 +35,8 @@ from inference.core.mapping import PortMapping
 from inference.core.simulation.program import SchedulerPolicy, SharedResultBus
 from inference.core.waste import SchedulerFit, Simulated
 from inference.isa.dependences import InstructionAccesses
+from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.scheme import Scheme
-from inference.isa.unrolling import CannotMeasureError
 
 _MOST_BODIES = 80
 """By which a scheduler is inferred for the ports at hand: half as many as for good."""

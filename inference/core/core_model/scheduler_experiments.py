@@ -25,12 +25,11 @@ from inference.core.core_model.model import CoreModel, chained_latency
 from inference.core.core_model.prediction import LIMITING, BoundKind, shape_of
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.isa.block_facets import DependentBlockMaker
-from inference.isa.blocks import Block, block_of_bytes
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import Block, accesses_of, block_of_bytes
+from inference.isa.facets import DependentBlockMaker
+from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.scheme import Scheme
 from inference.isa.targets import code_target
-from inference.isa.unrolling import CannotMeasureError
 
 MOST_EXPERIMENTS = 160
 """That many are simulated in about 50 ms, half of them for each policy of a search."""

@@ -24,8 +24,7 @@ from inference.core.simulation.inferring import (
 )
 from inference.core.simulation.program import SchedulerPolicy
 from inference.core.simulation.steady_state import simulate
-from inference.isa.blocks import Block
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import Block, accesses_of
 from inference.isa.dependences import InstructionAccesses
 
 FEWEST_EXPERIMENTS = 12

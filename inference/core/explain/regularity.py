@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.core.mapping import Uops, described, uops_of
+from inference.isa.domains import is_move, memory_forms, memory_of
 from inference.isa.reading import Key, SchemeNameParts, read
-from inference.isa.register_forms import is_move, memory_forms, memory_of
 
 
 class Pattern(StrEnum):

@@ -19,8 +19,7 @@ import numpy as np
 from inference.core.judging.sheet import Items
 from inference.core.protocols import Json
 from inference.core.tables import Bools, Floats, Int64s
-from inference.isa.blocks import Block, BlockError, block_of_bytes
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import Block, BlockError, accesses_of, block_of_bytes
 
 LEAST_BLOCKS = 5
 """With a trait, and without it: fewer say nothing."""

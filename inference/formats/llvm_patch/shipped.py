@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from inference.core.protocols import Json
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 
 CYCLES_FIELDS = ("ReleaseAtCycles", "ResourceCycles")
 """What LLVM calls the cycles of resources since 18, and before."""

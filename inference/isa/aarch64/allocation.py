@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from inference.isa.unrolling import evenly_mixed
+from inference.isa.machine_bodies import evenly_mixed
 
 Bank = Literal["general", "vector", "load base", "store base"]
 Role = Literal["R", "W", "RW"]

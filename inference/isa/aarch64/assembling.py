@@ -7,14 +7,14 @@ into machine code when the code of one of them is asked for: with all the others
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Literal
+from functools import cache, cached_property
+from typing import Any, Literal
 
 from inference.agent.protocol import Frame
 from inference.isa import llvm_mc
-from inference.isa.aarch64 import NAME, by_text, instruction_set
+from inference.isa.aarch64 import NAME, by_text, catalogue, instruction_set
 from inference.isa.aarch64.allocation import (
     ADDRESSES,
     COUNTER,
@@ -26,10 +26,11 @@ from inference.isa.aarch64.allocation import (
     AArch64Demands,
     Bank,
 )
-from inference.isa.breakers import Kind
 from inference.isa.document import OperandForm
+from inference.isa.facets import WrittenScheme
+from inference.isa.llvm_mc import AssemblerError
+from inference.isa.machine_bodies import DEFAULTS, CannotMeasureError, Kind, Options, interleaved
 from inference.isa.scheme import Operand, Scheme
-from inference.isa.unrolling import CannotMeasureError, interleaved
 
 TRIPLE, CPU, FEATURES = "aarch64", "cortex-a72", "+crc,+crypto"
 INSTRUCTIONS = 100
@@ -229,3 +230,123 @@ def _line(plan: _Plan, allocator: AArch64Allocator) -> str:
                 numbers = [first + k for k in range(plan.demands.choices[choice].span)]
         shown.append(part.assembly.format(*numbers, **named))
     return f"{plan.scheme.mnemonic} {', '.join(shown)}".rstrip()
+
+
+triple, cpu, features = TRIPLE, CPU, FEATURES
+models = ""
+
+
+def instances(texts: Iterable[str]) -> dict[str, bytes]:
+    """{scheme text: machine code of one instance}, of those that can be measured."""
+    assembler = Assembler()
+    bodies = {}
+    for text in texts:
+        try:
+            bodies[text] = assembler.unroll_in_order([text], instructions=1)
+        except CannotMeasureError:
+            continue
+    return {text: body.code[: body.half_bytes] for text, body in bodies.items()}
+
+
+def register_probes() -> dict[str, bytes]:
+    """None: registers have the same names everywhere."""
+    return {}
+
+
+def written(text: str) -> WrittenScheme | None:
+    """None: there is one syntax, that of the schemes."""
+    return None
+
+
+def listed(code: bytes) -> list[str]:
+    """The words of the code, as an assembler takes them."""
+    return [f".inst {int.from_bytes(code[at : at + 4], 'little'):#010x}" for at in range(0, len(code), 4)]
+
+
+needs_assembler = True
+padding = ("mov GPR[64]:W, GPR[64]:R",)
+
+
+class AArch64Bodies:
+    """Assembles for a processor with these features, as /proc/cpuinfo lists them; None where none are known.
+
+    `options`: how many instructions a body has; AArch64 has neither dependencies to break nor other values.
+    """
+
+    flags = None  # the bodies themselves refuse what the CPU lacks
+    avx = False
+    identity: Mapping[str, Any] = {}
+
+    def __init__(self, features: Collection[str] | None, options: Options = DEFAULTS) -> None:
+        self._features = features
+        self._instructions = options.instructions
+        self._assembler = Assembler()
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Registers and memory of the bodies."""
+        return frame()
+
+    @property
+    def options(self) -> Options:
+        return Options(instructions=self._instructions)
+
+    def obstacle(self, scheme: Scheme) -> str:
+        """What of the scheme's needs the processor has not, in words; "" where nothing is missing."""
+        return "" if self._features is None else catalogue.missing_feature(scheme, self._features)
+
+    def unroll(self, terms: Sequence[tuple[str, int]]) -> LoopText:
+        self._refuse_missing(text for text, _ in terms)
+        return self._assembler.unroll(terms, self._instructions)
+
+    def unroll_in_order(self, order: Sequence[str]) -> LoopText:
+        self._refuse_missing(order)
+        return self._assembler.unroll_in_order(order, self._instructions)
+
+    def _refuse_missing(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            scheme = by_text().get(text)
+            if scheme is not None and (reason := self.obstacle(scheme)):
+                raise CannotMeasureError(text, reason)
+
+
+def unroll(
+    terms: Sequence[tuple[str, int]],
+    instructions: int = INSTRUCTIONS,
+    *,
+    breaking: bool = False,
+) -> LoopText:
+    """The usual body of an experiment; nothing breaks dependencies. Raises `CannotMeasureError`."""
+    return _with_code(Assembler().unroll(terms, instructions), terms[0][0])
+
+
+def unroll_in_order(order: Sequence[str]) -> LoopText:
+    """The body in whose copies the schemes stand in this order. Raises `CannotMeasureError`."""
+    return _with_code(Assembler().unroll_in_order(order), order[0])
+
+
+def _with_code(body: LoopText, scheme: str) -> LoopText:
+    """With its code, so that a missing assembler is noticed here."""
+    try:
+        assert body.code
+    except AssemblerError as error:
+        raise CannotMeasureError(scheme, str(error)) from None
+    return body
+
+
+def breakers_of(scheme: str) -> Sequence[Kind]:
+    return ()
+
+
+def around(avx: bool) -> AArch64Bodies:
+    """What usual bodies need around them."""
+    return AArch64Bodies(None)
+
+
+def machine_bodies(
+    schemes: Collection[str],
+    flags: frozenset[str] | None,
+    options: Options,
+) -> AArch64Bodies:
+    """What makes the bodies for a CPU with these features, None where none are known."""
+    return AArch64Bodies(flags, options)

@@ -12,26 +12,24 @@ from inference.isa.target import IsaTarget
 class Aarch64Target(IsaTarget):
     @cached_property
     def chains(self) -> LatencyChainMaker:
-        from inference.isa.aarch64 import latency_chains  # each facet when it is used
+        from inference.isa.aarch64 import chains  # each facet when it is used
 
-        return latency_chains
+        return chains
 
     @cached_property
     def bodies(self) -> BodyMaker:
-        from inference.isa.aarch64 import bodies  # each facet when it is used
+        from inference.isa.aarch64 import assembling  # each facet when it is used
 
-        return bodies
+        return assembling
 
     @cached_property
     def tools(self) -> ToolSide:
-        """What LLVM and the like take."""
-        from inference.isa.aarch64 import tools  # each facet when it is used
+        from inference.isa.aarch64 import assembling  # each facet when it is used
 
-        return tools
+        return assembling
 
     @cached_property
     def schemes(self) -> SchemeCatalogue:
-        """The schemes, and which of them stand for what."""
         from inference.isa.aarch64 import catalogue  # each facet when it is used
 
         return catalogue

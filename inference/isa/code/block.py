@@ -9,14 +9,76 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from inference.isa.code.control_flow import LOOP, STRAIGHT
-from inference.isa.code.errors import BlockError
-from inference.isa.code.name import BlockName
+
+_SHOWN = 60
+_MOST_NUMBERS = 6
+
+
+class BlockError(ValueError):
+    """Text or bytes that are no basic block; `line` and `column` count from 1, 0 where there is none."""
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        self.line = line
+        self.column = column
+        self.message = message
+        where = f"line {line}, column {column}: " if line and column else f"line {line}: " if line else ""
+        super().__init__(f"{where}{message}")
+
+    def at(self, line: int, column: int = 0) -> BlockError:
+        """The same about this line."""
+        return BlockError(self.message, line, column)
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedLine:
+    """A line that looks like code and is in no block: its number from 1, what it says, and why."""
+
+    line: int
+    text: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"line {self.line} {self.reason}, and is in no block: {self.text}"
+
+
+def dropped_line(number: int, text: str, reason: str) -> DroppedLine:
+    """With no more of the text than a notice has room for."""
+    shown = " ".join(text.split())
+    return DroppedLine(number, shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…", reason)
+
+
+def numbered(lines: Sequence[int]) -> str:
+    """The first of some lines in words: `line 3`, `lines 3, 5`."""
+    shown = ", ".join(map(str, lines[:_MOST_NUMBERS])) + (" …" if len(lines) > _MOST_NUMBERS else "")
+    return f"line {shown}" if len(lines) == 1 else f"lines {shown}"
+
+
+class BlockName(NamedTuple):
+    """The instruction set of a block and its machine code; equal exactly for equal blocks.
+
+    Where a format has fields, these are `isa` and `hex`; in one text it is written `x86-64:4801d8`.
+    """
+
+    isa: str
+    code: bytes
+
+    @property
+    def hex(self) -> str:
+        """The machine code in hexadecimal digits."""
+        return self.code.hex()
+
+    def as_json(self) -> dict[str, str]:
+        return {"isa": self.isa, "hex": self.hex}
+
+    def __str__(self) -> str:
+        return f"{self.isa}:{self.hex}"
+
 
 MOST_BYTES = 4096
 MOST_INSTRUCTIONS = 500
@@ -167,3 +229,43 @@ def refuse_length(code: bytes) -> None:
     """Raise `BlockError` for as many bytes as no block has."""
     if not 1 <= len(code) <= MOST_BYTES:
         raise BlockError(f"a basic block has 1 to {MOST_BYTES:,} bytes, not {len(code):,}")
+
+
+LINE = 64
+"""Bytes of a line of the instruction cache."""
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration as it is run: `code`, the values of `registers` that it needs, how it is closed."""
+
+    code: bytes
+    registers: Mapping[str, int] = field(default_factory=dict)
+    words: str = ""
+
+    @property
+    def jumps(self) -> int:
+        """Instructions behind the body that are executed in each iteration."""
+        return 1 if self.words else 0
+
+
+LONGEST = 24 * 1024
+"""Bytes of all copies of a block, as the agent takes them."""
+
+_UNROLLED, _IN_LOOP = 1600, 100
+"""Instructions. Unrolled, 800 more than in the shorter code: with fewer, the ends of both count. On a Golden
+Cove a constant's move took 0.17 cycles with 200, and takes the 0.2 of five ALUs; what a Zen 4 has to decode
+took 4 % too little with 800."""
+_STORES = 512
+"""Of blocks that store often, so many at least in the longer code, and half in the shorter: by then a store
+buffer is full (Golden Cove: 112 entries), which first takes stores sooner than the cache does."""
+_SELDOM = 6
+"""Instructions per store from which something else takes longer."""
+
+
+def usual_copies(instructions: int, length: int, *, in_loop: bool, stores: int = 0) -> int:
+    """Of a block of so many instructions, so many bytes and, unrolled, so many stores; an even number."""
+    wanted = -(-(_IN_LOOP if in_loop else _UNROLLED) // instructions)
+    if not in_loop and stores * _SELDOM >= instructions:
+        wanted = max(wanted, -(-_STORES // stores))
+    return max(2, min(wanted + wanted % 2, LONGEST // length))

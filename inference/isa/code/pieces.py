@@ -2,14 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from inference.isa.code.block import Block
-from inference.isa.code.control_flow import LOOP, Cut, cut
-from inference.isa.code.errors import BlockError, numbered
-from inference.isa.code.program import AssemblyProgram, ProgramInstruction
-from inference.isa.code.reader import CodeReader
+from inference.isa.code.block import Block, BlockError, DroppedLine, numbered
+from inference.isa.code.control_flow import LOOP, CodeStep, Cut, cut
+
+
+class CodeReader(Protocol):
+    """Decodes machine code and reads assembly. All raise `BlockError`."""
+
+    def block_of_bytes(self, code: bytes) -> Block:
+        """The block of machine code."""
+
+    def steps_of(self, code: bytes) -> list[CodeStep]:
+        """The instructions of machine code, jumps among them."""
+
+    def steps_of_region(self, code: bytes, address: int) -> Iterator[CodeStep]:
+        """The same of any bytes: what is no instruction ends a path, and what follows is tried then."""
+
+    def closed(self, body: bytes, jump: bytes) -> bytes | None:
+        """The body with a jump of this one's condition back to its first byte, as short as can be.
+
+        None where such a jump cannot lead so far.
+        """
+
+    def listed_program(
+        self, lines: Sequence[tuple[int, str]], is_foreign: Callable[[str], bool]
+    ) -> AssemblyProgram | None:
+        """The program of a listing; None where the lines, each with its number, are none.
+
+        `is_foreign`: whether a line is code of another instruction set, and no heading or the like.
+        """
+
+    def paragraph_reader(
+        self, is_foreign: Callable[[str], bool]
+    ) -> Callable[[list[str], int], AssemblyProgram]:
+        """Reads (lines, number of the first) of the paragraphs of one text, in their order."""
+
+
+@dataclass(slots=True)  # frozen ones take three times as long to make
+class ProgramInstruction:
+    """An instruction: where it stands in the text and in memory, its machine code, and how it goes on.
+
+    `symbols`: the names in it that are taken as 0. `regions`: numbers of the regions that it is in. `count`:
+    of a profiler. `labels`: the names of its address. `is_entry`: a function begins with it.
+    """
+
+    line: int
+    text: str
+    step: CodeStep
+    labels: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    regions: frozenset[int] = frozenset()
+    count: float | None = None
+    is_entry: bool = False
+
+    @property
+    def address(self) -> int:
+        return self.step.address
+
+    @property
+    def code(self) -> bytes:
+        """Its machine code, that of jumps too."""
+        return self.step.code
+
+
+@dataclass(frozen=True)
+class AssemblyProgram:
+    """The instructions in the order of the text, what was passed over (how often each), and named regions.
+
+    `remarks`: the lines of text behind a `;` that is no statement. `dropped`: lines that look like code and
+    are in no instruction. `notes`: what else the text did not tell, in words.
+    """
+
+    instructions: tuple[ProgramInstruction, ...]
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    remarks: tuple[int, ...] = ()
+    regions: tuple[str, ...] = ()
+    dropped: tuple[DroppedLine, ...] = ()
+    notes: tuple[str, ...] = ()
+
 
 _SHOWN = 6
 

@@ -8,13 +8,18 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from inference.isa.code.block import Block, bytes_of_hex
-from inference.isa.code.decoration import undrawn
-from inference.isa.code.errors import BlockError, DroppedLine
-from inference.isa.code.pieces import Piece, listed, named, notes_on, pieces_of
-from inference.isa.code.program import AssemblyProgram, ProgramInstruction
-from inference.isa.code.reader import CodeReader
-from inference.isa.code.source import lines_of
+from inference.isa.code.block import Block, BlockError, DroppedLine, bytes_of_hex
+from inference.isa.code.pieces import (
+    AssemblyProgram,
+    CodeReader,
+    Piece,
+    ProgramInstruction,
+    listed,
+    named,
+    notes_on,
+    pieces_of,
+)
+from inference.isa.code.source import lines_of, undrawn
 
 TITLES = ("bb", "hex", "block", "code", "bytes")
 """What the first column of a CSV file of blocks is called."""

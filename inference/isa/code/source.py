@@ -10,8 +10,35 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inference.isa.code.decoration import undrawn, without_colours
-from inference.isa.code.errors import BlockError
+from inference.isa.code.block import BlockError
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Z]|[@-Z\\^_])")
+_BLANKS = dict.fromkeys([0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " ")
+_INVISIBLE = dict.fromkeys([0xAD, 0x200B, 0x2060, 0xFEFF])
+_SPELLINGS = {**_BLANKS, **_INVISIBLE, 0x2026: "..."}
+
+_DRAWN = "←-⇿─-◿➔-➾⟰-⟿⤀-⥿⬀-⬑"
+"""Arrows, frames, blocks and triangles, as a class of characters."""
+
+_DRAWING = re.compile(rf"[{_DRAWN}]+(?:(?<=[─═╌┄┈])[<>])?")
+"""With the head of an arrow that radare2 writes behind its line: `┌─>`."""
+
+
+def without_colours(text: str) -> str:
+    """The text without escape sequences of terminals and invisible characters; each blank is a plain one."""
+    plain = text if text.isascii() else text.translate(_SPELLINGS)
+    return _ESCAPE.sub("", plain) if "\x1b" in plain else plain
+
+
+def without_drawings(line: str) -> str:
+    """The line with a blank in place of each arrow and frame."""
+    return line if line.isascii() else _DRAWING.sub(" ", line)
+
+
+def undrawn(lines: list[str]) -> list[str]:
+    """The same of all lines; the very list where there is nothing to be done."""
+    return lines if "".join(lines).isascii() else [without_drawings(line) for line in lines]
+
 
 MOST_LINES = 200_000
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]")
@@ -110,3 +137,51 @@ def refuse_control_characters(text: str) -> None:
     """Raise `BlockError` for characters that no assembly has."""
     if _CONTROL.search(text):
         raise BlockError(f"{text[:40]!a} has characters that no assembly has")
+
+
+_REGION_MARK = re.compile(r"\W{0,9}(?:LLVM-MCA|OSACA)[-_](BEGIN|START|END|STOP)\b\s*(.*)", re.IGNORECASE)
+
+
+class Regions:
+    """The regions of a text, in the order in which they begin; an unnamed one is called ""."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._open: dict[str, tuple[int, int]] = {}  # {name: (its number, the line that it begins in)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._names)
+
+    @property
+    def inside(self) -> frozenset[int]:
+        """The numbers of those that are open."""
+        return frozenset(number for number, _ in self._open.values())
+
+    def see(self, comment: str, line: int) -> None:
+        """What a comment says. Raises `BlockError` for ends without begins and the like."""
+        mark = _REGION_MARK.match(comment)
+        if mark is None:
+            return
+        name = mark[2].strip()
+        if mark[1].upper() in ("BEGIN", "START"):
+            if name in self._open:
+                what = f"the region {name!r} begins twice" if name else "a region begins within another one"
+                raise BlockError(f"{what}: end it first, or give both a name", line)
+            self._open[name] = len(self._names), line
+            self._names.append(name)
+            return
+        if not name and len(self._open) == 1:
+            name = next(iter(self._open))
+        if name not in self._open:
+            which = f"the region {name!r}" if name else "a region"
+            raise BlockError(f"{which} ends here that has not begun", line)
+        del self._open[name]
+
+    def end(self) -> None:
+        """The end of the text. Raises `BlockError` where a region is open."""
+        for name, (_, line) in self._open.items():
+            which = f"the region {name!r}" if name else "the region"
+            raise BlockError(
+                f"{which} that begins here has no end like '# LLVM-MCA-END {name}".rstrip() + "'", line
+            )

@@ -5,8 +5,9 @@ A folder is imported when its instruction set is used, and a facet of it when th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from inference.isa.chains import ChainLink, Latency
 from inference.isa.target import IsaTarget
 
 X86, AARCH64 = "x86-64", "AArch64"
@@ -65,3 +66,23 @@ def preferred_schemes() -> tuple[str, ...]:
 def targets() -> list[IsaTarget]:
     """All that have a folder."""
     return [target_of(name) for name in FOLDERS]
+
+
+def known_cpi(core: str) -> Mapping[str, tuple[float, str]]:
+    """{scheme text: (cycles per instruction, source)}; empty for a core without documents."""
+    return next(filter(None, (target.textbook.known_cpi(core) for target in targets())), {})
+
+
+def known_latencies(core: str) -> Mapping[ChainLink, Latency]:
+    """What is documented of the latencies of a core; empty for one without documents."""
+    return next(filter(None, (target.textbook.known_latencies(core) for target in targets())), {})
+
+
+def documented_latency(core: str, link: ChainLink) -> Latency | None:
+    """The least and the most cycles that a link takes on a core; None where that is not documented."""
+    return known_latencies(core).get(link)
+
+
+def latency_source(core: str) -> str:
+    """Who says so; "" of a core without documents."""
+    return next(filter(None, (target.textbook.latency_source(core) for target in targets())), "")

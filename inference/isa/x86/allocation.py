@@ -35,8 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from inference.isa.body_options import WRITTEN_LINES
-from inference.isa.unrolling import evenly_mixed
+from inference.isa.machine_bodies import WRITTEN_LINES, evenly_mixed
 from inference.isa.x86.choosing import (
     BANKS,
     LEGACY_VECTORS,

@@ -14,10 +14,8 @@ from functools import cache, cached_property
 from iced_x86 import Decoder, Encoder, Formatter, FormatterSyntax, Instruction, Register
 
 from inference.agent.protocol import Frame
-from inference.isa.body_options import INSTRUCTIONS, WRITTEN_LINES
-from inference.isa.breakers import Kind
+from inference.isa.machine_bodies import INSTRUCTIONS, WRITTEN_LINES, CannotMeasureError, Kind, interleaved
 from inference.isa.scheme import Scheme
-from inference.isa.unrolling import CannotMeasureError, interleaved
 from inference.isa.x86 import breaking as breakers
 from inference.isa.x86.allocation import AllocationError, Allocator
 from inference.isa.x86.demands import Demands, demands, obstacle

@@ -6,7 +6,7 @@ from functools import cache
 
 from iced_x86 import Decoder, Encoder, Formatter, FormatterSyntax
 
-from inference.isa.written_scheme import WrittenScheme
+from inference.isa.facets import WrittenScheme
 from inference.isa.x86.instances import ADDRESS_OF_CODE, instance
 from inference.isa.x86.scheme_set import described
 

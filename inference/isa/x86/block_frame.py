@@ -13,11 +13,9 @@ from collections.abc import Collection
 
 from iced_x86 import Decoder, FlowControl, Instruction, Mnemonic, OpKind, RegisterExt
 
-from inference.isa.code.block import Block
+from inference.isa.code.block import LINE, Block, Iteration
 from inference.isa.code.control_flow import LOOP
-from inference.isa.code.iteration import LINE, Iteration
-from inference.isa.exclusions import GROUPS, TOP_OF_STACK
-from inference.isa.scheme import Scheme
+from inference.isa.scheme import GROUPS, TOP_OF_STACK, Scheme
 from inference.isa.x86.assembly.encoding import encode, encode_jump
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,

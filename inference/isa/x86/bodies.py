@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from inference.agent.protocol import Frame
-from inference.isa.body_options import DEFAULTS, Options
-from inference.isa.breakers import Kind
 from inference.isa.dependences import InstructionAccesses
+from inference.isa.machine_bodies import DEFAULTS, BodyAccesses, Kind, LoopSize, Options
 from inference.isa.scheme import Scheme
-from inference.isa.unrolling import BodyAccesses, LoopSize
 from inference.isa.x86.assembling import LoopCode, unroll, unroll_in_order
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.blocks import block_of_bytes
@@ -117,7 +115,7 @@ def _described(texts: Iterable[str]) -> list[Scheme]:
 def loop_body(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> BodyAccesses:
     """The body that is measured for an experiment with these options.
 
-    Raises `inference.isa.unrolling.CannotMeasureError`.
+    Raises `inference.isa.machine_bodies.CannotMeasureError`.
     """
     code = unroll(terms, **options.of_bodies)
     instructions = accesses_of(block_of_bytes(code.code), alike=True)
@@ -127,7 +125,7 @@ def loop_body(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> 
 def loop_size(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> LoopSize:
     """How large the body is that is measured for an experiment; much quicker than what it reads and writes.
 
-    Raises `inference.isa.unrolling.CannotMeasureError`.
+    Raises `inference.isa.machine_bodies.CannotMeasureError`.
     """
     code = unroll(terms, **options.of_bodies)
     return LoopSize(code.copies * sum(count for _, count in terms), len(code.code), code.copies)
@@ -138,7 +136,7 @@ def body_accesses(
 ) -> tuple[tuple[InstructionAccesses, ...], int]:
     """The instructions of the body that is measured for an experiment, and how many copies of it they are.
 
-    Raises `inference.isa.unrolling.CannotMeasureError`.
+    Raises `inference.isa.machine_bodies.CannotMeasureError`.
     """
     body = loop_body(terms, options)
     return body.instructions, body.copies

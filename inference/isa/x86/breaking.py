@@ -18,7 +18,7 @@ from typing import Literal
 
 from iced_x86 import Code, Instruction
 
-from inference.isa.breakers import Kind
+from inference.isa.machine_bodies import Kind
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.x86.choosing import RAX, Fixed, RegisterChoice, aliases
 from inference.isa.x86.holes import GPR8, GPR8_HIGH, GPR32, GPR64, YMM

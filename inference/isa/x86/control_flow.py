@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from iced_x86 import Decoder, FlowControl, Instruction, OpKind
 
+from inference.isa.code.block import BlockError
 from inference.isa.code.control_flow import CodeStep, Flow
-from inference.isa.code.errors import BlockError
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
 _FLOWS: dict[int, Flow] = {

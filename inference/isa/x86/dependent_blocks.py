@@ -7,7 +7,7 @@ from random import Random
 
 from iced_x86 import Encoder, Instruction
 
-from inference.isa.unrolling import CannotMeasureError
+from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.x86.assembling import pattern, put_register
 from inference.isa.x86.choosing import BANKS, RESERVED, Bank
 from inference.isa.x86.demands import demands, obstacle

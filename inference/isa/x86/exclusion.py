@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from iced_x86 import EncodingKind, OpCodeInfo
 
-from inference.isa.exclusions import BREAKABLE, SELECTABLE
-from inference.isa.scheme import Operand
+from inference.isa.scheme import BREAKABLE, SELECTABLE, Operand
 from inference.isa.tables import table_beside
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR8_HIGH

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from iced_x86 import Decoder, Instruction, OpKind
 
-from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode
+from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode, TimedCode
 from inference.isa.start_values import START
 from inference.isa.tables import table_beside
-from inference.isa.timed_code import TimedCode
 from inference.isa.x86.control_flow import step_of
 from inference.isa.x86.forms import MNEMONICS
 

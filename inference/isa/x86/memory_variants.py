@@ -22,8 +22,8 @@ from iced_x86 import (
     RegisterExt,
 )
 
-from inference.isa.code.errors import BlockError
-from inference.isa.memory_variants import APART, Memory, Variants
+from inference.isa.block_changes import APART, Memory, Variants
+from inference.isa.code.block import BlockError
 from inference.isa.x86.blocks.block import body_of
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Literal
 
 from inference.agent.protocol import Frame
-from inference.isa.body_options import DEFAULTS, Options
+from inference.isa.machine_bodies import DEFAULTS, Options
 from inference.isa.scheme import Scheme
 from inference.isa.x86.demands import INDICES
 from inference.isa.x86.values import VALUES, obstacle

@@ -5,25 +5,23 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from inference.isa.block_facets import (
+from inference.isa.facets import (
     AccessReader,
     BlockChanger,
     BlockFramer,
     BlockReader,
-    DependentBlockMaker,
-    MemoryVariantMaker,
-    SnippetRegisters,
-)
-from inference.isa.facets import (
     BodyMaker,
+    DependentBlockMaker,
     ForeignNames,
     FrontEndMaker,
     LatencyChainMaker,
+    MemoryVariantMaker,
     SchemeCatalogue,
+    SnippetRegisters,
     Textbook,
     ToolSide,
 )
-from inference.isa.operand_facet import OperandChooser
+from inference.isa.operand_slots import OperandChooser
 from inference.isa.target import IsaTarget
 from inference.isa.x86.facts import NAME
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inference.isa.body_options import USUAL, ZERO
+from inference.isa.machine_bodies import USUAL, ZERO
 from inference.isa.scheme import Scheme
 
 _ORDER = ("rax", "rcx", "rdx", "rbx", "rbp", "rdi", "r8", "r9", "r10", "r11", "r12", "r13")
@@ -44,7 +44,7 @@ VALUES = {
     ),
     "random": Values(_MIXED, 0x3FB504F33F9E3779),
 }
-"""{name in `inference.isa.body_options.VALUES`: values}."""
+"""{name in `inference.isa.machine_bodies.VALUES`: values}."""
 
 _BIT_TESTS = frozenset({"bt", "bts", "btr", "btc"})
 

@@ -21,8 +21,7 @@ from inference.containment import CannotStartError, FileAccess, Limits, WorkerEr
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choices, check_number, check_whole, choice, setting
-from inference.isa.blocks import BlockError
-from inference.isa.blocks.listing import plain_att_of_bytes, text_writer
+from inference.isa.blocks import BlockError, plain_att_of_bytes, text_writer
 from inference.predictors.calling import Workers, cores
 from inference.predictors.llvm.releases import installed
 from inference.predictors.llvm.text import texts_of

@@ -14,7 +14,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import choice, setting
 from inference.isa.blocks import BlockError, block_of_bytes
-from inference.isa.copies import usual_copies
+from inference.isa.code.block import usual_copies
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.predictors.calling import AROUND, LOOP, ToolSettings, Workers, cores, surrounded
 from inference.predictors.permission import PROGRAM

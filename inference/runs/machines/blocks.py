@@ -9,9 +9,9 @@ from inference.agent.protocol import Result, Settings
 from inference.core.experiment import Experiment
 from inference.core.protocols import Json
 from inference.isa.blocks import Block
-from inference.isa.cpu_flags import flags_of
+from inference.isa.front_end import CodeTimer
+from inference.isa.microarchitecture import flags_of
 from inference.isa.start_values import StartValues
-from inference.isa.timed_code import CodeTimer
 from inference.measuring.blocks import BlockMeasurer, BlockOptions
 from inference.measuring.remote import result_of
 from inference.measuring.simulated_agent import with_zero_counts

@@ -10,9 +10,8 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from inference.isa import llvm_mc
-from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.cpu_flags import flags_of
-from inference.isa.latency_chains import obstacle_to_chains
+from inference.isa.bodies import obstacle_to_blocks, obstacle_to_chains
+from inference.isa.microarchitecture import flags_of
 from inference.isa.targets import code_target, target_of
 from inference.models import InstructionScheme, Machine, Run
 from inference.models.scheme_search import MEASURABLE

@@ -21,9 +21,8 @@ from inference.core.pmevo import plan
 from inference.core.protocols import Json, Measurer
 from inference.formats.parsing import AnyNames, parse
 from inference.isa.bodies import body_maker
-from inference.isa.body_options import DEFAULTS, FEWEST_WRITTEN_LINES, WRITTEN_LINES, Options
-from inference.isa.breakers import COSTS
-from inference.isa.cpu_flags import flags_of
+from inference.isa.machine_bodies import COSTS, DEFAULTS, FEWEST_WRITTEN_LINES, WRITTEN_LINES, Options
+from inference.isa.microarchitecture import flags_of
 from inference.measuring.drift import DriftCheck, DriftComparison, DriftVerdict, DriftWatch
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated import NOISE, OF_BLOCKS, SimulatedProcessor

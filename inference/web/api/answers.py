@@ -8,8 +8,7 @@ from typing import Annotated, Any
 from ninja import Schema
 from pydantic import Field
 
-from inference.isa.blocks import BlockError, BlockName
-from inference.isa.blocks.listing import intel_of_bytes
+from inference.isa.blocks import BlockError, BlockName, intel_of_bytes
 from inference.isa.targets import DEFAULT
 from inference.models import BasicBlock, BlockColumn
 from inference.predictors.protocol import Answer

@@ -19,12 +19,12 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from inference.core.errors import CoreError
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.blocks import BlockError
 from inference.isa.search import SearchError
 from inference.runs.errors import LimitError, RunNameTakenError, RunsError, RunStateError
-from inference.storage.errors import NameTakenError as NameTaken
-from inference.storage.errors import UnknownNameError
+from inference.storage.names import NameTakenError as NameTaken
+from inference.storage.names import UnknownNameError
 from inference.web.validation import MOST_FLAWS, RequestError, what_is_right, what_is_wrong
 
 CONTENT_TYPE = "application/problem+json"

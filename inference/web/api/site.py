@@ -15,7 +15,7 @@ from ninja.operation import Operation
 from ninja.parser import Parser
 
 from inference import __version__
-from inference.formats.strict_json import StrictJsonError, load
+from inference.formats.archived_parts import StrictJsonError, load
 from inference.web.api import errors
 from inference.web.api.access import ScopeRule, reading
 from inference.web.api.client import CLIENT_NAME, client_answer

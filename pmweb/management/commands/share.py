@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 from django.urls import reverse
 from pydantic import ValidationError
 
-from inference.features.publishing.site.kinds import item_named
-from inference.formats.errors import ExchangeError
+from inference.features.publishing.site.request import item_named
+from inference.formats.problems import ExchangeError
 from inference.web.data_command import DataCommand
 from inference.web.published_page import PublishedKind
 from inference.web.validation import what_is_right, what_is_wrong

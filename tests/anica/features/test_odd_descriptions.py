@@ -28,7 +28,7 @@ from inference.models import BasicBlockSet, BlockColumn, ExperimentSet, PortMapp
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import RUN_KINDS, RunKind, job
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 from tests.features.test_odd_descriptions import ODD, PYDANTIC
 from tests.rows.library import experiment_set, isa, mapping
 from tests.rows.programs import Program, program

@@ -25,8 +25,8 @@ from anica_app.models import (
     SampleBatch,
 )
 from anica_app.storage.campaigns import store_campaign, write_campaign
-from inference.formats.errors import ExchangeError
 from inference.formats.file_trees import Directory, ZipTree
+from inference.formats.problems import ExchangeError
 from inference.models import Predictor, identity_key
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack, unpack

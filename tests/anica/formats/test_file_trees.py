@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from inference.formats import file_trees
-from inference.formats.errors import ExchangeError
 from inference.formats.file_trees import Directory, ZipTree
+from inference.formats.problems import ExchangeError
 
 
 def zipped(files: dict[str, bytes], **options: int) -> io.BytesIO:

@@ -16,12 +16,12 @@ from anica_app.formats.anica_campaigns import read_campaign
 from anica_app.formats.campaign_zip import Sort, read_part, sort_of_content, sort_of_path
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign
-from inference.formats.errors import ExchangeError
 from inference.formats.file_trees import Directory, ZipTree
+from inference.formats.problems import ExchangeError
 from inference.models import Predictor
 from inference.predictors.protocol import Failure
 from inference.predictors.samples import unpack
-from inference.storage.errors import NameTakenError
+from inference.storage.names import NameTakenError
 from tests.anica.formats.published import LABEL, RESULT, START, documents, write_directory
 
 pytestmark = pytest.mark.django_db

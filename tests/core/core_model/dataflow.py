@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.core.latency import ChainReading
-from inference.isa.blocks import block_of_bytes
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import accesses_of, block_of_bytes
 from inference.isa.chains import DependencyChain
 from inference.isa.dependences import InstructionAccesses
 

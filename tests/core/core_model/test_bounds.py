@@ -17,8 +17,7 @@ from inference.core.core_model import (
 )
 from inference.core.core_model.prediction import CodeShape
 from inference.core.mapping import PortMapping
-from inference.isa.blocks import LOOP, Block, read_blocks
-from inference.isa.blocks.accesses import accesses_of, name_of_location
+from inference.isa.blocks import LOOP, Block, accesses_of, name_of_location, read_blocks
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"
 XOR, MOV = "xor GPR[64]:RW, GPR[64]:R", "mov GPR[64]:W, GPR[64]:R"

@@ -11,8 +11,7 @@ from inference.core.core_model.dependences import BESIDE
 from inference.core.latency import LatencyProblem, LatencyResult, infer_latencies
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
-from inference.isa.blocks import read_blocks
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import accesses_of, read_blocks
 from inference.isa.x86.chains import (
     connectors,
     idioms_of,
@@ -21,7 +20,7 @@ from inference.isa.x86.chains import (
     plain_additions,
 )
 from inference.isa.x86.chains.mixing import MixedChains
-from inference.storage.measured_latencies import latencies_of_schemes
+from inference.storage.latencies import latencies_of_schemes
 from tests.core.core_model.dataflow import DataflowCore, OperandWait, WaitingTime
 from tests.drawn import fewer
 

@@ -10,15 +10,14 @@ from inference.core.core_model import CodeShape, CoreModel, predict_core
 from inference.core.latency import LatencyProblem, LatencyResult, infer_latencies
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
-from inference.isa.blocks import read_blocks
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import accesses_of, read_blocks
 from inference.isa.chains import QUICK, SLOW, ChainLink
 from inference.isa.x86 import schemes
 from inference.isa.x86.chains import connectors, links_of, pair_chains
 from inference.isa.x86.operand_places import MEMORY, destinations, sources
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated_chains import SimulatedLatencies
-from inference.storage.measured_latencies import latencies_of_schemes
+from inference.storage.latencies import latencies_of_schemes
 from tests.core.core_model.dataflow import DataflowCore, OperandWait
 
 EXTRACT, SHUFFLE = "vextractf128 XMM:W, YMM:R, IMM[8]:R", "vpermilps XMM:W, XMM:R, IMM[8]:R"

@@ -23,10 +23,9 @@ from inference.core.core_model.scheduler_inference import (
     MeasuredBody,
     infer_core_scheduler,
 )
-from inference.isa.blocks import Block, block_of_hex, block_of_text
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import Block, accesses_of, block_of_hex, block_of_text
+from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.targets import X86
-from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.bodies import body_accesses
 from inference.isa.x86.dependent_blocks import dependent_block
 from inference.measuring.simulated import ScheduledCore

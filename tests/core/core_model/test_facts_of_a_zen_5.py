@@ -25,16 +25,15 @@ from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.front_end import read_front_end
 from inference.core.latency import LatencyProblem, infer_latencies
-from inference.isa.blocks import Block, read_blocks
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import Block, accesses_of, read_blocks
 from inference.isa.chains import MemoryChain
-from inference.isa.timed_code import TimedCode
+from inference.isa.front_end import TimedCode
 from inference.isa.x86.chains import connectors, links_of, memory_chains, pair_chains
 from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.measuring.simulated_memory import MemoryUnit, SimulatedMemory
 from inference.storage.core_models import front_end_limits
-from inference.storage.measured_latencies import latencies_of_schemes
+from inference.storage.latencies import latencies_of_schemes
 from tests.core.core_model.dataflow import DataflowCore, OperandWait
 
 NEAR = 0.03

@@ -10,8 +10,7 @@ from inference.core.core_model import BoundKind, CodeShape, CoreModel, predict_c
 from inference.core.core_model.dependences import FALSE_DEPENDENCY
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
-from inference.isa.blocks import read_blocks
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import accesses_of, read_blocks
 
 BLSR, ADD = "blsr GPR[64]:W, GPR[64]:R", "add GPR[64]:RW, GPR[64]:R"
 EXPAND = "vpexpandd ZMM{k}{z}:W, ZMM:R"

@@ -10,10 +10,8 @@ from inference.core.core_model import BoundKind, FrontEndLimits, predict_core
 from inference.core.core_model.prediction import shape_of
 from inference.core.front_end import read_front_end
 from inference.core.mapping import PortMapping
-from inference.isa.blocks import Block, block_of_bytes, read_blocks
-from inference.isa.blocks.accesses import accesses_of, moves_of, pairs_of
-from inference.isa.front_end import Aspect
-from inference.isa.timed_code import TimedCode
+from inference.isa.blocks import Block, accesses_of, block_of_bytes, moves_of, pairs_of, read_blocks
+from inference.isa.front_end import Aspect, TimedCode
 from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from tests.core.core_model.test_bounds import ADD, CORE, MOV

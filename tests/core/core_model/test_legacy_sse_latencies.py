@@ -10,11 +10,9 @@ import pytest
 from inference.core.core_model import Assumptions, CoreModel
 from inference.core.core_model.dependences import ASSUMED, ChainStep, DependenceGraph
 from inference.core.core_model.nearest import CoreModelBlocks
-from inference.isa.blocks import Block, block_of_bytes
-from inference.isa.blocks.accesses import accesses_of
-from inference.isa.exclusions import GROUPS
-from inference.isa.scheme import Scheme
-from inference.isa.unrolling import CannotMeasureError
+from inference.isa.blocks import Block, accesses_of, block_of_bytes
+from inference.isa.machine_bodies import CannotMeasureError
+from inference.isa.scheme import GROUPS, Scheme
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.chains import idioms_of, links_of, pair_chains

@@ -15,9 +15,8 @@ from inference.core.core_model.prediction import BoundKind, shape_of
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.formats.core_model_json import core_model_json, read_core_model
-from inference.isa.blocks import read_blocks
-from inference.isa.blocks.accesses import accesses_of
-from inference.isa.unrolling import CannotMeasureError, LoopSize
+from inference.isa.blocks import accesses_of, read_blocks
+from inference.isa.machine_bodies import CannotMeasureError, LoopSize
 from tests.core.core_model.test_bounds import CORE
 
 ANY = ((0b111111, 1),)

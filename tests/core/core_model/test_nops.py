@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from inference.core.core_model import BoundKind, CodeShape, FrontEndLimits, predict_core
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import accesses_of
 from tests.core.core_model.test_bounds import CORE, block
 
 

@@ -15,8 +15,7 @@ from inference.core.core_model.model import RenamingConditions, StoreCurve
 from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.core_model.stored_values import last_write
 from inference.formats.core_model_json import read_core_model
-from inference.isa.blocks import Block, block_of_hex
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import Block, accesses_of, block_of_hex
 
 pytestmark = pytest.mark.shared
 

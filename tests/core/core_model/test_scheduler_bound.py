@@ -19,8 +19,7 @@ from inference.core.core_model import (
 )
 from inference.core.mapping import PortMapping
 from inference.core.simulation.program import Binding, SchedulerPolicy, SharedResultBus
-from inference.isa.blocks import LOOP, read_blocks
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import LOOP, accesses_of, read_blocks
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"
 STORE, NOP = "mov MEM[64]:W, GPR[64]:R", "nop"

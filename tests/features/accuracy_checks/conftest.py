@@ -15,7 +15,7 @@ from inference.models import ISA, BasicBlockSet, Machine
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.block_sets import store
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.simulated import simulated_machine
 
 INSTRUCTIONS = {

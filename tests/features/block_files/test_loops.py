@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.isa.blocks.listing import object_file
+from inference.isa.blocks import object_file
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError

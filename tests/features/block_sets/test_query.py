@@ -16,7 +16,7 @@ from inference.features.asking.block_sets.query import (
     numbers_of,
 )
 from inference.formats.block_sets import BlockSetOptions
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.block_sets import store

@@ -18,13 +18,13 @@ from inference.features.asking.block_files.importer import reading_of
 from inference.features.library.search.query import find, pasted
 from inference.formats.block_sets import BlockSetOptions, look
 from inference.formats.blocks_csv import Broken
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import AARCH64
 from inference.models import Machine, PortMapping
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 
 pytestmark = pytest.mark.django_db
 

@@ -22,8 +22,8 @@ from inference.formats.accuracy_baseline import (
     write_baseline,
 )
 from inference.formats.block_sets import BlockSetOptions
-from inference.formats.errors import ExchangeError
 from inference.formats.junit import TestCase, write_junit
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import X86
 from inference.models import BasicBlockSet, Prediction
 from inference.storage.block_sets import store

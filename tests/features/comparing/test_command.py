@@ -14,8 +14,8 @@ from inference.core.resources import ResourceMapping
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.models import ResourceMapping as ResourceMappingRow
 from inference.storage.instruction_sets import new_isa
-from inference.storage.resource_mappings import store_resource_mapping
-from inference.storage.rows import scheme_ids, store_mapping, store_measurements
+from inference.storage.mappings import store_mapping, store_resource_mapping
+from inference.storage.rows import scheme_ids, store_measurements
 from tests.doors import printed
 
 

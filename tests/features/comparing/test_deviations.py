@@ -11,14 +11,13 @@ from inference.core.deviating import Sampling
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.resources import ResourceMapping as Resources
 from inference.features.judging.comparing.query import compared_schemes, described_loads, deviation_of
-from inference.formats.errors import ExchangeError
-from inference.formats.side_files import name_list_of
+from inference.formats.import_formats import name_list_of
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import X86
 from inference.models import PortMapping, ResourceMapping
 from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import load_supplied, new_isa
-from inference.storage.resource_mappings import store_resource_mapping
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping, store_resource_mapping
 
 ZEN = settings.SHARED / "data" / "zenplus"
 

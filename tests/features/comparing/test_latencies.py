@@ -27,7 +27,7 @@ from inference.features.judging.comparing.latencies import (
     comparison_of_latencies,
     standing_of,
 )
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies

@@ -13,8 +13,8 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.resources import ResourceMapping as Resources
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.instruction_sets import new_isa
-from inference.storage.resource_mappings import store_resource_mapping
-from inference.storage.rows import scheme_ids, store_mapping
+from inference.storage.mappings import store_mapping, store_resource_mapping
+from inference.storage.rows import scheme_ids
 from tests.rows.library import ADD, IMUL, LOAD
 
 RENAMED = Mapping(ports=("a", "b", "c"), usage={ADD: ((0b111, 1),), IMUL: ((0b100, 1),)})

@@ -20,7 +20,7 @@ from inference.features.judging.comparing import sets
 from inference.features.judging.comparing.sets import ComparedSets, compared_sets
 from inference.features.judging.engine.differences_view import TOLERANCES, Closeness
 from inference.features.judging.engine.query import EVERYTHING, Predicted, heat_map_of, in_bin
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit

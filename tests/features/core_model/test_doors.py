@@ -31,11 +31,10 @@ from inference.isa.x86.scheme_set import described
 from inference.models import PortMapping, Run, StoredCoreModel, Upload
 from inference.predictors.core_model import KIND
 from inference.runs import lifecycle
-from inference.storage.core_model_exporting import LLVM_SOURCES
 from inference.storage.core_models import core_model_of
-from inference.storage.exporting import CORE_MODEL_EXPORTS
+from inference.storage.exporting import CORE_MODEL_EXPORTS, LLVM_SOURCES
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from inference.web.deleting import dependents_of
 from tests.doors import printed
 from tests.rows.library import visitor

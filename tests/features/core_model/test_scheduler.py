@@ -22,7 +22,7 @@ from inference.models import PortMapping, StoredCoreModel
 from inference.predictors.core_model import KIND
 from inference.storage.core_models import core_model_of
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.measuring.test_scheduled_core import MAPPING, POLICY
 
 SCHEDULER = CoreScheduler(POLICY, 8, 0b111111)

@@ -16,7 +16,8 @@ from inference.models import ISA, ExperimentSet, PortMapping, Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping, store_measurements
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import store_measurements
 from tests.work import work_off
 
 ADD, IMUL, COUNT = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R", "popcnt GPR[64]:W, GPR[64]:R"

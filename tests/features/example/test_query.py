@@ -13,7 +13,8 @@ from inference.formats.parsing import AnyNames, parse
 from inference.isa import x86
 from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping
 from inference.storage.instruction_sets import core_of, vocabulary
-from inference.storage.rows import load_mapping, load_measurements
+from inference.storage.mappings import load_mapping
+from inference.storage.rows import load_measurements
 
 FILES = (loading.SINGLETONS_AND_PAIRS, loading.MIXES, loading.SLOTS, loading.MAPPING)
 

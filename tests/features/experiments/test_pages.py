@@ -15,7 +15,7 @@ from inference.core.schedule import schedule
 from inference.features.library.experiments.pages import MOST_INSTRUCTIONS, code_of
 from inference.features.library.experiments.picture import LEFT, picture
 from inference.models import ISA, Experiment, ExperimentSet, Machine, Measurement, PortMapping
-from inference.storage.rows import load_mapping, store_mapping
+from inference.storage.mappings import load_mapping, store_mapping
 from tests.rows.library import ADD, IMUL, LOAD
 
 MIX = ExperimentValue.of({ADD: 2, IMUL: 1})

@@ -11,7 +11,8 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
 from inference.features.judging.findings.doubts import REPEATS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
-from inference.storage.rows import store_mapping, store_measurements
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import store_measurements
 from tests.explained import ADD, IMUL, LOAD, PORTS, TRUTH, explained_mapping, toy_isa
 from tests.heads import behind_head
 from tests.rows.programs import Program

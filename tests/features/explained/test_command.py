@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.models import PortMapping
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.doors import printed
 from tests.explained import (
     ADD,

@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from inference.models import Machine, PortMapping, Run
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.explained import (
     ADD,
     ADD_LOAD,

@@ -16,13 +16,13 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.formats.core_model_json import core_model_json
 from inference.formats.provenance import PRODUCT
 from inference.isa import llvm_mc
+from inference.isa.domains import unit_class
 from inference.isa.targets import X86
-from inference.isa.unit_classes import unit_class
 from inference.models import ExperimentSet, PortMapping, StoredCoreModel
-from inference.storage.core_model_exporting import LLVM_SOURCES
-from inference.storage.exporting import CORE_MODEL_EXPORTS, MAPPING_EXPORTS
+from inference.storage.exporting import CORE_MODEL_EXPORTS, LLVM_SOURCES, MAPPING_EXPORTS
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import load_mapping, load_measurements, store_mapping, store_measurements
+from inference.storage.mappings import load_mapping, store_mapping
+from inference.storage.rows import load_measurements, store_measurements
 from tests.doors import printed
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"

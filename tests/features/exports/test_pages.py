@@ -12,7 +12,7 @@ from inference.formats.provenance import PRODUCT
 from inference.models import ExperimentSet, PortMapping
 from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.rows.library import ADD, IMUL
 
 

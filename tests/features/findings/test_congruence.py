@@ -15,7 +15,8 @@ from inference.features.judging.findings.congruence import ENOUGH, congruence_of
 from inference.features.learning.inferring.classes_section import FEW_COMPARED
 from inference.models import ISA, ExperimentSet, PortMapping, Run, RunEvent
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping, store_measurements
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import store_measurements
 from tests.doors import agreed, printed
 from tests.simulated import simulated_machine
 

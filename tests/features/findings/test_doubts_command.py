@@ -10,7 +10,7 @@ from django.core.management import CommandError
 
 from inference.core.mapping import PortMapping as Value
 from inference.models import ExperimentSet, Machine, PortMapping
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.doors import printed
 from tests.explained import BSF, IMUL, PORTS, TRUTH, explained_mapping, toy_isa
 

@@ -18,7 +18,8 @@ from inference.features.judging.findings.doubts import decisions, doubts_of
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.storage.evaluations import evaluate
 from inference.storage.evidence import KEY as SEARCHED
-from inference.storage.rows import store_mapping, store_measurements
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import store_measurements
 from tests.explained import (
     ADD,
     ADD_LOAD,

@@ -14,7 +14,8 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import ExperimentSet, PortMapping
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping, store_measurements
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import store_measurements
 from tests.doors import printed
 
 FP = Mapping(tuple("0123"), {"mul": ((0b0011, 1),), "add": ((0b1011, 1),), "shift": ((0b0100, 1),)})

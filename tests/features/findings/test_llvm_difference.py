@@ -16,7 +16,7 @@ from inference.models import PortMapping, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.predictors.llvm import newest
 from tests.work import work_off
 

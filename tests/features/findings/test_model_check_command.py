@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.models import PortMapping, Run
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.runs.agents import TRUTH, make_machine
 from tests.simulated import simulated_machine
 

@@ -15,7 +15,8 @@ from inference.measuring.simulated_agent import SimulatedHarness
 from inference.models import ExperimentSet, Measurement, PortMapping
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.storage.rows import load_measurements, store_mapping
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import load_measurements
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import payloads
 from tests.simulated import simulated_machine

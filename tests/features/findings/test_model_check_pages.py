@@ -16,7 +16,7 @@ from inference.core.model_check import MIX_LENGTHS
 from inference.features.running.runs.kind_presentation import asked_of
 from inference.models import ISA, Machine, PortMapping, Run
 from inference.runs import lifecycle
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.runs.agents import TRUTH, do, make_machine, put_agent
 
 ASKED = {

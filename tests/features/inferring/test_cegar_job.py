@@ -15,7 +15,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.sampling import random_mixes
 from inference.features.learning.inferring.core_facts import like_one_uop
 from inference.features.running.runs.archive import store_archive
-from inference.formats.run_archive.reading import read_archive
+from inference.formats.run_archive_reading import read_archive
 from inference.isa.x86.probes import PROBES
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Measurement, PortMapping, Run
@@ -32,8 +32,9 @@ from inference.storage.judging import (
     newest_checks,
     search_verdict,
 )
+from inference.storage.mappings import load_mapping, store_mapping
 from inference.storage.results import store_result
-from inference.storage.rows import load_mapping, store_mapping, store_measurements
+from inference.storage.rows import store_measurements
 from inference.storage.run_archive_writing import write_archive
 from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for
 from tests.simulated import simulated_machine

@@ -20,7 +20,8 @@ from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import load_mapping, store_mapping, store_measurements
+from inference.storage.mappings import load_mapping, store_mapping
+from inference.storage.rows import store_measurements
 from tests.doors import printed
 from tests.runs.fixtures import payloads, state, wait_for
 

@@ -16,7 +16,8 @@ from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import load_mapping, store_mapping, store_measurements
+from inference.storage.mappings import load_mapping, store_mapping
+from inference.storage.rows import store_measurements
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import Scope
 from tests.work import work_off

@@ -23,7 +23,7 @@ from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.storage.characterisations import ExplainedMapping, load_characterisation
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import load_mapping, store_mapping
+from inference.storage.mappings import load_mapping, store_mapping
 from tests.core.explain.small import STORES, ZENLIKE, mapping_of
 from tests.runs.agents import put_agent
 from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for

@@ -20,7 +20,7 @@ from inference.features.running.runs.record import fold
 from inference.models import ISA, Characterisation, PortMapping, Run
 from inference.runs import journal, leases, lifecycle
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.core.explain.small import ZENLIKE, mapping_of
 from tests.work import work_off
 

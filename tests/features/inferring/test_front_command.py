@@ -9,9 +9,9 @@ from django.core.management import CommandError
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import PortMapping
-from inference.storage.fronts import JudgedPoint, store_front
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
+from inference.storage.results import JudgedPoint, store_front
 from tests.doors import printed
 from tests.fronts import SIZE, front_of
 

@@ -24,8 +24,9 @@ from inference.runs.errors import ConfigError
 from inference.runs.fork_server import StopRequests, execute
 from inference.storage.core_models import core_model_of_parts
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import load_mapping, store_mapping, store_measurements
+from inference.storage.mappings import load_mapping, store_mapping
 from inference.storage.rows import load_measurements as loaded
+from inference.storage.rows import store_measurements
 from tests.fronts import fronted
 from tests.runs.fixtures import done_with_interruptions, numbers, payloads, state
 from tests.simulated import simulated_machine

@@ -12,7 +12,7 @@ from inference.features.learning.inferring import job
 from inference.features.learning.inferring.job import loop_code_of_run
 from inference.features.learning.inferring.request import RecordedSource
 from inference.features.learning.inferring.subject import JUDGING_MIXES
-from inference.isa.body_options import Options
+from inference.isa.machine_bodies import Options
 from inference.isa.x86.scheme_set import described
 from inference.models import ISA, ExperimentSet, Machine, Run
 from inference.storage.instruction_sets import store_isa

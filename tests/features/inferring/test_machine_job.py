@@ -13,7 +13,7 @@ from inference.runs.errors import ConfigError
 from inference.runs.fork_server import StopRequests
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.measurer import spread
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import numbers, payloads
 

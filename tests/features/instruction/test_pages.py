@@ -29,7 +29,8 @@ from inference.models import (
     StoredCoreModel,
 )
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import load_mapping, store_mapping, store_measurements
+from inference.storage.mappings import load_mapping, store_mapping
+from inference.storage.rows import store_measurements
 from inference.web.validation import RequestError
 from tests.rows.lab import machine
 

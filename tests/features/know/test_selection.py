@@ -22,7 +22,8 @@ from inference.models import (
 )
 from inference.storage.core_models import LOOP_CODE, filled_in, loop_code_in, loop_code_rows
 from inference.storage.judging import grounds_of
-from inference.storage.rows import load_mapping, store_mapping, store_measurements
+from inference.storage.mappings import load_mapping, store_mapping
+from inference.storage.rows import store_measurements
 
 ADD, IMUL, LOAD = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R", "mov GPR[64]:W, MEM[64]:R"
 PORTS = ("0", "1", "2")

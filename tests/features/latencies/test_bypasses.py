@@ -11,8 +11,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
-from inference.isa.blocks import read_blocks
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import accesses_of, read_blocks
 from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet
 from inference.storage.core_models import core_model_of

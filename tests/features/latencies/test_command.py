@@ -15,7 +15,7 @@ from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet, Machine, PortMapping
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.doors import printed
 from tests.simulated import simulated_machine
 from tests.work import work_off

@@ -15,9 +15,8 @@ from inference.core.latency import LatencyResult, PairLatency
 from inference.isa.chains import ChainLink
 from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet, Machine
-from inference.storage.documented_latencies import documented_share
 from inference.storage.instruction_sets import store_isa
-from inference.storage.latencies import store_latencies
+from inference.storage.latencies import documented_share, store_latencies
 from tests.doors import printed
 from tests.rows.library import visitor
 

@@ -27,10 +27,9 @@ from inference.models import (
     StoredCoreModel,
 )
 from inference.storage.exporting import CORE_MODEL_EXPORTS, MAPPING_EXPORTS
-from inference.storage.fronts import JudgedPoint, pick, store_front
 from inference.storage.judging import grounds_of
-from inference.storage.results import compared_results, store_result
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
+from inference.storage.results import JudgedPoint, compared_results, pick, store_front, store_result
 from tests.doors import printed
 from tests.rows.lab import FACTS
 

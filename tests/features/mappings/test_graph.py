@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from inference.core.mapping import PortMapping as Value
 from inference.models import ISA, InstructionScheme, PortMapping
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.rows.library import ADD, IMUL, LOAD
 
 THERE = Value(("x", "y", "z", "w"), {ADD: ((0b0111, 1),), IMUL: ((0b1000, 2),), LOAD: ((0b0001, 1),)})

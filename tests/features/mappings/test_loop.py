@@ -9,7 +9,7 @@ from django.urls import reverse
 from inference.core.mapping import PortMapping as Value
 from inference.models import PortMapping
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 
 LOOP = "add rax, rbx\nimul rcx, rdx\nimul rsi, rdi"
 

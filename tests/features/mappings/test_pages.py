@@ -14,7 +14,8 @@ from inference.core.protocols import Json
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs.lifecycle import submit
 from inference.storage.evaluations import evaluate, held_out_of
-from inference.storage.rows import load_mapping, store_mapping, store_measurements
+from inference.storage.mappings import load_mapping, store_mapping
+from inference.storage.rows import store_measurements
 from tests.rows.library import ADD, IMUL
 from tests.work import work_off
 

@@ -16,7 +16,8 @@ from inference.features.library.mappings.query import measured_slots_of
 from inference.features.machines.measure.request import effort
 from inference.models import ExperimentSet, Machine, PortMapping
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import load_measurements, store_mapping
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import load_measurements
 from tests.runs.agents import do
 from tests.simulated import simulated_machine
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from inference.agent.protocol import Settings
 from inference.core.errors import MeasuringError
 from inference.features.machines.measure.job import read_config
-from inference.isa.body_options import Options
+from inference.isa.machine_bodies import Options
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.bodies import surroundings_of
 from inference.measuring.remote import RemoteMeasurer

@@ -21,7 +21,7 @@ from inference.isa.targets import X86
 from inference.models import PortMapping as PortMappingRow
 from inference.predictors.kinds import KINDS, WITH_JUMP, WITHOUT_JUMP, asked_as
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 
 LOOP = block_of_text("again: imul rax, rbx\ndec ecx\njne again")
 STRAIGHT = block_of_text("imul rax, rbx\ndec ecx")

@@ -26,7 +26,7 @@ from inference.runs.kinds import RUN_KINDS
 from inference.runs.request import RunRequest
 from inference.storage.block_sets import store
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from inference.web.api.site import document
 from tests.simulated import simulated_machine
 

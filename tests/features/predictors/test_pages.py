@@ -19,7 +19,7 @@ from inference.models import PortMapping, Predictor, Run
 from inference.predictors import permission
 from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.predictors.fakes import script
 from tests.runs.agents import attempt
 

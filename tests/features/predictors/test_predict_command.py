@@ -11,7 +11,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.isa.targets import X86
 from inference.models import PortMapping, Predictor
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.doors import printed
 from tests.predictors.fakes import script
 

@@ -13,7 +13,7 @@ from inference.isa.targets import X86
 from inference.models import ISA, AnswerCache, Machine, PortMapping, Predictor
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import load_mapping, store_mapping
+from inference.storage.mappings import load_mapping, store_mapping
 from tests.predictors.fakes import asked, script
 
 pytestmark = pytest.mark.django_db

@@ -16,9 +16,9 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
 from inference.features.running.runs.archive import store_archive
-from inference.formats.errors import ExchangeError
-from inference.formats.run_archive import reading
-from inference.formats.run_archive.reading import is_archive, read_archive
+from inference.formats import run_archive_reading
+from inference.formats.problems import ExchangeError
+from inference.formats.run_archive_reading import is_archive, read_archive
 from inference.models import (
     ISA,
     Characterisation,
@@ -37,7 +37,8 @@ from inference.runs.journal import append
 from inference.runs.lifecycle import submit
 from inference.storage.evaluations import evaluate
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import load_mapping, load_measurements, store_mapping, store_measurements
+from inference.storage.mappings import load_mapping, store_mapping
+from inference.storage.rows import load_measurements, store_measurements
 from inference.storage.run_archive_writing import write_archive
 from tests import explained
 from tests.drawn import examples
@@ -307,7 +308,7 @@ def test_damaged_files_inside_are_refused_with_their_lines(measured: Run) -> Non
 
 def test_a_zip_that_grows_without_end_is_refused(measured: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     content = write_archive(measured)
-    monkeypatch.setattr(reading, "UNPACKED_LIMIT", 1000)
+    monkeypatch.setattr(run_archive_reading, "UNPACKED_LIMIT", 1000)
     with pytest.raises(ExchangeError, match="unpacks to more"):
         read_archive(content)
 

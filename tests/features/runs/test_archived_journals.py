@@ -19,14 +19,15 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.protocols import Json
 from inference.features.running.runs.archive import store_archive
-from inference.formats.errors import ExchangeError
-from inference.formats.run_archive.documents import EVENTS, RUN
-from inference.formats.run_archive.reading import read_archive
+from inference.formats.problems import ExchangeError
+from inference.formats.run_archive import EVENTS, RUN
+from inference.formats.run_archive_reading import read_archive
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping, store_measurements
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import store_measurements
 from inference.storage.run_archive_writing import write_archive
 from tests.core.explain.small import ZENLIKE, mapping_of
 from tests.drawn import fewer

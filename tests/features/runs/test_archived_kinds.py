@@ -12,8 +12,8 @@ from django.test import Client
 from inference.features.running.runs import pages
 from inference.features.running.runs.archive import RunArchives, archive_of, store_archive
 from inference.features.running.runs.kind_presentation import archived_kinds
-from inference.formats.errors import ExchangeError
-from inference.formats.run_archive.reading import read_archive
+from inference.formats.problems import ExchangeError
+from inference.formats.run_archive_reading import read_archive
 from inference.models import Run
 from inference.runs.kinds import RUN_KINDS
 from inference.storage.run_archive_writing import write_archive

@@ -10,12 +10,11 @@ from collections.abc import Callable
 import pytest
 
 from inference.agent import reading as json_reading
-from inference.formats import file_trees, zip_directory
-from inference.formats.errors import ExchangeError
-from inference.formats.run_archive import reading
-from inference.formats.run_archive.documents import set_file
-from inference.formats.run_archive.reading import glimpse_of, is_archive, read_archive
-from inference.formats.zip_directory import listed_files
+from inference.formats import file_trees, run_archive_reading
+from inference.formats.file_trees import listed_files
+from inference.formats.problems import ExchangeError
+from inference.formats.run_archive import set_file
+from inference.formats.run_archive_reading import glimpse_of, is_archive, read_archive
 from inference.models import Run, Upload
 from inference.runs.lifecycle import submit
 from inference.storage.run_archive_writing import write_archive
@@ -41,11 +40,11 @@ def test_a_manifest_that_would_fill_the_memory_is_not_parsed(
 ) -> None:
     files = unpacked(write_archive(measured))
     monkeypatch.setattr(json_reading.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
-    many = b"[" + b"{}," * reading.VALUE_LIMIT + b"{}]"
+    many = b"[" + b"{}," * run_archive_reading.VALUE_LIMIT + b"{}]"
     with pytest.raises(ExchangeError, match=r"run\.json: there are more than [\d,]+ values and keys"):
         read(bomb(files, "run.json", many))
     with pytest.raises(ExchangeError, match=r"run\.json is larger than 32 MiB"):
-        read(bomb(files, "run.json", b" " * (reading.RUN_LIMIT + 1)))
+        read(bomb(files, "run.json", b" " * (run_archive_reading.RUN_LIMIT + 1)))
 
 
 def test_a_zip_with_a_name_that_is_no_text_is_refused(measured: Run) -> None:
@@ -56,7 +55,7 @@ def test_a_zip_with_a_name_that_is_no_text_is_refused(measured: Run) -> None:
 
 def test_lines_are_read_one_at_a_time_and_have_an_end(measured: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     files = unpacked(write_archive(measured))
-    monkeypatch.setattr(reading, "LINE_LIMIT", 1 << 20)
+    monkeypatch.setattr(run_archive_reading, "LINE_LIMIT", 1 << 20)
     with pytest.raises(ExchangeError, match=r"events\.jsonl, line 1 is larger than 1 MiB"):
         read_archive(bomb(files, "events.jsonl", b"x" * (3 << 20)))
     tracemalloc.start()
@@ -81,10 +80,10 @@ def test_a_glimpse_counts_what_an_import_would_read(measured: Run, monkeypatch: 
     assert glimpse.manifest == archive.manifest
     assert (glimpse.rows, glimpse.events) == (len(ROWS), len(archive.events))
     assert glimpse.measurements == {set_file(each.told.id): len(each.measured) for each in archive.sets}
-    monkeypatch.setattr(reading, "ROW_LIMIT", 2)
+    monkeypatch.setattr(run_archive_reading, "ROW_LIMIT", 2)
     with pytest.raises(ExchangeError, match="more than 2 lines"):
         glimpse_of(content)
-    monkeypatch.setattr(reading, "UNPACKED_LIMIT", len(unpacked(content)["run.json"]))
+    monkeypatch.setattr(run_archive_reading, "UNPACKED_LIMIT", len(unpacked(content)["run.json"]))
     with pytest.raises(ExchangeError, match="unpacks to more"):
         glimpse_of(content)
 
@@ -103,7 +102,7 @@ def test_an_import_says_what_a_glimpse_did_not_see(measured: Run) -> None:
 def test_files_are_counted_wherever_pieces_of_the_zip_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     content = packed({f"{number}.txt": b"x" * number for number in range(50)})
     for piece in (1, 2, 3, 7, 4096):
-        monkeypatch.setattr(zip_directory, "_PIECE", piece)
+        monkeypatch.setattr(file_trees, "_PIECE", piece)
         file = io.BytesIO(content)
         assert listed_files(file) == 50
         assert file.tell() == 0

@@ -15,8 +15,7 @@ from inference.core.core_model.scheduler_experiments import MOST_BLOCKS, depende
 from inference.features.learning.core_model.storing import store_document
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.scheduler_json import SchedulerRecord
-from inference.isa.blocks import block_of_bytes
-from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks import accesses_of, block_of_bytes
 from inference.isa.targets import X86
 from inference.isa.x86.scheme_set import described
 from inference.models import Machine, Run, StoredCoreModel

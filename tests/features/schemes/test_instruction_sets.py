@@ -12,7 +12,7 @@ from inference.isa.x86.scheme_set import described
 from inference.models import ISA, ExperimentSet, InstructionScheme, PortMapping
 from inference.models import ResourceMapping as Row
 from inference.storage.instruction_sets import new_isa, store_isa
-from inference.storage.resource_mappings import store_resource_mapping
+from inference.storage.mappings import store_resource_mapping
 from inference.web.paging import PAGE_SIZE
 from tests.rows.library import ADD, IMUL, LOAD
 

@@ -13,8 +13,8 @@ from inference.core.resources import ResourceMapping
 from inference.features.library.schemes.query import PAGE
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, PortMapping
 from inference.storage.evaluations import evaluate
-from inference.storage.resource_mappings import store_resource_mapping
-from inference.storage.rows import store_mapping, store_measurements
+from inference.storage.mappings import store_mapping, store_resource_mapping
+from inference.storage.rows import store_measurements
 from inference.web import contributions
 from tests.explained import BSF, IMUL, explained_mapping, toy_isa
 from tests.rows.lab import machine

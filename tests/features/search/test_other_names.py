@@ -14,10 +14,9 @@ from inference.isa.x86.scheme_set import schemes_of
 from inference.models import ISA, PortMapping
 from inference.models import Experiment as ExperimentRow
 from inference.models.experiment import ExperimentTerm
-from inference.models.scheme_fit import FIT, by_fit
-from inference.models.scheme_search import search_schemes, searched_schemes, select_schemes
+from inference.models.scheme_search import FIT, by_fit, search_schemes, searched_schemes, select_schemes
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 
 MNEMONICS = (
     *(

@@ -6,12 +6,12 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.features.library.sets.merging import Conflicts, plan_merging, store_merged
-from inference.formats.errors import ExchangeError
 from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.parsing import AnyNames, parse
+from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet
-from inference.storage.errors import NameTakenError
 from inference.storage.exporting import SET_EXPORTS
+from inference.storage.names import NameTakenError
 from inference.storage.rows import load_measurements, store_measurements
 from tests.rows.library import ADD, IMUL, LOAD, isa, scheme
 

@@ -18,14 +18,14 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.metrics import Unit
 from inference.features.learning.core_model.storing import store_parts
-from inference.features.publishing.site.kinds import PublishedItem
+from inference.features.publishing.site.request import PublishedItem
 from inference.features.publishing.site.static_site import pages_of, private_words, site_of
 from inference.formats.parsing import parse
 from inference.isa.names import SchemeNames
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, StoredCoreModel
 from inference.storage.evaluations import evaluate
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from inference.web.published_page import PublishedKind
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import AuditEntry, Scope

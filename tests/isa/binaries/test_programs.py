@@ -11,17 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.isa.blocks.listing import object_file
-from inference.isa.blocks.programs import (
-    BinaryFileError,
-    Loop,
-    Search,
-    described,
-    loops_in,
-    read_program,
-    weighed,
-)
-from inference.isa.code.binaries.headers import MOST_SECTIONS
+from inference.isa.blocks import block_reader, object_file
+from inference.isa.code.binaries.headers import MOST_SECTIONS, BinaryFileError, described
+from inference.isa.code.binaries.loops import Loop, Search, loops_in, weighed
+from inference.isa.code.binaries.program import read_program
+from inference.isa.targets import DEFAULT
 from tests.compiled import compiled, tool
 from tests.drawn import examples
 
@@ -31,7 +25,7 @@ SMALL = object_file(LOOP + b"\xc3", "work")
 
 def loops(content: bytes, wanted: str = "") -> list[Loop]:
     program = read_program(content)
-    return list(loops_in(program, program.functions(wanted), Search()))
+    return list(loops_in(program, program.functions(wanted), Search(), block_reader(DEFAULT)))
 
 
 def changed(content: bytes, at: int, value: int, size: int = 2) -> bytes:

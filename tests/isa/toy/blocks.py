@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from inference.isa.code.block import LABEL, Block, BlockInstruction, refuse_length
+from inference.isa.code.block import LABEL, Block, BlockError, BlockInstruction, refuse_length
 from inference.isa.code.control_flow import CodeStep
-from inference.isa.code.errors import BlockError
-from inference.isa.code.program import AssemblyProgram, ProgramInstruction
+from inference.isa.code.pieces import AssemblyProgram, ProgramInstruction
 from inference.isa.code.source import source_lines
 
 NAME = "toy"

@@ -6,8 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
-from inference.isa.operand_facet import DecodedOperands, FilledInstruction, OperandNames
-from inference.isa.operand_slots import Filling, RegisterSlot, Slots
+from inference.isa.operand_slots import (
+    DecodedOperands,
+    FilledInstruction,
+    Filling,
+    OperandNames,
+    RegisterSlot,
+    Slots,
+)
 from inference.isa.scheme import Scheme
 from tests.isa.toy import catalogue
 from tests.isa.toy.blocks import GENERAL, OPERATIONS

@@ -13,10 +13,10 @@ from inference.features.asking.block_files.importer import WIDEST
 from inference.features.asking.block_files.query import have_samples
 from inference.features.asking.block_files.request import FOUND_OUT, MOST_KEYS, BlockImportConfig, LoopsConfig
 from inference.features.library.uploads.query import waiting_uploads
+from inference.formats.block_files import Weighing
 from inference.formats.blocks_csv import WORDS, Broken, Scale
-from inference.formats.errors import ExchangeError
 from inference.formats.other_formats import BEGINNING
-from inference.formats.program_loops import Weighing
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping, Upload
 from inference.models.named import Named

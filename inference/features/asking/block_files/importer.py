@@ -25,15 +25,18 @@ from inference.features.asking.block_sets.query import sets_of
 from inference.features.asking.predictors.kinds import predictor_of
 from inference.features.library.uploads.query import discard_upload
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.formats.answer_bounds import Bounds
-from inference.formats.block_files import BlockFileSort, block_file_of
-from inference.formats.block_sets import BlockSetOptions, Look, look
+from inference.formats.block_files import (
+    BlockFileSort,
+    ProgramLoops,
+    block_file_of,
+    find_listed_loops,
+    find_loops,
+)
+from inference.formats.block_sets import BlockSetOptions, Bounds, Look, look
 from inference.formats.blocks_csv import Broken, Scale
-from inference.formats.errors import ExchangeError
 from inference.formats.import_formats import taken_in
-from inference.formats.listed_loops import find_listed_loops
 from inference.formats.other_formats import BEGINNING
-from inference.formats.program_loops import ProgramLoops, find_loops
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, Run, Upload
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError

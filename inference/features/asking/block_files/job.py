@@ -20,8 +20,7 @@ from inference.features.asking.block_files.request import (
     wanted_of,
 )
 from inference.features.library.uploads.query import claim_upload, free_upload
-from inference.formats.block_files import BlockFileSort, block_file_of
-from inference.formats.program_loops import ProgramLoops, find_loops
+from inference.formats.block_files import BlockFileSort, ProgramLoops, block_file_of, find_loops
 from inference.isa.targets import DEFAULT
 from inference.models import Run, Upload
 from inference.runs.errors import JobError

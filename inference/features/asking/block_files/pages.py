@@ -30,7 +30,7 @@ from inference.features.asking.block_files.query import (
 )
 from inference.features.library.uploads.query import receive, start_reading, waiting_uploads
 from inference.formats.block_files import BlockFileSort
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.blocks import isa_beside
 from inference.isa.code.binaries.headers import BinaryFileError, described
 from inference.models import BasicBlockSet, Run, Upload

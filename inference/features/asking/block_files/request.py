@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from inference.core.protocols import Json
+from inference.formats.block_files import LoopFilter, Weighing
 from inference.formats.blocks_csv import Broken, Scale
-from inference.formats.program_loops import LoopFilter, Weighing
 from inference.models import Upload
 from inference.runs.errors import ConfigError
 from inference.runs.request import OneOf, RunRequest, needed_row, read_row

@@ -14,7 +14,7 @@ from inference.core.events import Event, Progress, ResultStored
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.asking.predictors.opening import opened_panel
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn, Predictor
 from inference.predictors import machine, nanobench
 from inference.predictors.panel import Panel
@@ -22,7 +22,7 @@ from inference.predictors.protocol import Answer
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, needed_row, read_row, read_rows
-from inference.storage.block_rows import ROWS, insert_answers
+from inference.storage.block_sets import ROWS, insert_answers
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import NAME_LIMIT
 

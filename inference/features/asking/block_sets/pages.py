@@ -28,7 +28,7 @@ from inference.features.asking.block_sets.query import (
 )
 from inference.features.asking.predictors.modes import mode_field, mode_of_measurements
 from inference.features.asking.questions.form import ChoosingForm
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.measuring.blocks import LOOP
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.predictors.answer_arrays import odd_answers

@@ -32,7 +32,7 @@ from django.urls import reverse
 
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome, links
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import DEFAULT, target_of
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Predictor, Run
 from inference.predictors.protocol import Answer, Failure

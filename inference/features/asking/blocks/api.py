@@ -12,7 +12,7 @@ from pydantic import Field
 
 from inference.features.asking.blocks.port_load import BlockLoad, InstructionLoad, load_of
 from inference.features.asking.blocks.query import BlockPrediction, predictions_of, scheme_rows
-from inference.formats.decoded_json import decoded_json
+from inference.formats.sample_document import decoded_json
 from inference.isa.blocks import Block, DroppedLine, Piece, read, read_blocks
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.targets import names_with_blocks

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.formats.decoded_json import decoded_json
+from inference.formats.sample_document import decoded_json
 from inference.isa.blocks import BlockError, BlocksOfText, Piece, read
 from inference.isa.targets import DEFAULT, names_with_blocks
 from inference.web.data_command import DataCommand, text_of_file

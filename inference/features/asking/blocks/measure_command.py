@@ -10,8 +10,7 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
-from inference.isa.blocks import block_of_hex, isa_beside
-from inference.isa.blocks.frames import iteration_of
+from inference.isa.blocks import block_of_hex, isa_beside, iteration_of
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import MODES, BlockOptions
 from inference.models import Machine, Run

@@ -28,7 +28,8 @@ from inference.predictors.mapping import (
 from inference.storage.core_models import fused_pairs
 from inference.storage.instruction_sets import code_isa
 from inference.storage.judging import grounds_of
-from inference.storage.rows import ids_of_schemes, load_part
+from inference.storage.mappings import load_part
+from inference.storage.rows import ids_of_schemes
 
 MOST_CHOICES = 50
 

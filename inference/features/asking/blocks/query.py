@@ -19,8 +19,7 @@ from inference.features.asking.blocks.events import BlocksRecord
 from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
 from inference.features.running.runs.kind_presentation import DescriptionItem, links
 from inference.features.running.runs.record import RunRecord
-from inference.isa.blocks import Block, block_of_hex, isa_beside
-from inference.isa.blocks.frames import iteration_of
+from inference.isa.blocks import Block, block_of_hex, isa_beside, iteration_of
 from inference.measuring.blocks import LOOP
 from inference.models import ISA, Machine, PortMapping, Run
 from inference.predictors.mapping import (
@@ -31,7 +30,8 @@ from inference.predictors.mapping import (
 )
 from inference.storage.core_models import fused_pairs
 from inference.storage.instruction_sets import code_isa
-from inference.storage.rows import ids_of_schemes, load_parts
+from inference.storage.mappings import load_parts
+from inference.storage.rows import ids_of_schemes
 from inference.web.validation import whole_number
 
 MOST_MAPPINGS = 8

@@ -36,8 +36,7 @@ from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.machines.measurer import identity_of, simulated_machine
 from inference.storage.core_models import core_model_of, fused_pairs
-from inference.storage.resource_mappings import load_model
-from inference.storage.rows import digest_of
+from inference.storage.mappings import digest_of, load_model
 
 LISTED = 50
 """Mappings, and machines, that are looked at: the newest."""

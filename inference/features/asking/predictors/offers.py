@@ -15,7 +15,7 @@ from inference.features.asking.predictors.query import (
     written,
 )
 from inference.features.learning.core_model.query import usable_core_models
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import names_with_blocks
 from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel
 from inference.models import Predictor as PredictorRow

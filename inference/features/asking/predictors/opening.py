@@ -13,7 +13,7 @@ from inference.features.asking.predictors.kinds import kind_of, measured, shared
 from inference.isa.blocks import body_of
 from inference.models import AnswerCache, identity_key
 from inference.models import Predictor as PredictorRow
-from inference.models.predictor import block_key
+from inference.models.block_set import block_key
 from inference.predictors import machine, mapping
 from inference.predictors.panel import Panel, Remembering
 from inference.predictors.protocol import Answer, Failure, Predictor, PredictorError

@@ -30,10 +30,10 @@ from inference.features.asking.questions.job import ask
 from inference.features.asking.questions.query import with_switch
 from inference.features.learning.core_model.query import reasons_of, usable_core_models
 from inference.features.library.experiments.shell import PredictExperiment
-from inference.formats.csv_cells import written
+from inference.formats.quoting import written
+from inference.isa.block_changes import Memory
 from inference.isa.blocks import Block, block_of_bytes, isa_beside
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.memory_variants import Memory
 from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, Predictor, StoredCoreModel
 from inference.predictors import core_model

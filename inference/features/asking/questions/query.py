@@ -11,9 +11,8 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.query import QUESTION, row_for
 from inference.features.asking.questions.events import PredictorAnswered
 from inference.formats.sample_document import read_samples, sample_document
-from inference.isa.blocks import BlockName, isa_beside
-from inference.isa.blocks.listing import intel_or_digits
-from inference.isa.memory_variants import Memory
+from inference.isa.block_changes import Memory
+from inference.isa.blocks import BlockName, intel_or_digits, isa_beside
 from inference.models import Predictor, Run, RunEvent
 from inference.predictors import machine
 from inference.predictors.kinds import asked_as

@@ -10,7 +10,7 @@ from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND
 from inference.features.judging.engine.addresses import QueryValue, to_comparison, to_form, to_list
 from inference.features.judging.engine.tables import check_table
-from inference.formats.csv_cells import written
+from inference.formats.quoting import written
 from inference.models import Run
 from inference.web.file_answers import table_answer
 from inference.web.validation import whole_number

@@ -20,7 +20,7 @@ from inference.features.judging.engine.item_answers import NOTHING_THERE, column
 from inference.figures.heatmap import heat_map
 from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn, digest_of_blocks
 from inference.models import BasicBlockSet, BlockColumn, Run
-from inference.storage.block_rows import block_items, cycles_of
+from inference.storage.block_sets import block_items, cycles_of
 from inference.storage.instruction_sets import code_isa
 
 KIND = "accuracy"

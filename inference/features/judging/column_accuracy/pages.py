@@ -21,8 +21,8 @@ from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, MOST_TOLER
 from inference.features.judging.engine.tables import columns_table, page_cells
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, read_baseline, write_baseline
-from inference.formats.csv_cells import written
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
+from inference.formats.quoting import written
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.request_fields import StrictForm, start_run

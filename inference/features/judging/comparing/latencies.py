@@ -18,7 +18,7 @@ from django.db.models.functions import Cast
 
 from inference.core.protocols import Json
 from inference.features.judging.engine.tables import LinkedText, choice, code, number, text
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import LatencySet, SchemeLatencies
 from inference.models.scheme_search import texts_found
 from inference.web.paging import Order

@@ -22,7 +22,7 @@ from inference.features.judging.comparing.latencies import (
     pairs_table,
 )
 from inference.features.judging.engine.tables import csv_of, page_cells
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import LatencySet
 from inference.web.file_answers import table_answer

@@ -29,10 +29,12 @@ from inference.core.resources import ResourceMapping as Resources
 from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.query import measured_row, settled_cycles
 from inference.features.library.mappings.query import comparison_of, require_same_isa
+from inference.features.library.mappings.query import comparison_of
+from inference.formats.problems import ExchangeError
 from inference.models import ExperimentSet, Measurement, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
-from inference.storage.resource_mappings import load_resource_mapping
-from inference.storage.rows import load_mapping, measurements_of
+from inference.storage.mappings import load_mapping, load_resource_mapping
+from inference.storage.rows import measurements_of
 
 SHORT = 3  # instructions of the measured experiments among which one that distinguishes is looked for
 LOOKED_AT = 1000  # of them, at most

@@ -27,7 +27,7 @@ from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import view_csv, views_context
 from inference.features.judging.engine.views import VIEWS
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import ExperimentSet, Run
 from inference.web.file_answers import file_answer
 from inference.web.request_fields import NOTHING_STARTED, start_run

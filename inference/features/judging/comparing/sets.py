@@ -45,11 +45,11 @@ from inference.features.judging.engine.query import (
 from inference.features.judging.engine.request import COMPARE_SETS, JudgeConfig
 from inference.features.judging.engine.sources import SourceKind
 from inference.features.library.sets.query import KEPT_FROM
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import ComparedColumn, Comparison, ExperimentSet, Measurement, Run
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest, needed_row, read_row
-from inference.storage.set_summary import rows_of
+from inference.storage.rows import rows_of
 from inference.storage.streaming import set_chunks
 
 OF_FORMER_FILES = {"schemes": "differences", "lengths": "within"}

@@ -16,7 +16,7 @@ from inference.features.judging.comparing.query import (
 from inference.features.judging.engine.tables import LinkedText, code, csv_of, number
 from inference.features.learning.explained.query import ReferenceContradiction
 from inference.models import ExperimentSet, PortMapping
-from inference.storage.provenance import provenance_of
+from inference.storage.exported import provenance_of
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 
 

@@ -25,7 +25,7 @@ from inference.features.judging.engine.request import EVALUATE
 from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
 from inference.models import ComparedColumn, Comparison, Evaluation, PortMapping, ResourceMapping
 from inference.storage.evaluations import evaluated_chunks
-from inference.storage.resource_mappings import load_model
+from inference.storage.mappings import load_model
 from inference.storage.streaming import Chunk
 from inference.web.listed_mappings import evaluation_url
 

@@ -15,7 +15,8 @@ from inference.core.protocols import Json
 from inference.features.judging.engine.query import ComparisonPart, ViewQuestion, key_of, points_of, sheet_of
 from inference.features.judging.engine.tables import LinkedText, code, number, table_of
 from inference.models import ExperimentSet, Measurement, PortMapping
-from inference.storage.rows import load_mapping, measurements_of
+from inference.storage.mappings import load_mapping
+from inference.storage.rows import measurements_of
 from inference.web.published_page import PublishedTable
 
 MOST = 5000

@@ -33,8 +33,8 @@ from inference.formats.accuracy_baseline import (
     read_baseline,
     write_baseline,
 )
-from inference.formats.errors import ExchangeError
 from inference.formats.junit import TestCase, write_junit
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlock, Comparison
 from inference.storage.instruction_sets import code_isa
 from inference.web.data_command import write_file

@@ -36,8 +36,8 @@ from inference.features.judging.engine.request import INSTRUCTIONS, JudgeConfig
 from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.bodies import body_maker
+from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.targets import DEFAULT
-from inference.isa.unrolling import CannotMeasureError
 from inference.models import (
     BasicBlockSet,
     BlockColumn,
@@ -52,9 +52,9 @@ from inference.models import (
 from inference.predictors.answer_arrays import answers_in
 from inference.predictors.panel import Panel
 from inference.runs.kinds import Task
-from inference.storage.block_rows import ROWS, block_items
+from inference.storage.block_sets import ROWS, block_items
 from inference.storage.instruction_sets import code_isa
-from inference.storage.resource_mappings import load_model
+from inference.storage.mappings import load_model
 from inference.storage.streaming import Chunk, set_chunks
 
 NO_CODE = "there is no code for it"

@@ -35,7 +35,7 @@ from inference.predictors.machine import MachineSettings
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
-from inference.storage.block_rows import BlockToStore, insert_blocks
+from inference.storage.block_sets import BlockToStore, insert_blocks
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import NAME_LIMIT, free_name
 

@@ -36,8 +36,8 @@ from inference.features.judging.engine.view_addresses import (
 from inference.features.judging.engine.view_tabs import views_context
 from inference.features.judging.engine.views import VIEWS
 from inference.features.running.runs.query import newest_runs
-from inference.formats.csv_cells import cell, rows_text, written
 from inference.formats.provenance import head_of
+from inference.formats.quoting import cell, rows_text, written
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison, Run
 from inference.web.file_answers import table_answer

@@ -19,7 +19,7 @@ from inference.features.asking.block_sets.columns import column_named, is_measur
 from inference.features.asking.predictors.modes import MEASURING
 from inference.features.asking.predictors.offers import named
 from inference.features.asking.predictors.query import row_for
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import target_of
 from inference.models import (
     BasicBlockSet,

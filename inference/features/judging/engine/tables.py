@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from inference.core.mapping import described
 from inference.core.protocols import Json
-from inference.formats.csv_cells import written
-from inference.isa.blocks.listing import intel_or_digits
+from inference.formats.quoting import written
+from inference.isa.blocks import intel_or_digits
 from inference.isa.targets import DEFAULT
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 

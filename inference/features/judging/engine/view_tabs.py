@@ -55,7 +55,7 @@ from inference.features.judging.engine.views import VIEWS
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
 from inference.models import BlockColumn, ComparedColumn, Comparison, Measurement
-from inference.storage.resource_mappings import load_model
+from inference.storage.mappings import load_model
 from inference.web.contributions import MenuPlace, entries_of
 from inference.web.published_page import PublishedTable
 from inference.web.validation import chosen_bin

@@ -55,7 +55,7 @@ from inference.features.judging.engine.tables import (
     table_of,
     text,
 )
-from inference.isa.blocks.listing import intel_or_digits
+from inference.isa.blocks import intel_or_digits
 from inference.models import BasicBlock, ComparedColumn, Comparison, Evaluation, InstructionScheme
 from inference.storage.instruction_sets import code_isa
 from inference.web.listed_mappings import evaluation_url

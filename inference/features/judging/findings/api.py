@@ -22,7 +22,8 @@ from inference.features.learning.inferring.classes_section import FEW_COMPARED
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, InstructionScheme, PortMapping
 from inference.runs.request import OneOf
-from inference.storage.rows import ids_of_schemes, load_mapping
+from inference.storage.mappings import load_mapping
+from inference.storage.rows import ids_of_schemes
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE

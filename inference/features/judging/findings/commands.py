@@ -35,8 +35,8 @@ from inference.formats.provenance import head_of
 from inference.formats.quoting import shell_option
 from inference.models import Evaluation, ExperimentSet, PortMapping
 from inference.storage.evaluations import evaluations_of
+from inference.storage.mappings import load_mapping
 from inference.storage.names import by_name
-from inference.storage.rows import load_mapping
 from inference.web.data_command import DataCommand, write_file
 from inference.web.published_page import PublishedTable
 from inference.web.validation import read

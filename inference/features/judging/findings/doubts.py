@@ -31,9 +31,9 @@ from inference.models import Evaluation, PortMapping
 from inference.models.scheme_search import texts_found
 from inference.storage.evaluations import evaluations_of, residuals_in
 from inference.storage.evidence import Evidence
+from inference.storage.exported import provenance_of
 from inference.storage.judging import conflicts_of
-from inference.storage.provenance import provenance_of
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 from inference.web.published_page import PublishedTable
 from inference.web.validation import RequestError
 

@@ -33,8 +33,8 @@ from inference.features.running.runs.runs_of_kind import started
 from inference.models import Evaluation, InstructionScheme, Machine, Measurement, PortMapping
 from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence
+from inference.storage.mappings import load_mapping
 from inference.storage.recorded import settled_medians
-from inference.storage.rows import load_mapping
 
 MOST_AGAIN = 20
 """Experiments that are measured again for one doubt."""

@@ -17,7 +17,7 @@ from inference.core.protocols import Json
 from inference.features.learning.explained.proofs import ProofStep, proof_of
 from inference.formats.exported import ExportedMapping, ExportedScheme
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
-from inference.isa.llvm_opcodes import tool_side
+from inference.isa.llvm_schemes import tool_side
 from inference.isa.targets import names_with_blocks, target_of
 from inference.models import PortMapping, Run
 from inference.predictors.llvm.model import LlvmModel, Modelled

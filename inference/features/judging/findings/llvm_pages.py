@@ -28,8 +28,8 @@ from inference.features.judging.findings.llvm_job import (
     LlvmDifference,
     markdown,
 )
+from inference.isa.microarchitecture import NO_NAMES, TOOL_NAMES
 from inference.isa.targets import names_with_blocks
-from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run
 from inference.predictors.llvm.releases import INSTALL, installed, processors
 from inference.storage.instruction_sets import core_of

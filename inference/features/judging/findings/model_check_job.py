@@ -43,7 +43,7 @@ from inference.runs.kinds import Store, Task
 from inference.runs.machines.measurer import opened
 from inference.runs.measurements import RunMeasurements
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS, Stages
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 
 _PURPOSE = "measurements"
 _ELIGIBLE = "eligible"

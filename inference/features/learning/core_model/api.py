@@ -21,7 +21,7 @@ from inference.features.learning.core_model.query import (
 )
 from inference.features.learning.core_model.storing import name_ports, store_document, store_parts
 from inference.formats.core_model_json import CoreModelDocument, PortNamesTold
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.blocks import read_blocks
 from inference.measuring.blocks import LOOP
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel

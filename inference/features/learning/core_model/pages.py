@@ -33,10 +33,10 @@ from inference.features.learning.scheduler.query import CAVEAT, scheduler_view
 from inference.features.library.uploads.query import waiting_uploads
 from inference.figures.core_diagram import core_drawing, latency_span
 from inference.formats.core_model_json import PORT_NAME_LIMIT, CoreModelDocument
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import names_with_blocks, target_of
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
-from inference.storage.core_overviews import unsettled_kinds
+from inference.storage.core_models import unsettled_kinds
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.file_answers import attachment

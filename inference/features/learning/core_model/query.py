@@ -16,12 +16,10 @@ from inference.core.core_model.dependences import ChainStep
 from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.isa.blocks import Block
-from inference.isa.blocks.accesses import name_of_location
+from inference.isa.blocks import Block, name_of_location
 from inference.isa.targets import names_with_blocks
 from inference.models import PortUsage, Run, SchemeLatencies, StoredCoreModel
-from inference.storage.core_models import core_model_of
-from inference.storage.core_overviews import overview_of
+from inference.storage.core_models import core_model_of, overview_of
 from inference.web.paging import having_words
 
 COLUMNS = {"created": "id", "name": "name"}

@@ -21,8 +21,8 @@ from inference.formats.core_model_json import (
     check_port_names,
     read_core_model,
 )
-from inference.formats.errors import ExchangeError
 from inference.formats.other_formats import Importer
+from inference.formats.problems import ExchangeError
 from inference.models import ISA, LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.core_models import core_model_of
 from inference.storage.names import by_name, free_name, free_or_refuse

@@ -18,10 +18,10 @@ from inference.features.learning.explained.proof_api import router as proof_rout
 from inference.features.learning.explained.query import VERDICT_COLUMNS, VerdictQuery, usages_in, verdicts
 from inference.features.learning.inferring.front import front_of
 from inference.models import Characterisation, FrontPoint, PortMapping, Witness
-from inference.storage.fronts import pick
 from inference.storage.judging import grounds_of
+from inference.storage.mappings import convert
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
-from inference.storage.resource_mappings import convert
+from inference.storage.results import pick
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import (

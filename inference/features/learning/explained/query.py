@@ -21,7 +21,8 @@ from inference.models import Characterisation, PortMapping
 from inference.models import Witness as WitnessRow
 from inference.models.scheme_search import search_schemes
 from inference.storage.characterisations import KEY
-from inference.storage.rows import BATCH, load_mapping
+from inference.storage.mappings import load_mapping
+from inference.storage.rows import BATCH
 
 UNKNOWN = -1.0  # sorts what was not measured or counted below everything else
 VERDICT_COLUMNS = {

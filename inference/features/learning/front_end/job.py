@@ -8,9 +8,8 @@ from functools import partial
 from inference.core.events import Event, Log, PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
-from inference.isa.blocks.front_end import front_end_codes
-from inference.isa.front_end import FrontEndCode
-from inference.isa.timed_code import CodeReading, CodeTimer, TimedCode
+from inference.isa.bodies import front_end_maker
+from inference.isa.front_end import CodeReading, CodeTimer, FrontEndCode, TimedCode
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import Machine, MeasuredFrontEnd, Run
 from inference.runs.errors import JobError
@@ -51,15 +50,16 @@ class FrontEndJob(Job):
         config = FrontEndConfig.stored(task.run.config)
         machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         task.reporter.emit(PhaseStarted(_STAGE, 1, [_STAGE]))
+        maker = front_end_maker(machine.isa.name)
         if machine.is_simulated:
-            readings = _timed(task, front_end_codes(machine.isa.name, offsets=True), _simulated(machine))
+            readings = _timed(task, maker.front_end_codes(offsets=True), _simulated(machine))
             return partial(_store, task.run, machine, readings, {"simulated": machine.name})
         offsets = bool(machine.facts.get("offsets"))
         if not offsets:
             text = f"the agent of {machine.name} is too old for loops that begin anywhere in a cache line"
             task.reporter.emit(Log("warning", text))
         with timing_codes(task, machine) as (identity, timer):
-            readings = _timed(task, front_end_codes(machine.isa.name, offsets=offsets), timer)
+            readings = _timed(task, maker.front_end_codes(offsets=offsets), timer)
         return partial(_store, task.run, machine, readings, identity)
 
 

@@ -26,8 +26,8 @@ from inference.storage.evidence import Evidence
 from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import unknown_schemes
 from inference.storage.judging import allowed_result, grounds_of, search_verdict
+from inference.storage.mappings import load_mapping
 from inference.storage.names import by_name, free_name
-from inference.storage.rows import load_mapping
 from inference.web.data_command import add_request_options
 from inference.web.run_command import (
     SCHEMES_METAVAR,

@@ -35,9 +35,8 @@ from inference.features.learning.inferring.subject import (
     own_stages,
 )
 from inference.figures.heatmap import heat_map
-from inference.isa.body_options import DEFAULTS
+from inference.isa.machine_bodies import DEFAULTS, LoopSize
 from inference.isa.targets import target_of
-from inference.isa.unrolling import LoopSize
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs.events import HeatMapDrawn
 from inference.runs.kinds import Job, Store, Task
@@ -56,12 +55,11 @@ from inference.storage.evaluations import (
     summary_of,
 )
 from inference.storage.evidence import KEY as EVIDENCE
-from inference.storage.fronts import JudgedPoint, store_front
 from inference.storage.judging import KEY as JUDGING
 from inference.storage.judging import VERDICT, judging_json
 from inference.storage.listing import lengths_json, schemes_json
 from inference.storage.names import free_name
-from inference.storage.results import ComparedResult, compared_results, store_result
+from inference.storage.results import ComparedResult, JudgedPoint, compared_results, store_front, store_result
 from inference.storage.rows import load_measurements
 from inference.storage.streaming import Chunk
 

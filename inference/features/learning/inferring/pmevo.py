@@ -16,8 +16,7 @@ from inference.features.learning.inferring.algorithm import (
     InferenceTask,
     Inferred,
 )
-from inference.isa.domains import undivided
-from inference.isa.register_forms import forms_among
+from inference.isa.domains import forms_among, undivided
 from inference.runs.executors import open_executor
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS
 

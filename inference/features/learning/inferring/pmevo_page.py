@@ -28,7 +28,8 @@ from inference.models import ISA, Measurement, PortMapping, PortUsage, Run
 from inference.runs.events import HeatMapDrawn, RecordPart
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS
 from inference.storage.listing import lengths_from, schemes_from
-from inference.storage.rows import ids_of_schemes, load_mapping, measurements_of
+from inference.storage.mappings import load_mapping
+from inference.storage.rows import ids_of_schemes, measurements_of
 
 CURVE_POINTS = 800
 

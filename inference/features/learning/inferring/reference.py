@@ -17,7 +17,7 @@ from inference.features.library.mappings.query import comparable
 from inference.models import Machine, PortMapping
 from inference.storage.evidence import Evidence
 from inference.storage.instruction_sets import core_of
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,9 @@ from inference.runs.machines.measurer import (
 from inference.runs.measurements import RunMeasurements
 from inference.runs.request import needed_row
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS, Stages, facts_of
+from inference.storage.mappings import load_mapping
 from inference.storage.recorded import recorded_shares, selected_schemes
-from inference.storage.rows import load_mapping, load_measurements
+from inference.storage.rows import load_measurements
 
 Row = TypeVar("Row", bound=Model)
 

@@ -23,9 +23,10 @@ from inference.storage.characterisations import copy_characterisations
 from inference.storage.core_models import LOOP_CODE, loop_code_in, loop_code_rows
 from inference.storage.evaluations import compare, evaluate
 from inference.storage.judging import KEY
+from inference.storage.mappings import load_mapping
 from inference.storage.names import free_name
 from inference.storage.results import ComparedResult, compared_results, store_result
-from inference.storage.rows import load_mapping, measurements_of
+from inference.storage.rows import measurements_of
 
 EARLIER = "earlier core model"
 TOGETHER = "all together"

@@ -20,7 +20,7 @@ from inference.features.learning.latencies.query import (
 )
 from inference.isa.search import SearchError
 from inference.models import LatencySet
-from inference.storage.documented_latencies import documented_share
+from inference.storage.latencies import documented_share
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedOut, NamedRows

@@ -22,7 +22,7 @@ from inference.models import LatencySet, Machine, PortMapping, Run
 from inference.models.scheme_search import latency_schemes
 from inference.runs import lifecycle
 from inference.runs.request import DEFAULT_SEED
-from inference.storage.documented_latencies import NEAR, documented_share
+from inference.storage.latencies import NEAR, documented_share
 from inference.storage.names import by_name
 from inference.web.data_command import write_file
 from inference.web.run_command import (

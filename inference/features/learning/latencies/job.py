@@ -18,8 +18,8 @@ from inference.core.latency import (
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.isa.blocks import block_of_bytes
+from inference.isa.bodies import chain_maker, obstacle_to_chains
 from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, PairChains
-from inference.isa.latency_chains import chain_maker, obstacle_to_chains
 from inference.isa.llvm_mc import AssemblerError
 from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions
 from inference.measuring.items import FramedChains, reading_of

@@ -39,10 +39,10 @@ from inference.features.machines.measure.request import Effort
 from inference.figures.front_ends import store_figure
 from inference.isa.chains import ChainLink
 from inference.isa.search import SearchError
-from inference.isa.targets.textbook import documented_latency, latency_source
+from inference.isa.targets import documented_latency, latency_source
 from inference.models import LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import seconds_for
-from inference.storage.documented_latencies import documented_core, documented_share
+from inference.storage.latencies import documented_core, documented_share
 from inference.web.file_answers import file_answer
 from inference.web.naming import naming_paths
 from inference.web.paging import Order, list_page, page_of

@@ -14,19 +14,19 @@ from django.db.models.functions import Coalesce
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.model import MemoryTimes, RenamingConditions, StoreCurve
 from inference.core.protocols import Json
-from inference.formats.core_memory_json import renaming_and_stores_json
+from inference.formats.core_latencies_json import renaming_and_stores_json
 from inference.formats.exported import ExportedLatencies
-from inference.formats.latencies_xml import write_latencies_xml
 from inference.formats.mapping_json import write_mapping_json
 from inference.formats.provenance import Provenance
-from inference.formats.uops_info_usages import NAMES
+from inference.formats.uops_info_digest import NAMES
+from inference.formats.uops_info_xml_writing import write_latencies_xml
 from inference.isa.blocks import block_of_hex
 from inference.isa.chains import MemoryCondition
 from inference.models import InstructionScheme, LatencySet, Machine, PortMapping, SchemeLatencies
 from inference.models.scheme_search import search_schemes
 from inference.storage.instruction_sets import core_of
+from inference.storage.mappings import load_mapping
 from inference.storage.names import free_name
-from inference.storage.rows import load_mapping
 from inference.web.paging import having_words
 
 SET_COLUMNS = {"created": "id", "name": "name", "schemes": "scheme_count"}

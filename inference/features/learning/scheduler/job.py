@@ -30,11 +30,10 @@ from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.learning.scheduler.query import summary
 from inference.formats.scheduler_json import scheduler_record
-from inference.isa.blocks.accesses import access_reader
+from inference.isa.blocks import access_reader
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.body_options import DEFAULTS, Options
+from inference.isa.machine_bodies import DEFAULTS, CannotMeasureError, Options
 from inference.isa.targets import code_target
-from inference.isa.unrolling import CannotMeasureError
 from inference.measuring.blocks import LOOP, BlockOptions
 from inference.measuring.proxies import CachedMeasurer
 from inference.measuring.remote import RemoteMeasurer

@@ -26,16 +26,13 @@ from inference.features.library.experiments.query import (
     settled_cycles,
 )
 from inference.features.library.resources.query import resource_predictions
-from inference.formats.errors import ExchangeError
-from inference.formats.typed import Typed
+from inference.formats.problems import ExchangeError
 from inference.isa.bodies import body_maker
-from inference.isa.breakers import COSTS
-from inference.isa.machine_bodies import LoopBody
+from inference.isa.machine_bodies import COSTS, CannotMeasureError, LoopBody
 from inference.isa.targets import target_of
-from inference.isa.unrolling import CannotMeasureError
 from inference.models import ISA, Machine, Measurement, PortMapping, ResourceMapping
 from inference.models import Experiment as ExperimentRow
-from inference.storage.instruction_sets import read_experiment
+from inference.storage.instruction_sets import Typed, read_experiment
 from inference.storage.judging import grounds_of
 from inference.storage.rows import experiment_of, texts_in
 from inference.web.file_answers import file_answer

@@ -17,8 +17,9 @@ from inference.core.schedule import Schedule, schedule
 from inference.formats.exegesis import write_exegesis
 from inference.models import ISA, ExperimentSet, ExperimentTerm, Measurement, PortMapping
 from inference.models import Experiment as ExperimentRow
+from inference.storage.mappings import load_parts
 from inference.storage.recorded import settled_medians
-from inference.storage.rows import experiment_key, ids_of_schemes, load_parts
+from inference.storage.rows import experiment_key, ids_of_schemes
 
 
 @dataclass(frozen=True)

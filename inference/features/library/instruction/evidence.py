@@ -17,7 +17,7 @@ from inference.core.judging.words import NO_GROUNDS, AllowedWord, Grounds, Stron
 from inference.core.mapping import Uops
 from inference.core.metrics import SchemeError
 from inference.core.protocols import Json
-from inference.isa.targets.textbook import known_cpi, known_latencies, latency_source
+from inference.isa.targets import known_cpi, known_latencies, latency_source
 from inference.models import (
     Characterisation,
     Evaluation,
@@ -27,7 +27,7 @@ from inference.models import (
     PortMapping,
     SchemeLatencies,
 )
-from inference.storage.documented_latencies import compared
+from inference.storage.latencies import compared
 
 BADLY = 20.0
 """Per cent by which predictions for experiments with a form may be off on average."""

@@ -33,7 +33,7 @@ from inference.models import (
 from inference.storage.evaluations import SchemeResidual, residuals_of
 from inference.storage.instruction_sets import core_of
 from inference.storage.judging import MappingGrounds, grounds_by_mapping
-from inference.storage.rows import load_parts
+from inference.storage.mappings import load_parts
 from inference.web.api.shapes import uops_json
 from inference.web.validation import RequestError
 

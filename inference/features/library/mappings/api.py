@@ -19,7 +19,7 @@ from inference.features.library.mappings.query import MAPPING_COLUMNS, hidden_ki
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.judging import allowed_report, grounds_of
-from inference.storage.rows import load_mapping, load_part
+from inference.storage.mappings import load_mapping, load_part
 from inference.web.api.access import reading
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedRows

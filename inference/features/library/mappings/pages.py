@@ -12,7 +12,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.features.library.mappings.query import MAPPING_COLUMNS, ShownMapping, port_mappings
 from inference.models import Evaluation, ExperimentSet, PortMapping
 from inference.storage.exporting import MAPPING_EXPORTS
-from inference.storage.rows import load_mapping
+from inference.storage.mappings import load_mapping
 from inference.web.contributions import MenuPlace, PanelPlace, entries_of, shown_panels, tabs_of
 from inference.web.file_answers import export_path, exports_for
 from inference.web.listed_mappings import best_score, listed_mappings

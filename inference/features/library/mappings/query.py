@@ -27,11 +27,12 @@ from inference.core.identity import MappingComparison, compare
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import hidden_kinds
 from inference.core.measured_slots import MeasuredSlots, padding_of, read_slots
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import Evaluation, Measurement, PortMapping, PortUsage, ResourceMapping
 from inference.models.row_counts import row_count
 from inference.storage.exported import own_sets
-from inference.storage.rows import load_mapping, measurements_of
+from inference.storage.mappings import load_mapping
+from inference.storage.rows import measurements_of
 from inference.web.paging import having_words
 
 UNKNOWN_ERROR = 1e300  # sorts mappings without a score behind all others; no MAPE is as large

@@ -20,8 +20,7 @@ from inference.features.library.experiments.query import Singleton, measured_sin
 from inference.features.library.mappings.query import measured_slots_of
 from inference.isa.search import SearchError
 from inference.models import Evaluation, InstructionScheme, PortMapping
-from inference.models.scheme_fit import FIT, by_fit
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import FIT, by_fit, search_schemes
 from inference.storage.evaluations import evaluations_of, residuals_in
 from inference.storage.judging import grounds_of
 from inference.web.listed_mappings import source_label

@@ -9,10 +9,10 @@ from django.core.management.base import CommandError
 
 from inference.core.errors import InvalidInputError
 from inference.core.resources import Conversion, TooManyResourcesError
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import PortMapping, ResourceMapping
+from inference.storage.mappings import convert
 from inference.storage.names import by_name, free_name
-from inference.storage.resource_mappings import convert
 from inference.web.data_command import DataCommand
 
 

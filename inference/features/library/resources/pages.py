@@ -20,11 +20,11 @@ from inference.features.library.resources.query import (
     ShownResources,
     resource_mappings,
 )
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import Evaluation, PortMapping, ResourceMapping
 from inference.storage.exporting import RESOURCE_EXPORTS
+from inference.storage.mappings import convert, load_resource_mapping
 from inference.storage.names import NAME_LIMIT, free_name
-from inference.storage.resource_mappings import convert, load_resource_mapping
 from inference.web.contributions import PanelPlace, tabs_of
 from inference.web.file_answers import export_path
 from inference.web.listed_mappings import best_score, listed_mappings

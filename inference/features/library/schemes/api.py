@@ -13,8 +13,7 @@ from pydantic import Field
 from inference.features.library.resources.query import loads_of
 from inference.features.library.schemes.query import SCHEME_COLUMNS, MappingSaid, instruction_sets, said_of
 from inference.models import ISA, InstructionScheme, Measurement
-from inference.models.scheme_fit import by_fit
-from inference.models.scheme_search import searched_schemes
+from inference.models.scheme_search import by_fit, searched_schemes
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
 from inference.storage.rows import measurements_of
 from inference.web.api import access

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import DEFAULT
 from inference.models import ISA
 from inference.storage.instruction_sets import SUPPLIED, load_document

@@ -22,12 +22,11 @@ from inference.features.library.schemes.query import (
     shortest_measured,
     witnesses_of,
 )
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.formats.scheme_csv import write_scheme_csv
 from inference.isa.search import SearchError, names_avx512, parse_search
 from inference.models import InstructionScheme, PortMapping
-from inference.models.scheme_fit import by_fit
-from inference.models.scheme_search import AVX512, search_schemes, searched_schemes
+from inference.models.scheme_search import AVX512, by_fit, search_schemes, searched_schemes
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
 from inference.web.contributions import PanelPlace, shown_panels
 from inference.web.file_answers import file_answer

@@ -21,10 +21,11 @@ from inference.models import (
     Witness,
 )
 from inference.models.row_counts import row_count
-from inference.models.scheme_fit import FIT
+from inference.models.scheme_search import FIT
 from inference.storage.evaluations import SchemeResidual, residuals_of
 from inference.storage.judging import conflicts_of
-from inference.storage.rows import StoredMeasurement, load_part, load_parts, measurements_of
+from inference.storage.mappings import load_part, load_parts
+from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.web.paging import Order, Page, page_of
 
 SCHEME_COLUMNS = {

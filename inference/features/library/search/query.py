@@ -26,8 +26,7 @@ from inference.models import (
     ResourceMapping,
     Run,
 )
-from inference.models.scheme_fit import FIT, by_fit
-from inference.models.scheme_search import searched_schemes
+from inference.models.scheme_search import FIT, by_fit, searched_schemes
 from inference.web.contributions import FINDERS, Finder, Hit, SearchHits
 from inference.web.paging import having_words
 

@@ -19,7 +19,7 @@ from inference.features.library.sets.merging import (
     said_of,
     store_merged,
 )
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import ExperimentSet, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task

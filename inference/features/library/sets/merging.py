@@ -17,12 +17,11 @@ from django.db import transaction
 
 from inference.core.protocols import Json
 from inference.core.tables import Bools, Floats, Int64s
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import ExperimentSet, Measurement, Run
-from inference.storage.copying import copy_as_repeats, copy_measurements, store_medians
 from inference.storage.names import free_or_refuse
-from inference.storage.set_summary import keep_summary
-from inference.storage.streaming import CHUNK
+from inference.storage.rows import keep_summary
+from inference.storage.streaming import CHUNK, copy_as_repeats, copy_measurements, store_medians
 
 SETS = (2, 20)
 """How many can be merged at once."""

@@ -20,7 +20,7 @@ from inference.features.library.sets.query import (
     measurements_in,
     summary_of,
 )
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Measurement
 from inference.runs.errors import RunsError

@@ -8,7 +8,7 @@ from inference.models import ExperimentSet, ExperimentTerm, Measurement, Run
 from inference.models.experiment import cycles_or_0
 from inference.models.row_counts import row_count
 from inference.models.scheme_search import search_schemes
-from inference.storage.set_summary import SetSummary, keep_summary, kept_summary, summarise
+from inference.storage.rows import SetSummary, keep_summary, kept_summary, summarise
 from inference.web.paging import having_words
 
 SET_COLUMNS = {"added": "id", "name": "name", "measurements": "measurement_count"}

@@ -12,15 +12,13 @@ from django.db import transaction
 
 from inference.core.explain import SchemeFate
 from inference.formats.document import PART
-from inference.formats.errors import ExchangeError
 from inference.formats.explaining import ImportedExplanation
-from inference.formats.file_units import FileUnit
-from inference.formats.import_formats import taken_in
-from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
+from inference.formats.file_numbers import FileUnit, doubts_of, unit_in_doubt
+from inference.formats.import_formats import name_list_of, rejects_of, taken_in
 from inference.formats.other_formats import importer_of_path, importers
 from inference.formats.palmed_json import NameList
 from inference.formats.parsing import Parsed
-from inference.formats.side_files import name_list_of, rejects_of
+from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet
 from inference.storage.importing import Imported, Preview, commit, preview
 from inference.storage.names import by_name, kind_of
@@ -186,10 +184,10 @@ def _decided(seen: Preview) -> list[str]:
     lines = [f"note: {name!r} was taken for {text!r}" for name, text in seen.taken.items()]
     if seen.leave_out and parsed.broken:
         lines += [f"left out: {parsed.broken} rows with problems", *(f"  {line}" for line in parsed.lines())]
-    doubt = unit_in_doubt(parsed)
+    doubt = unit_in_doubt(parsed.facts)
     if doubt:
         lines.append(f"warning: {doubt}; see --unit")
-    for kind in doubts_of(parsed):
+    for kind in doubts_of(parsed.measured):
         rows = ", ".join(str(each.row) for each in kind.listed[:10])
         lines.append(f"warning: {kind.count} rows {kind.label}: {rows}{' …' if kind.count > 10 else ''}")
     return lines

@@ -25,19 +25,18 @@ from inference.features.library.uploads.query import (
 )
 from inference.features.running.runs.archive import RunArchives, store_archive
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.formats.errors import ExchangeError
-from inference.formats.file_units import FileUnit
-from inference.formats.import_formats import ParsedFile, pack, read, unpack
+from inference.formats.file_numbers import FileUnit
+from inference.formats.import_formats import ParsedFile, name_list_of, pack, read, rejects_of, unpack
 from inference.formats.other_formats import importer_of_content
-from inference.formats.run_archive.reading import RunArchive, read_archive
-from inference.formats.side_files import name_list_of, rejects_of
+from inference.formats.problems import ExchangeError
+from inference.formats.run_archive_reading import RunArchive, read_archive
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import OneOf, RunRequest
 from inference.storage.importing import Preview, commit, preview_of
+from inference.storage.mappings import load_model
 from inference.storage.names import NAME_LIMIT, by_name
-from inference.storage.resource_mappings import load_model
 from inference.storage.rows import store_ahead
 
 STOP, LEAVE_OUT = "stop", "leave out"

@@ -20,12 +20,11 @@ from inference.core.evaluator import ThroughputModel
 from inference.core.protocols import Json
 from inference.core.resources import ResourceMapping as Resources
 from inference.formats.document import PART, ReadExperiments
-from inference.formats.file_units import FileUnit
+from inference.formats.file_numbers import FileUnit, doubts_of, unit_in_doubt
 from inference.formats.import_formats import to_be_kept
-from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
 from inference.formats.parsing import NEAREST, Parsed
 from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run, Upload
-from inference.models.upload import UNDECIDED
+from inference.models.run import UNDECIDED
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.lifecycle import submit, unused_name
 from inference.runs.request import read_row
@@ -157,7 +156,7 @@ def as_json(seen: Preview, ports: ThroughputModel | None = None) -> Json:
     `ports`: predicts the cycles that the numbers are held against."""
     parsed, facts = seen.parsed, seen.parsed.facts
     unit = FileUnit(facts.get("unit", FileUnit.CYCLES))
-    kinds = doubts_of(parsed, ports)
+    kinds = doubts_of(parsed.measured, ports)
     return {
         "format": None if parsed.format is None else parsed.format.title,
         "kind": next(kind for kind, model in MODELS.items() if model is seen.model),
@@ -181,7 +180,7 @@ def as_json(seen: Preview, ports: ThroughputModel | None = None) -> Json:
         "unit_asked": "columns" in facts
         and UNIT_COLUMN not in facts["columns"]
         and "unit_by_title" not in facts,
-        "unit_doubt": unit_in_doubt(parsed),
+        "unit_doubt": unit_in_doubt(parsed.facts),
         "unit_why": facts.get("why", ""),
         "doubts": [asdict(kind) for kind in kinds],
         "left_out": [list(each) for each in parsed.left_out.items()],

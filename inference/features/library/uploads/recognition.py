@@ -6,10 +6,10 @@ import json
 from dataclasses import asdict, dataclass
 
 from inference.features.running.runs.archive import RunArchives
-from inference.formats.file_units import FileUnit
+from inference.formats.file_numbers import FileUnit
 from inference.formats.import_formats import ParsedFile, pack, read, unpack
 from inference.formats.other_formats import importer_of_content
-from inference.formats.run_archive.reading import glimpse_of
+from inference.formats.run_archive_reading import glimpse_of
 from inference.web.reading_process import READING_SECONDS, read_apart
 
 

@@ -22,8 +22,8 @@ from inference.formats.parsing import AnyNames, parse
 from inference.measuring.simulated import COUNTERS, NOTHING
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
 from inference.models import PortMapping as PortMappingRow
+from inference.storage.mappings import load_mapping
 from inference.storage.names import by_name
-from inference.storage.rows import load_mapping
 from inference.web.data_command import DataCommand
 
 _NUMBERS = {

@@ -13,7 +13,7 @@ from inference.measuring.drift import DriftVerdict
 from inference.models import ExperimentSet, Machine, Measurement, RunEvent
 from inference.models.run import runs_on
 from inference.runs.events import DriftChecked, RemeasuredExperiment
-from inference.storage.set_summary import kept_summary, summarise
+from inference.storage.rows import kept_summary, summarise
 
 GOOD_NOISE, MOST_NOISE = 0.01, 0.04
 """Median deviations of known blocks: below the first all is quiet, above the second measuring waits."""

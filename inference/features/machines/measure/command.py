@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from inference.core.protocols import Json
 from inference.features.machines.measure.job import MeasureConfig
 from inference.features.machines.measure.request import LISTED, effort
-from inference.isa.body_options import FEWEST, MOST
+from inference.isa.machine_bodies import FEWEST, MOST
 from inference.models import Machine, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle

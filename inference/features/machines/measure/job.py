@@ -26,7 +26,7 @@ from inference.features.machines.measure.request import (
     listed_experiments,
     read_listed,
 )
-from inference.isa.body_options import DEFAULTS, FEWEST, MOST, VALUES, Options
+from inference.isa.machine_bodies import DEFAULTS, FEWEST, MOST, VALUES, Options
 from inference.measuring.proxies import CachedMeasurer, RepeatingCache
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine

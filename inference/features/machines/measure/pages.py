@@ -17,7 +17,7 @@ from inference.features.machines.measure.form import (
 )
 from inference.features.machines.measure.job import MeasureConfig
 from inference.features.machines.measure.request import effort
-from inference.isa.body_options import VALUES
+from inference.isa.machine_bodies import VALUES
 from inference.models import Machine
 from inference.web.request_fields import RequestField
 

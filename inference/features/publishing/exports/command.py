@@ -11,16 +11,16 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.features.library.experiments.query import exegesis_snippet
-from inference.formats.errors import ExchangeError
 from inference.formats.other_formats import writer_of, written_kinds
+from inference.formats.problems import ExchangeError
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
-from inference.storage.core_model_exporting import llvm_patch_of
 from inference.storage.exporting import (
     CORE_MODEL_EXPORTS,
     MAPPING_EXPORTS,
     RESOURCE_EXPORTS,
     SET_EXPORTS,
+    llvm_patch_of,
 )
 from inference.storage.instruction_sets import read_experiment
 from inference.storage.names import by_name

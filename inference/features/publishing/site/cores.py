@@ -23,8 +23,7 @@ from inference.formats.mapping_json import write_mapping_json
 from inference.formats.provenance import CITATION
 from inference.formats.quoting import one_line_each
 from inference.models import Evaluation, MeasuredFrontEnd, PortMapping, StoredCoreModel
-from inference.storage.core_models import core_model_of, settled_readings
-from inference.storage.core_overviews import overview_of
+from inference.storage.core_models import core_model_of, overview_of, settled_readings
 from inference.storage.evaluations import evaluations_of
 from inference.storage.exported import exported
 from inference.web.published_page import (

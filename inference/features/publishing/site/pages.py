@@ -10,10 +10,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 
-from inference.features.publishing.site.kinds import PublishedItem, publishable_kinds, rows_of
-from inference.features.publishing.site.request import MOST_ITEMS, PublishRequest
+from inference.features.publishing.site.request import (
+    MOST_ITEMS,
+    PublishedItem,
+    PublishRequest,
+    publishable_kinds,
+    rows_of,
+)
 from inference.features.publishing.site.static_site import published, zipped
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.web.file_answers import attachment
 from inference.web.validation import RequestError, read
 

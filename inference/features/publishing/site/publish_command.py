@@ -10,10 +10,9 @@ from typing import Any
 from django.core.management.base import CommandError
 from pydantic import ValidationError
 
-from inference.features.publishing.site.kinds import item_named
-from inference.features.publishing.site.request import PublishRequest
+from inference.features.publishing.site.request import PublishRequest, item_named
 from inference.features.publishing.site.static_site import published, write_folder, zipped
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.web.data_command import DataCommand, write_file
 from inference.web.published_page import PublishedKind
 from inference.web.validation import what_is_right, what_is_wrong

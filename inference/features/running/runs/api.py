@@ -15,7 +15,7 @@ from inference.features.running.runs.archive import archive_of
 from inference.features.running.runs.events_api import router as events_router
 from inference.features.running.runs.kind_presentation import archived_kinds
 from inference.features.running.runs.query import RUN_COLUMNS, runs
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import Run
 from inference.runs import lifecycle, webhooks
 from inference.runs.kinds import RUN_KINDS, ahead_of, job

@@ -19,12 +19,11 @@ from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import archived_kinds, presentation_of
 from inference.formats.archived_parts import read_shape
-from inference.formats.errors import ExchangeError
 from inference.formats.import_formats import taken_in
 from inference.formats.other_formats import Importer
-from inference.formats.run_archive.documents import EventTold, set_file
-from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_archive, read_archive
-from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
+from inference.formats.problems import ExchangeError
+from inference.formats.run_archive import EventTold, Numbers, renumbered, renumbered_result, set_file
+from inference.formats.run_archive_reading import RunArchive, glimpse_of, is_archive, read_archive
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
 from inference.runs.leases import versions

@@ -27,9 +27,9 @@ from inference.features.running.runs.record import (
     whole_record_of,
 )
 from inference.figures.length_maps import length_figure
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import ExperimentSet, Run, Upload
-from inference.models.upload import UNDECIDED
+from inference.models.run import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import RunsError, RunStateError
 from inference.runs.events import HeatMapDrawn

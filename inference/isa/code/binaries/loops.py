@@ -9,7 +9,7 @@ from inference.isa.code.binaries.headers import BinaryFileError
 from inference.isa.code.binaries.program import CompiledProgram, Function
 from inference.isa.code.block import MOST_BYTES, MOST_INSTRUCTIONS
 from inference.isa.code.control_flow import CodeStep, Cut, cut
-from inference.isa.code.reader import CodeReader
+from inference.isa.code.pieces import CodeReader
 
 PIECE = 1 << 18
 """Bytes of code after which the steps are handed over at the next end of a path: what is held at a time."""
@@ -25,7 +25,7 @@ def steps_in(program: CompiledProgram, function: Function, reader: CodeReader) -
     What is no instruction ends a path, as data among code does.
     """
     code, address = program.code(function), function.address
-    moved = program.relocations(function.region).targets if program.is_object else {}
+    moved = program.relocations(function.region) if program.is_object else {}
     found: list[CodeStep] = []
     begin = position = 0
     for step in reader.steps_of_region(code, address):

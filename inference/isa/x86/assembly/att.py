@@ -10,7 +10,7 @@ import re
 
 from iced_x86 import Register
 
-from inference.isa.code.errors import BlockError
+from inference.isa.code.block import BlockError
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,
     MemoryOperand,

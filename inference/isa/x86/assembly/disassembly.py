@@ -10,8 +10,8 @@ from functools import cached_property
 
 from iced_x86 import Decoder
 
-from inference.isa.code.errors import BlockError, dropped_line, numbered
-from inference.isa.code.program import AssemblyProgram, ProgramInstruction
+from inference.isa.code.block import BlockError, dropped_line, numbered
+from inference.isa.code.pieces import AssemblyProgram, ProgramInstruction
 from inference.isa.code.source import refuse_control_characters
 from inference.isa.x86.assembly.layout import NEAR, SHORT, LaidOut, Statement, content_of, laid_out, placed
 from inference.isa.x86.assembly.listings import ListedLine, Listing

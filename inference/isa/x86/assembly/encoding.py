@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from iced_x86 import Code
 
-from inference.isa.code.errors import BlockError
+from inference.isa.code.block import BlockError
 from inference.isa.x86.assembly.instructions import codes, jump_bytes
 from inference.isa.x86.assembly.matching import candidates, filled
 from inference.isa.x86.assembly.meanings import MnemonicMeaning, meanings

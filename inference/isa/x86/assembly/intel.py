@@ -11,7 +11,7 @@ import re
 
 from iced_x86 import Register
 
-from inference.isa.code.errors import BlockError
+from inference.isa.code.block import BlockError
 from inference.isa.x86.assembly.operands import (
     SEGMENTS,
     SIZES,

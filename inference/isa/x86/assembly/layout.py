@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from iced_x86 import Decoder
 
-from inference.isa.code.errors import BlockError
-from inference.isa.code.program import ProgramInstruction
+from inference.isa.code.block import BlockError
+from inference.isa.code.pieces import ProgramInstruction
 from inference.isa.x86.assembly.encoding import encode, encode_jump
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,

@@ -19,8 +19,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from inference.isa.code.decoration import without_drawings
-from inference.isa.code.errors import DroppedLine, dropped_line
+from inference.isa.code.block import DroppedLine, dropped_line
+from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.statements import begins_instruction
 from inference.isa.x86.assembly.unread import classified, is_instruction
 

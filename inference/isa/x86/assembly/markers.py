@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inference.isa.code.errors import BlockError
-from inference.isa.code.program import ProgramInstruction
+from inference.isa.code.block import BlockError
+from inference.isa.code.pieces import ProgramInstruction
 
 _MARKERS = {bytes.fromhex("bb6f000000"): True, bytes.fromhex("bbde000000"): False}
 _MARKER_NOP = bytes.fromhex("646790")

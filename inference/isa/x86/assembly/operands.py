@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 from iced_x86 import Register
 
-from inference.isa.code.errors import BlockError
+from inference.isa.code.block import BlockError
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import register_names
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from inference.isa.code.program import AssemblyProgram
+from inference.isa.code.pieces import AssemblyProgram
 from inference.isa.code.source import lines_of, source_lines
 from inference.isa.x86.assembly.disassembly import program_of_listing
 from inference.isa.x86.assembly.listings import listing_of

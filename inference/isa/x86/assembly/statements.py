@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from iced_x86 import Register
 
-from inference.isa.code.errors import BlockError
+from inference.isa.code.block import BlockError
 from inference.isa.x86.assembly import att, intel
 from inference.isa.x86.assembly.instructions import ROUNDINGS
 from inference.isa.x86.assembly.mnemonics import known_mnemonics, known_name

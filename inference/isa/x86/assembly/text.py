@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from inference.isa.code.errors import BlockError, DroppedLine, dropped_line
-from inference.isa.code.program import AssemblyProgram
-from inference.isa.code.regions import Regions
-from inference.isa.code.source import LinePart, SourceLine, refuse_control_characters
+from inference.isa.code.block import BlockError, DroppedLine, dropped_line
+from inference.isa.code.pieces import AssemblyProgram
+from inference.isa.code.source import LinePart, Regions, SourceLine, refuse_control_characters
 from inference.isa.x86.assembly import directives
 from inference.isa.x86.assembly.layout import LaidOut, Statement, content_of, laid_out
 from inference.isa.x86.assembly.markers import between_markers

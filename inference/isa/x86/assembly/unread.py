@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from inference.isa.code.decoration import without_drawings
-from inference.isa.code.errors import BlockError, DroppedLine, dropped_line
+from inference.isa.code.block import BlockError, DroppedLine, dropped_line
+from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.directives import kind_of
 from inference.isa.x86.assembly.layout import content_of
 from inference.isa.x86.assembly.operands import SIZES, TargetOperand, registers

@@ -19,11 +19,11 @@ from iced_x86 import (
 from inference.isa.code.block import (
     MOST_INSTRUCTIONS,
     Block,
+    BlockError,
     BlockInstruction,
     bytes_of_hex,
     refuse_length,
 )
-from inference.isa.code.errors import BlockError
 from inference.isa.x86.blocks.listing import closing_of, closing_text, text_of
 from inference.isa.x86.blocks.recognising import scheme_of
 from inference.isa.x86.facts import NAME

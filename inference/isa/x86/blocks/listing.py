@@ -11,8 +11,7 @@ from importlib.metadata import version
 
 from iced_x86 import Decoder, Formatter, FormatterSyntax, Instruction, MemorySizeOptions
 
-from inference.isa.code.block import LABEL
-from inference.isa.code.errors import BlockError
+from inference.isa.code.block import LABEL, BlockError
 from inference.isa.x86.assembly.encoding import encode, encode_jump
 from inference.isa.x86.assembly.statements import read_statement
 from inference.isa.x86.control_flow import step_of

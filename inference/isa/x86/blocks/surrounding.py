@@ -6,8 +6,8 @@ import struct
 
 from iced_x86 import BlockEncoder, Code, Instruction, Register
 
+from inference.isa.code.block import BlockError
 from inference.isa.code.control_flow import LOOP
-from inference.isa.code.errors import BlockError
 from inference.isa.x86.blocks.block import block_of_bytes
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 

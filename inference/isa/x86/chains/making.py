@@ -9,8 +9,7 @@ from dataclasses import replace
 from iced_x86 import Code, Encoder, Instruction
 
 from inference.isa.chains import ChainLink, DependencyChain, PairChains
-from inference.isa.exclusions import TOP_OF_STACK
-from inference.isa.scheme import Scheme
+from inference.isa.scheme import TOP_OF_STACK, Scheme
 from inference.isa.x86.assembling import pattern, put_register
 from inference.isa.x86.chains.connectors import assembled, register_of
 from inference.isa.x86.chains.ready import (

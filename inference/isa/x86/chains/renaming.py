@@ -31,7 +31,7 @@ forwarding adds to it."""
 _UNLEARNED = 130
 """Copies of a store and its load behind others: more than a core learns to tell."""
 _LOOP_INSTRUCTIONS = 100
-"""Of a loop's two copies together, at least: then there are no more copies (`copies.usual_copies`)."""
+"""Of a loop's two copies together, at least: then there are no more copies (`usual_copies`)."""
 _NOP = b"\x90"
 _WORD = 8
 STORES = {

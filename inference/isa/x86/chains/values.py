@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from inference.isa.chains import QUICK, SLOW, ValueClass
-from inference.isa.float_values import BITS, float_values
+from inference.isa.chains import BITS, QUICK, SLOW, ValueClass, float_values
 from inference.isa.scheme import Scheme
 from inference.isa.x86.forms import Form
 from inference.isa.x86.operand_places import DATA, INDEX, MASK, MEMORY, Place, is_in_address, places

@@ -23,7 +23,7 @@ from inference.isa.block_changes import (
     CarrierRole,
     ChangeKind,
 )
-from inference.isa.code.errors import BlockError
+from inference.isa.code.block import BlockError
 from inference.isa.x86.changes.loads import encoded, loads_first, unlocked
 from inference.isa.x86.changes.registers import without_loads
 from inference.isa.x86.changes.touched import FLAGS, STACK, StoredPlace, Touched

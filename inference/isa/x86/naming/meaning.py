@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
+from inference.isa.facets import NOTHING, SearchMeaning
 from inference.isa.scheme import Scheme
-from inference.isa.search_meaning import NOTHING, SearchMeaning
 from inference.isa.x86.assembly.mnemonics import MnemonicReading, att_readings, known_mnemonics, readings
 from inference.isa.x86.forms import has_forms
 from inference.isa.x86.naming import llvm, uops_info

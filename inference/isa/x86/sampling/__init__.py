@@ -1,4 +1,4 @@
-"""What abstracting and sampling basic blocks has to know of x86-64 (`inference.isa.operand_facet`)."""
+"""What abstracting and sampling basic blocks has to know of x86-64 (`inference.isa.operand_slots`)."""
 
 from __future__ import annotations
 

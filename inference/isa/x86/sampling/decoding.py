@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from iced_x86 import Decoder, Instruction
 
-from inference.isa.operand_facet import DecodedOperands
-from inference.isa.operand_slots import Slots
+from inference.isa.operand_slots import DecodedOperands, Slots
 from inference.isa.x86.blocks.recognising import scheme_of
 from inference.isa.x86.sampling.slots import EncodedSlots
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from inference.isa.operand_facet import OperandNames
+from inference.isa.operand_slots import OperandNames
 
 FLAGS = ("cf", "pf", "af", "zf", "sf", "of", "df", "if", "ac", "uif", "c0", "c1", "c2", "c3")
 """As schemes name them."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from iced_x86 import OpCodeInfo
 
-from inference.isa import exclusions
+from inference.isa import scheme
 from inference.isa.scheme import Scheme
 from inference.isa.tables import table_beside
 from inference.isa.x86 import exclusion
@@ -31,14 +31,14 @@ _MOST_FAMILIES = 32
 
 _TABLES = table_beside(__file__)
 _GROUPS: dict[str, tuple[str, ...]] = {
-    group: (*filter(None, (exclusions.GROUPS.get(group),)), *reasons)
+    group: (*filter(None, (scheme.GROUPS.get(group),)), *reasons)
     for group, reasons in _TABLES["groups"].items()
 }
 """How the reasons begin that speak against a scheme unless its group is asked for."""
 
 
 _NO_MATTER = (
-    *(reason for reason in exclusions.BREAKABLE if not reason.startswith("uses up")),
+    *(reason for reason in scheme.BREAKABLE if not reason.startswith("uses up")),
     *_TABLES["no_matter"]["reasons"],
 )
 """How the reasons begin that speak against measuring copies of a scheme, but not against blocks with it."""

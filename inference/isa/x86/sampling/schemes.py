@@ -9,8 +9,7 @@ from typing import cast
 
 from iced_x86 import Encoder, Instruction, Register
 
-from inference.isa.operand_facet import ChoiceError, FilledInstruction
-from inference.isa.operand_slots import Address, Content, Filling
+from inference.isa.operand_slots import Address, ChoiceError, Content, FilledInstruction, Filling
 from inference.isa.scheme import Scheme
 from inference.isa.x86.allocation import AllocationError, Allocator
 from inference.isa.x86.assembling import pattern, put_register

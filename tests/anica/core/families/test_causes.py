@@ -18,8 +18,7 @@ from anica_app.core.families.evidence import (
     causes_of,
 )
 from inference.isa.block_changes import CarrierKind, CarrierRole, ChangeKind
-from inference.isa.blocks import BlockError, block_of_text, mnemonics_of
-from inference.isa.blocks.changes import changed_block
+from inference.isa.blocks import BlockError, block_of_text, changed_block, mnemonics_of
 from inference.isa.x86.changes.loads import loads_first
 from inference.predictors.protocol import Answer, Failure
 from tests.anica.core.families.cores import PlantedCore, name_of

@@ -19,7 +19,7 @@ from inference.predictors.samples import unpack
 from inference.runs import leases, lifecycle
 from inference.runs.fork_server import StopRequests, execute
 from inference.storage.instruction_sets import new_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.anica.core.search.planted import Decoding, crashing_pair, few_schemes, forwarded_store, slow_scan
 from tests.runs.fixtures import numbers, payloads
 

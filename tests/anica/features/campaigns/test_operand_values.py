@@ -22,7 +22,7 @@ from inference.isa import x86
 from inference.isa.targets import X86
 from inference.models import ISA, PortMapping
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping
+from inference.storage.mappings import store_mapping
 from tests.anica.features.campaigns.test_job import QUICK, do
 from tests.simulated import simulated_machine
 

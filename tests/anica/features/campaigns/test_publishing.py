@@ -6,7 +6,7 @@ import csv
 import io
 
 from anica_app.models import Discovery
-from inference.features.publishing.site.kinds import PublishedItem, item_named
+from inference.features.publishing.site.request import PublishedItem, item_named
 from inference.features.publishing.site.static_site import pages_of, site_of
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.web.published_page import PublishedKind

@@ -15,6 +15,7 @@ from anica_app.features.coverage.job import (
 )
 from anica_app.models import Campaign, Discovery
 from inference.formats.block_sets import BlockSetOptions
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet
 from inference.runs.errors import JobError
 from inference.storage.block_sets import store

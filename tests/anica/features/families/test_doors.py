@@ -14,7 +14,7 @@ from anica_app.features.families import command, pages
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Family, SampleBatch
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers
 from inference.models import AnswerCache, Predictor, Run, RunEvent
-from inference.models.predictor import block_key
+from inference.models.block_set import block_key
 from inference.predictors.protocol import Answer
 from inference.predictors.samples import Sample, pack
 

@@ -15,7 +15,7 @@ from django.urls import reverse
 from anica_app.features.importing.importer import CampaignImporter
 from anica_app.models import Campaign
 from inference.features.asking.block_files.query import imports_of
-from inference.formats.errors import ExchangeError
+from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import JobError, LeaseLostError

@@ -1,0 +1,385 @@
+"""What perf prints of a recording as samples: `perf script` with whatever fields, or `perf annotate --stdio`.
+
+    a 136  1631.540778:  200000 cycles:u:      55cb5452b21e cnt+0x1e (/tmp/a)     a line for each sample
+                                               55cb5452b21e cnt+0x1e (/tmp/a)     -F ip,sym,symoff,dso
+    a 136  1650.225668:  200000 cycles:u:                                         with call chains: where the
+                121c cnt+0x1c (/tmp/a)                                            sample was comes first
+                1098 main+0x48 (/tmp/a)
+    a 136  1650.219: PERF_RECORD_MMAP2 136/136: [0x55b349cdf000(0x1000) @ 0x1000 fe:00 2 3]: r-xp /tmp/a
+    … cnt+0x1e (/tmp/a)  0x55cb5452b223/0x55cb5452b210/P/-/-/3                    -F +brstack
+    … cnt+0x1e (/tmp/a)  cnt+0x23/cnt+0x10/P/-/-/3                                -F +brstacksym
+
+Of the latter a share of the samples, or with -n their number, for each instruction:
+
+    Percent |      Source code & Disassembly of a for cycles:u (52 samples, percent: local period)
+   ----------------------------------------------------------------------------------------
+            : 5    0000000000001200 <cnt>:
+       3.85 :   1212:   sete   %al
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from inference.formats.problems import ExchangeError
+
+MOST_POINTS = 1_000_000
+MOST_MAPPED = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPoint:
+    """A place in running code: what was printed of it.
+
+    `address`: the process's, or with `of_file` the file's; None where only the symbol was printed.
+    `symbol` with `offset` bytes behind its begin (None: somewhere in it); `file`: the program or library.
+    """
+
+    address: int | None = None
+    symbol: str = ""
+    offset: int | None = None
+    file: str = ""
+    process: int | None = None
+    of_file: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A part of a file that a process had in its memory from `begin` to before `end`."""
+
+    process: int
+    begin: int
+    end: int
+    offset: int
+    file: str
+
+
+@dataclass
+class PerfSamples:
+    """A text of perf's. `counts` and `branches` are of each event by itself: "cycles:u", "" for unnamed.
+
+    `branches`: how often a jump went from one place to another, by the processor's branch records.
+    """
+
+    counts: dict[str, Counter[SampledPoint]] = field(default_factory=dict)
+    branches: dict[str, Counter[tuple[SampledPoint, SampledPoint]]] = field(default_factory=dict)
+    mapped: list[Mapped] = field(default_factory=list)
+    percent: bool = False
+    """Whether counts are per cent of all samples, not samples."""
+    lines: int = 0
+    unread: int = 0
+    """Lines that are neither samples nor anything that belongs beside them."""
+    first_unread: tuple[int, str] | None = None
+
+    def count(self, event: str, point: SampledPoint, number: float = 1) -> None:
+        """Note samples. Raises `ExchangeError` where there are too many places."""
+        counter = self.counts.setdefault(event, Counter())
+        counter[point] += number  # type: ignore[assignment]  # shares of samples, of annotations
+        _check(len(counter))
+
+    def jumped(self, event: str, begin: SampledPoint, end: SampledPoint) -> None:
+        """Note a jump. Raises `ExchangeError` where there are too many."""
+        counter = self.branches.setdefault(event, Counter())
+        counter[begin, end] += 1
+        _check(len(counter))
+
+    def pass_over(self, number: int, line: str) -> None:
+        """Note a line that says nothing."""
+        self.unread += 1
+        if self.first_unread is None:
+            self.first_unread = (number, line.strip()[:80])
+
+    @property
+    def events(self) -> list[str]:
+        """Those that were recorded, that with the most samples first."""
+        return sorted(self.counts, key=lambda event: -self.counts[event].total())
+
+
+def _check(points: int) -> None:
+    if points > MOST_POINTS:
+        raise ExchangeError(f"the samples are at more than {MOST_POINTS:,} places: give a part of them")
+
+
+_RECORD = "PERF_RECORD_"
+_MAPPED = re.compile(  # bounded: 8,192 characters of a line are searched
+    r"PERF_RECORD_MMAP2? (-?\d{1,10})/-?\d{1,10}: \[0x([0-9a-f]{1,16})\(0x([0-9a-f]{1,16})\) "
+    r"@ (?:0x)?([0-9a-f]{1,16})[^][]*\]: (\S{1,8}) (.+)$"
+)
+_ALIGNED = re.compile(
+    r"(?=[ \t][ 0-9a-f]{16}(?:\s|$))[ \t]+([0-9a-f]{1,16})(?=\s|$)"
+)  # as perf prints addresses
+_BEHIND_EVENT = re.compile(r":\s+([0-9a-f]{1,16})(?=\s|$)")
+_AT_BEGIN = re.compile(r"\s*([0-9a-f]{1,16})(?=\s|$)")
+_PROCESS = re.compile(r"\s(\d{1,10})(?:/\d{1,10})?\s+(?:\[\d+\]\s+)?\d+\.\d+:")
+_TAKEN = re.compile(
+    r"(?P<begin>[^/()]+)(?:\((?P<begin_file>[^()]+)\))?/(?P<end>[^/()]+)(?:\((?P<end_file>[^()]+)\))?"
+    r"/[A-Z?-]{1,3}/[X-]/[A-]/\d.*"
+)
+_NUMBER = re.compile(r"0x([0-9a-f]{1,16})")
+_OFFSET = re.compile(r"[0-9a-f]{1,16}")
+_SAMPLE = re.compile(
+    r"[ \t]*[0-9a-f]{4,16}[ \t]++(?>\S.*?\(\S).*\)\s*"
+    r"|(?>.*?\s\d+\.\d+:\s).*:\s*(?:[0-9a-f]{4,16}\b.*)?",
+    re.DOTALL,
+)
+_UNKNOWN = "[unknown]"
+_LONGEST = 50_000
+_LOOKED_AT = 40, 400  # lines, and characters of each
+
+
+def is_script(beginning: str) -> bool:
+    """Whether a text that begins so is of `perf script`."""
+    count, most = _LOOKED_AT
+    lines = [line for line in beginning.splitlines() if line.strip() and line[0] != "#"][:count]
+    alike = 0
+    for line in lines:
+        text, taken = _without_branches(line[:_LONGEST])
+        text = text[:most]
+        alike += bool(taken or _SAMPLE.fullmatch(text) or _ALIGNED.fullmatch(text) or _MAPPED.search(text))
+    return bool(lines) and 2 * alike >= len(lines)
+
+
+def read_script(lines: Iterable[str]) -> Iterator[PerfSamples]:
+    """Read line by line; yields the same samples every so often, as they grow, and at the end.
+
+    Raises `ExchangeError` for what is without bounds.
+    """
+    found = PerfSamples()
+    event, process, inside, counted = "", None, False, False
+    for number, line in enumerate(lines, start=1):
+        found.lines = number
+        if number % 5000 == 0:
+            yield found
+        if not line.strip():
+            inside = counted = False
+        elif line[0] == "#" or (inside and counted):
+            continue  # who has called
+        elif _RECORD in line:
+            _take_mapped(found, line)
+        elif (head := _head(line)) is not None:
+            event, process = head
+            inside, counted = True, False
+        elif len(line) <= _LONGEST and _take_sample(found, line, event if inside else "", process):
+            counted = True
+        else:
+            found.pass_over(number, line)
+        if not inside:
+            process = None
+    yield found
+
+
+def _head(line: str) -> tuple[str, int | None] | None:
+    """(event, process) of a line that a call chain follows, None for others."""
+    text = line.rstrip()[-_LOOKED_AT[1] :]
+    if not text.endswith(":") or not _PROCESS.search(text):
+        return None
+    return _event(text), _process(text)
+
+
+def _event(before: str) -> str:
+    """The event that is named at the end of a text, "" where none is."""
+    text = before.rstrip()
+    return text[:-1].rsplit(None, 1)[-1] if text.endswith(":") and len(text) > 1 else ""
+
+
+def _process(text: str) -> int | None:
+    found = _PROCESS.search(text)
+    return None if found is None else int(found[1])
+
+
+def _take_mapped(found: PerfSamples, line: str) -> None:
+    match = _MAPPED.search(line[: 2 * 4096])
+    if match is None or "x" not in match[5] or len(found.mapped) >= MOST_MAPPED:
+        return
+    begin = int(match[2], 16)
+    end = begin + int(match[3], 16)
+    found.mapped.append(Mapped(int(match[1]), begin, end, int(match[4], 16), match[6].strip()))
+
+
+def _take_sample(found: PerfSamples, line: str, event: str, process: int | None) -> bool:
+    text, taken = _without_branches(line.rstrip())
+    match = _last(_ALIGNED, text) or _last(_BEHIND_EVENT, text) or _AT_BEGIN.match(text)
+    if match is None:
+        _take_branches(found, taken, event, process, "")
+        return bool(taken)
+    before = text[: match.start() + 1]
+    if not event:
+        event = _event(before)
+    if process is None:
+        process = _process(before)
+    symbol, offset, file = _place(text[match.end() :].strip())
+    found.count(event, SampledPoint(int(match[1], 16), symbol, offset, file, process))
+    _take_branches(found, taken, event, process, file)
+    return True
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    match = None
+    for match in pattern.finditer(text):  # noqa: B007  the last one is wanted
+        pass
+    return match
+
+
+def _without_branches(line: str) -> tuple[str, list[re.Match[str]]]:
+    """What comes ahead of the branch records, and these."""
+    if "/-/" not in line:
+        return line, []
+    parts = re.split(r"(\s+)", line)
+    taken = [_TAKEN.fullmatch(part) if "/" in part else None for part in parts]
+    first = next((at for at, one in enumerate(taken) if one is not None), len(parts))
+    return "".join(parts[:first]), [one for one in taken if one is not None]
+
+
+def _place(text: str) -> tuple[str, int | None, str]:
+    """(symbol, offset, file) of `cnt+0x1e (/tmp/a)`, "" and None for what is not there."""
+    file = ""
+    end = text.rfind(")")
+    if end >= 0:
+        begin = _opening(text, end)
+        file, text = text[begin + 1 : end], text[:begin].rstrip()
+    symbol, plus, digits = text.rpartition("+0x")
+    if plus and _OFFSET.fullmatch(digits):
+        return symbol, int(digits, 16), "" if file == _UNKNOWN else file
+    if "+0x" in file:  # -F dsoff: behind the file
+        file = file.rpartition("+0x")[0]
+    return "" if text == _UNKNOWN else text, None, "" if file == _UNKNOWN else file
+
+
+def _opening(text: str, end: int) -> int:
+    """Where the bracket opens that is closed at `end`."""
+    depth = 0
+    for at in range(end, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if depth == 0:
+            return at
+    return end
+
+
+def _take_branches(
+    found: PerfSamples, taken: list[re.Match[str]], event: str, process: int | None, file: str
+) -> None:
+    for one in taken:
+        begin = _end_of(one["begin"], one["begin_file"] or file, process)
+        end = _end_of(one["end"], one["end_file"] or file, process)
+        if begin is not None and end is not None:
+            found.jumped(event, begin, end)
+
+
+def _end_of(text: str, file: str, process: int | None) -> SampledPoint | None:
+    if number := _NUMBER.fullmatch(text):
+        return SampledPoint(int(number[1], 16), "", None, file, process)
+    symbol, plus, digits = text.rpartition("+0x")
+    if plus and _OFFSET.fullmatch(digits):
+        return SampledPoint(None, symbol, int(digits, 16), file, process)
+    return None
+
+
+BEGINNING = 1 << 16
+"""Bytes of a file by which it is recognised."""
+
+_RIGHT = "what `perf script` or `perf annotate --stdio` prints is expected"
+
+
+def read_samples(content: bytes, file_name: str, told: Callable[[], None] = lambda: None) -> PerfSamples:
+    """`told` is called now and then, and may raise in order to stop. Raises `ExchangeError`."""
+    beginning = content[:BEGINNING].decode("utf-8-sig", "replace")
+    if content.startswith(b"PERFILE2"):
+        raise ExchangeError(f"{file_name} is a recording of perf; {_RIGHT}")
+    if is_annotate(beginning):
+        reader = read_annotate
+    elif is_script(beginning):
+        reader = read_script
+    else:
+        raise ExchangeError(f"{file_name} has no samples; {_RIGHT}")
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", errors="replace")
+    found = PerfSamples()
+    for found in reader(lines):  # noqa: B007  it grows; the last one is whole
+        told()
+    if not found.counts and not found.branches:
+        where = "" if found.first_unread is None else f", e.g. line {found.first_unread[0]}"
+        raise ExchangeError(f"{file_name} has no sample in its {found.lines:,} lines{where}; {_RIGHT}")
+    return found
+
+
+_UNITS = ("Percent", "Samples", "Period", "Event")
+_OF = "Disassembly of "
+_SAMPLES = re.compile(r"([\d,]{1,20}) samples(?:, percent: ([a-z -]+))?")
+_NAME = re.compile(r"\s*:\s*(?:\d+\s+)?(?:0x)?[0-9a-f]{1,16} <(.+)>:\s*")
+_ROW = re.compile(r"\s*([\d.]+)(?:\s+[\d.]+)*\s*:\s*([0-9a-f]{1,16}):\s*\S.*")
+_BESIDE = re.compile(r"\s*+(?::.*|-*\s*)")
+_LONGEST_LINE = 2000
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The title of a function: what makes samples of its numbers, or that these are per cent of all."""
+
+    file: str
+    event: str
+    factor: float
+    percent: bool
+
+
+def is_annotate(beginning: str) -> bool:
+    """Whether a text that begins so is of `perf annotate --stdio`."""
+    return any(_title(line[:_LONGEST_LINE]) for line in beginning.splitlines()[:200])
+
+
+def read_annotate(lines: Iterable[str]) -> Iterator[PerfSamples]:
+    """Read line by line; yields the same samples every so often, as they grow, and at the end.
+
+    Raises `ExchangeError` for what is without bounds.
+    """
+    found = PerfSamples()
+    head, symbol = _Head("", "", 1.0, percent=False), ""
+    for number, whole in enumerate(lines, start=1):
+        found.lines = number
+        if number % 5000 == 0:
+            yield found
+        line = whole.rstrip()[:_LONGEST_LINE]
+        if title := _title(line):
+            head, symbol = title, ""
+            found.percent = found.percent or title.percent
+        elif row := _ROW.fullmatch(line):
+            value = _value(row[1])
+            if value is None:
+                found.pass_over(number, line)
+            elif value:
+                point = SampledPoint(int(row[2], 16), symbol, None, head.file, of_file=True)
+                found.count(head.event, point, value * head.factor)
+        elif name := _NAME.fullmatch(line):
+            symbol = name[1]
+        elif not _BESIDE.fullmatch(line):
+            found.pass_over(number, line)
+    yield found
+
+
+def _title(line: str) -> _Head | None:
+    unit, bar, title = line.partition("|")
+    words = unit.split()
+    if not bar or not words or words[0] not in _UNITS or _OF not in title:
+        return None
+    named, bracket, facts = title.partition(_OF)[2].rpartition(" (")
+    told = _SAMPLES.match(facts) if bracket else None
+    if told is None:
+        named = title.partition(_OF)[2]
+    file, among, event = named.rpartition(" for ")
+    if not among:
+        file, event = named, ""
+    factor, percent = 1.0, False
+    if words[0] == "Percent":
+        percent = told is None or "global" in (told[2] or "")
+        if told is not None and not percent:
+            factor = int(told[1].replace(",", "") or 0) / 100
+    return _Head(file.strip(), event.strip(), factor, percent)
+
+
+def _value(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,398 @@
+"""Code of AArch64 that leads a chain from a source operand through a scheme to a destination, and back.
+
+As on x86-64 (`isa/x86/chains`), with other connectors: sign extensions between general-purpose registers, AND
+and negation (of the floating-point units) between vector registers, since moves may be eliminated. An
+address stays what it is: what was loaded is taken away from its register, by an exclusive OR, and given back.
+Between classes of registers, flags and memory only sums with the way back are known.
+
+Chains are loop bodies in the frame of experiments, but for x0, which may be an index and begins with zero.
+Their text is assembled line by line, all of it in one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from inference.agent.protocol import Frame
+from inference.isa import llvm_mc
+from inference.isa.aarch64 import assembling, by_text, instruction_set
+from inference.isa.aarch64.assembling import CPU, FEATURES, TRIPLE, obstacle
+from inference.isa.aarch64.chain_operands import (
+    ADDRESS,
+    BASE,
+    DATA,
+    FLAGS,
+    INDEX,
+    MEMORY,
+    Spot,
+    SpotValues,
+    in_words,
+    is_source,
+    is_target,
+    spots_of,
+    values_of,
+    with_value,
+)
+from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, MemoryChain, PairChains
+from inference.isa.document import OperandForm
+from inference.isa.scheme import ONLY_IN_CHAINS
+
+REPEATED = (1, 3)
+"""How often connectors stand in a row: a chain that throughput limits does not grow with them."""
+
+_SCRATCH, _CONSTANT, _LOAD_BASE, _STORE_BASE = 16, 17, 19, 23
+_GENERAL, _VECTORS = range(14), range(30)
+_LAST_VECTOR = 29
+_CONSTANTS = {"general": (14, 15), "vector": (30, 31)}
+"""Registers for zero and for a value, which no operand has."""
+_EXTEND = ChainLink("sxtw GPR[64]:W, GPR[32]:R", "2", "1")
+_EOR_FIRST, _EOR_SECOND = (ChainLink("eor GPR[64]:W, GPR[64]:R, GPR[64]:R", name, "1") for name in "23")
+_AND = ChainLink("and VEC[16B]:W, VEC[16B]:R, VEC[16B]:R", "2", "1")
+_NEGATE = ChainLink("fneg VEC[2D]:W, VEC[2D]:R", "2", "1")
+_VECTOR_STEPS = ((_AND, "and v{0}.16b, v{1}.16b, v{1}.16b"), (_NEGATE, "fneg v{0}.2d, v{1}.2d"))
+_AND_GENERAL = ChainLink("and GPR[64]:W, GPR[64]:R, GPR[64]:R", "2", "1")
+_ORR_GENERAL = ChainLink("orr GPR[64]:W, GPR[64]:R, GPR[64]:R", "2", "1")
+_ORR = ChainLink("orr VEC[16B]:W, VEC[16B]:R, VEC[16B]:R", "2", "1")
+_RESTORING = {
+    # bank: an AND with zero and an OR with the value, and their links
+    "general": ("and x{0}, x{1}, x{2}", "orr x{0}, x{1}, x{2}", [_AND_GENERAL, _ORR_GENERAL]),
+    "vector": ("and v{0}.16b, v{1}.16b, v{2}.16b", "orr v{0}.16b, v{1}.16b, v{2}.16b", [_AND, _ORR]),
+}
+_FROM_VECTOR = ChainLink("fmov GPR[64]:W, FPR[64]:R", "2", "1")
+_TO_VECTOR = ChainLink("fmov FPR[64]:W, GPR[64]:R", "2", "1")
+_FROM_FLAGS = ChainLink("cset GPR[64]:W, COND", FLAGS, "1")
+_TO_FLAGS = ChainLink("cmp GPR[64]:R, IMM[12]:R", "1", FLAGS)
+_MOVES = {
+    # bank and bits: suffix of the mnemonic, its register, and what its text calls it
+    **{("general", bits): (suffix, "w", "GPR[32]") for bits, suffix in ((8, "b"), (16, "h"), (32, ""))},
+    ("general", 64): ("", "x", "GPR[64]"),
+    **{("vector", 8 << k): ("", letter, f"FPR[{8 << k}]") for k, letter in enumerate("bhsdq")},
+}
+
+
+class CannotLinkError(Exception):
+    """No chain can be made of a pair; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ChainText:
+    """A chain before it is assembled."""
+
+    lines: tuple[str, ...]
+    links: tuple[ChainLink, ...]
+
+
+_Steps = tuple[list[str], list[ChainLink]]
+_Way = Callable[[dict[str, int]], Iterator[_Steps]]
+
+
+def frame() -> Frame:
+    """The registers and memory that chains rely on."""
+    usual = assembling.frame()
+    return replace(usual, registers={**usual.registers, "x0": 0})
+
+
+def links_of(text: str) -> tuple[ChainLink, ...]:
+    """The pairs of source and destination operands of a scheme; () for one that there is not."""
+    scheme = by_text().get(text)
+    if scheme is None:
+        return ()
+    spots = list(spots_of(scheme))
+    return tuple(
+        ChainLink(text, source.name, target.name)
+        for source in spots
+        if is_source(source)
+        for target in spots
+        if is_target(target)
+    )
+
+
+def connectors() -> tuple[ChainLink, ...]:
+    """The links that chains are closed with within a class: their own latencies come first."""
+    restoring = (_AND_GENERAL, _ORR_GENERAL, _ORR)
+    return (_EXTEND, _EOR_FIRST, _EOR_SECOND, _AND, _NEGATE, *restoring)
+
+
+def chains_of_pairs(links: Iterable[ChainLink]) -> list[PairChains]:
+    """The chains for pairs of operands of `links_of`, in their order. Raises `AssemblerError`."""
+    made: list[tuple[ChainLink, list[_ChainText], bool, str]] = []
+    for link in links:
+        texts: list[_ChainText] = []
+        try:
+            for values in values_of(by_text()[link.scheme]) or (None,):
+                more, isolated, why = _Linker(link, values).texts()
+                texts += more
+            made.append((link, texts, isolated, why))
+        except CannotLinkError as error:
+            made.append((link, [], False, str(error)))
+    codes = _assembled({line for _, texts, _, _ in made for text in texts for line in text.lines})
+    return [_pair(link, texts, codes, isolated=isolated, why=why) for link, texts, isolated, why in made]
+
+
+def idioms_of(text: str) -> tuple[IdiomChains, ...]:
+    return ()
+
+
+def plain_additions() -> None:
+    """None, as there are no idioms to hold against them."""
+
+
+def memory_chains() -> tuple[MemoryChain, ...]:
+    return ()
+
+
+def mixer() -> None:
+    """None yet."""
+
+
+def _pair(
+    link: ChainLink, texts: Sequence[_ChainText], codes: dict[str, bytes | str], *, isolated: bool, why: str
+) -> PairChains:
+    chains = []
+    for text in texts:
+        found = [codes[line] for line in text.lines]
+        refused = next((one for one in found if isinstance(one, str)), None)
+        if refused is not None:
+            why = f"llvm-mc does not know it: {refused}"
+            continue
+        code = b"".join(one for one in found if isinstance(one, bytes))
+        chains.append(DependencyChain(code, text.links, loop=True, listing=text.lines))
+    classes = tuple(one.kind for one in values_of(by_text()[link.scheme])) if chains else ()
+    return PairChains(link, tuple(chains), isolated and bool(chains), why, classes)
+
+
+def _assembled(lines: set[str]) -> dict[str, bytes | str]:
+    """{line: its four bytes, or why llvm-mc refuses it}."""
+    ordered = sorted(lines)
+    if not ordered:
+        return {}
+    done = llvm_mc.assemble(ordered, TRIPLE, CPU, FEATURES)
+    refused: dict[str, bytes | str] = {ordered[number]: why for number, why in done.refused.items()}
+    if refused:
+        ordered = [line for line in ordered if line not in refused]
+        done = llvm_mc.assemble(ordered, TRIPLE, CPU, FEATURES)
+    if len(done.code) != 4 * len(ordered):
+        raise llvm_mc.AssemblerError(f"llvm-mc made {len(done.code)} bytes of {len(ordered)} instructions")
+    return refused | {line: done.code[4 * k : 4 * k + 4] for k, line in enumerate(ordered)}
+
+
+class _Linker:
+    """Makes the chains of one link."""
+
+    def __init__(self, link: ChainLink, values: SpotValues | None) -> None:
+        self._link = link if values is None else replace(link, values=values.kind.name)
+        self._values = {} if values is None else values.patterns
+        self._scheme = by_text()[link.scheme]
+        self._spots = list(spots_of(self._scheme))
+        self._source = next(one for one in self._spots if is_source(one) and one.name == link.source)
+        self._target = next(one for one in self._spots if is_target(one) and one.name == link.destination)
+        reason = obstacle(link.scheme)
+        if reason and not reason.startswith(ONLY_IN_CHAINS):
+            raise CannotLinkError(reason)
+        stores = any(one.bank == MEMORY and "W" in one.operand.access for one in self._spots)
+        self._base = _STORE_BASE if stores else _LOAD_BASE
+
+    def texts(self) -> tuple[list[_ChainText], bool, str]:
+        """The chains, whether they isolate the pair, and if not, why."""
+        source, target = self._source, self._target
+        if source.bank == target.bank == FLAGS:
+            return self._direct(), True, ""
+        if source.is_in_address and target.name == BASE:
+            chains = self._direct() if source.name.endswith(ADDRESS) else []
+            return [*chains, *self._closed(self._to_address)], True, ""
+        if source.bank == target.bank == "general":
+            way = self._to_address if source.is_in_address else self._within_general
+            return [*self._direct(), *self._closed(way)], True, ""
+        if source.bank == target.bank == "vector":
+            return [*self._direct(), *self._closed(self._within_vectors)], True, ""
+        why = f"from {in_words(source)} to {in_words(target)}: known only in sum with the way back"
+        return self._closed(self._between_classes), False, why
+
+    def _direct(self) -> list[_ChainText]:
+        """The scheme with itself: its destination is its source."""
+        source, target = self._source, self._target
+        if source.name in self._values:
+            return []  # what it leaves there is another value
+        same = source.position == target.position and source.name == target.name
+        moves = source.name.endswith(ADDRESS) and target.name == BASE
+        if not (same or moves or source.bank == FLAGS):
+            if source.is_in_address or target.name == BASE or "R" in target.operand.access:
+                return []
+            if self._form(source).span != self._form(target).span:
+                return []
+        registers = self._registers(together=True)
+        return [_ChainText((*self._ready(registers), self._line(registers)), (self._link,))]
+
+    def _closed(self, way: _Way) -> list[_ChainText]:
+        registers = self._registers(together=False)
+        if self._source.name in self._values:
+            way = self._restored
+        instance = [*self._ready(registers), self._line(registers)]
+        return [_ChainText((*instance, *lines), (self._link, *links)) for lines, links in way(registers)]
+
+    # Registers, by (position of the operand, name of the part of an address or "").
+
+    def _form(self, spot: Spot) -> OperandForm:
+        return instruction_set().forms[spot.operand.name]
+
+    def _registers(self, *, together: bool) -> dict[str, int]:
+        """{name of a spot: its register, the first one of a list}."""
+        free = {"general": list(_GENERAL), "vector": list(_VECTORS)}
+        found: dict[str, int] = {}
+        order = [self._source, self._target, *self._spots]
+        for spot in order:
+            if spot.name in found or spot.bank in {FLAGS, MEMORY}:
+                continue
+            if spot.name == BASE or spot.name.endswith(ADDRESS):
+                found[spot.name] = self._base
+            elif together and spot is self._target and self._source.name in found:
+                found[spot.name] = found[self._source.name]
+            elif spot.name.endswith(INDEX):
+                found[spot.name] = free["general"].pop(0)
+            else:
+                form = self._form(spot)
+                found[spot.name] = _taken(free[spot.bank], form.span, form.registers_below)
+        return found
+
+    def _line(self, registers: dict[str, int]) -> str:
+        shown = []
+        for number, operand in enumerate(self._scheme.operands):
+            if operand.implicit:
+                continue
+            form = instruction_set().forms[operand.name]
+            name = str(number + 1)
+            numbers = [registers.get(name, 0) + k for k in range(form.span)]
+            base, index = registers.get(f"{name} {ADDRESS}", 0), registers.get(f"{name} {INDEX}", 0)
+            given = {"memory": f"x{base}", "base": f"x{base}", "offset": 0, "near": 0}
+            given |= {"index": f"x{index}", "index32": f"w{index}"}
+            shown.append(form.assembly.format(*numbers, **given))
+        return f"{self._scheme.mnemonic} {', '.join(shown)}".rstrip()
+
+    def _ready(self, registers: dict[str, int]) -> Iterator[str]:
+        """What writes the operands that are read and written, and are not the link's source."""
+        for spot in self._spots:
+            if spot.name in self._values and spot.name != self._source.name:
+                yield from with_value(spot.bank, registers[spot.name], self._values[spot.name], _SCRATCH)
+            if spot.name.endswith(INDEX) and spot.name != self._source.name:
+                yield f"mov x{registers[spot.name]}, #0"
+            if spot.name in {self._source.name, BASE} or spot.operand.access != "RW":
+                continue
+            if spot.bank == FLAGS:
+                yield f"cmp x{_CONSTANT}, #0"
+            elif spot.bank == "general" and registers[spot.name] != registers.get(self._source.name):
+                yield f"mov x{registers[spot.name]}, #16"
+            elif spot.bank == "vector" and registers[spot.name] != registers.get(self._source.name):
+                yield f"movi v{registers[spot.name]}.2d, #0"
+
+    # Ways back from the destination to the source.
+
+    def _within_general(self, registers: dict[str, int]) -> Iterator[_Steps]:
+        source, target = registers[self._source.name], registers[self._target.name]
+        for times in REPEATED:
+            order = (target, *[source] * (times - 1))
+            yield [f"sxtw x{source}, w{of}" for of in order], [_EXTEND] * times
+
+    def _within_vectors(self, registers: dict[str, int]) -> Iterator[_Steps]:
+        source, target = registers[self._source.name], registers[self._target.name]
+        for link, line in _VECTOR_STEPS:
+            for times in REPEATED:
+                order = (target, *[source] * (times - 1))
+                yield [line.format(source, of) for of in order], [link] * times
+
+    def _restored(self, registers: dict[str, int]) -> Iterator[_Steps]:
+        """The value of the source, whatever was left in the destination; both are of one bank."""
+        bank, value = self._source.bank, self._values[self._source.name]
+        source, target = registers[self._source.name], registers[self._target.name]
+        cleared, filled, links = _RESTORING[bank]
+        zero, held = _CONSTANTS[bank]
+        constants = [*with_value(bank, zero, 0, _SCRATCH), *with_value(bank, held, value, _SCRATCH)]
+        for times in REPEATED:
+            order = (target, *[source] * (times - 1))
+            steps = [(cleared.format(source, of, zero), filled.format(source, source, held)) for of in order]
+            yield [*constants, *(line for both in steps for line in both)], links * times
+
+    def _to_address(self, registers: dict[str, int]) -> Iterator[_Steps]:
+        moved = registers[self._source.name] == registers[self._target.name]
+        for times in REPEATED[:1] if moved else REPEATED:
+            yield self._kept_address(registers, registers[self._target.name], times)
+
+    def _kept_address(self, registers: dict[str, int], of: int, times: int) -> _Steps:
+        address = registers[self._source.name]
+        if of == address:  # the base that moves: from itself to itself
+            return [f"sxtw x{_SCRATCH}, w{of}"] + [f"eor x{of}, x{of}, x{_SCRATCH}"] * 2, [
+                *(_EXTEND, _EOR_SECOND, _EOR_FIRST)
+            ]
+        line = f"eor x{address}, x{address}, x{of}"
+        return [line] * (2 * times), [_EOR_SECOND, *[_EOR_FIRST] * (2 * times - 1)]
+
+    def _between_classes(self, registers: dict[str, int]) -> Iterator[_Steps]:
+        banks = {self._source.bank, self._target.bank}
+        if MEMORY in banks and FLAGS not in banks and not self._source.is_in_address:
+            yield self._through_memory(registers)
+            return
+        there, first = self._to_scratch(registers)
+        back, second = self._from_scratch(registers)
+        yield [*there, *back], [*first, *second]
+
+    def _through_memory(self, registers: dict[str, int]) -> _Steps:
+        """A store of what was loaded, or a load of what was stored, where the operand has its part."""
+        stores = self._target.bank == MEMORY
+        register = self._source if stores else self._target
+        return self._move("ldr" if stores else "str", register.bank, registers[register.name], register)
+
+    def _move(self, mnemonic: str, bank: str, number: int, register: Spot) -> _Steps:
+        memory = next(one for one in self._spots if one.bank == MEMORY)
+        parts = [one for one in self._spots if one.position is not None and one.bank in {"general", "vector"}]
+        parts = [one for one in parts if not one.is_in_address]
+        width = memory.operand.width // max(len(parts), self._form(register).span)
+        if (bank, width) not in _MOVES or not self._has_base:
+            raise CannotLinkError(f"no instruction moves {width} bits between that memory and registers")
+        suffix, letter, name = _MOVES[bank, width]
+        offset = width // 8 * (parts.index(register) if register in parts else 0)
+        line = f"{mnemonic}{suffix} {letter}{number}, [x{self._base}, #{offset}]"
+        if mnemonic == "str":
+            return [line], [ChainLink(f"str{suffix} {name}:R, MEM[{width}]:W", "1", f"2 {DATA}")]
+        return [line], [ChainLink(f"ldr{suffix} {name}:W, MEM[{width}]:R", f"2 {DATA}", "1")]
+
+    @property
+    def _has_base(self) -> bool:
+        return any(one.name.endswith(ADDRESS) for one in self._spots)
+
+    def _to_scratch(self, registers: dict[str, int]) -> _Steps:
+        """The destination in the scratch register."""
+        target = self._target
+        if target.bank == "vector":
+            return [f"fmov x{_SCRATCH}, d{registers[target.name]}"], [_FROM_VECTOR]
+        if target.bank == FLAGS:
+            return [f"cset x{_SCRATCH}, lo"], [_FROM_FLAGS]
+        if target.bank == MEMORY:
+            stored = next(one for one in self._spots if one.position is not None and not one.is_in_address)
+            if stored.bank != "general":
+                lines, links = self._move("ldr", "vector", _LAST_VECTOR, stored)
+                return [*lines, f"fmov x{_SCRATCH}, d{_LAST_VECTOR}"], [*links, _FROM_VECTOR]
+            return self._move("ldr", "general", _SCRATCH, stored)
+        return [f"sxtw x{_SCRATCH}, w{registers[target.name]}"], [_EXTEND]
+
+    def _from_scratch(self, registers: dict[str, int]) -> _Steps:
+        """From there to the source."""
+        source = self._source
+        if source.is_in_address:
+            return self._kept_address(registers, _SCRATCH, 1)
+        if source.bank == "vector":
+            return [f"fmov d{registers[source.name]}, x{_SCRATCH}"], [_TO_VECTOR]
+        if source.bank == FLAGS:
+            return [f"cmp x{_SCRATCH}, #1365"], [_TO_FLAGS]
+        if source.bank == MEMORY:
+            raise CannotLinkError("nothing that it writes can be stored where it loads")
+        return [f"sxtw x{registers[source.name]}, w{_SCRATCH}"], [_EXTEND]
+
+
+def _taken(free: list[int], span: int, below: int) -> int:
+    """The first of so many registers in a row, which are free no longer."""
+    for first in free:
+        wanted = range(first, first + span)
+        if all(one in free and one < below for one in wanted):
+            free[:] = [one for one in free if one not in wanted]
+            return first
+    raise CannotLinkError("there are not enough registers")

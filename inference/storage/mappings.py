@@ -1,0 +1,204 @@
+"""Port mappings and resource mappings between rows and values."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import transaction
+
+from inference.core.evaluator import PortMappingModel, ThroughputModel
+from inference.core.mapping import PortMapping, uops_of
+from inference.core.resources import Conversion, ResourceMapping, from_port_mapping
+from inference.models import (
+    ISA,
+    Machine,
+    ResourceLoad,
+    Run,
+)
+from inference.models import PortMapping as PortMappingRow
+from inference.models import PortUsage as PortUsageRow
+from inference.models import ResourceMapping as ResourceMappingRow
+from inference.storage.names import free_or_refuse
+from inference.storage.rows import BATCH, complete_ids, insert_rows, scheme_texts
+
+
+@transaction.atomic
+def store_mapping(
+    name: str,
+    isa: ISA,
+    value: PortMapping,
+    *,
+    origin: PortMappingRow.Origin,
+    source: str = "",
+    machine: Machine | None = None,
+    run: Run | None = None,
+    report: Mapping[str, Any] | None = None,
+    note: str = "",
+) -> PortMappingRow:
+    """A new mapping under a free name; raises `NameTakenError` and `MissingSchemesError`."""
+    free_or_refuse(PortMappingRow, name)
+    ids = complete_ids(isa, value.usage)
+    row = PortMappingRow.objects.create(
+        name=name,
+        note=note,
+        isa=isa,
+        machine=machine,
+        run=run,
+        origin=origin,
+        source=source,
+        ports=list(value.ports),
+        r_max=value.r_max,
+        issue_width=value.issue_width,
+        report=dict(report or {}),
+        digest=value.digest,
+    )
+    PortUsageRow.objects.bulk_create(
+        [
+            PortUsageRow(
+                mapping_id=row.pk,
+                scheme_id=ids[scheme],
+                mask=mask,
+                count=count,
+                slots=value.slots_of(scheme),
+            )
+            for scheme, uops in value.usage.items()
+            for mask, count in (uops or ((0, 0),))
+        ],
+        batch_size=BATCH,
+    )
+    return row
+
+
+def digest_of(row: PortMappingRow) -> str:
+    """What stands for all that a mapping says, `PortMapping.digest`; kept with it from now on."""
+    if not row.digest:
+        row.digest = load_mapping(row).digest
+        PortMappingRow.objects.filter(pk=row.pk).update(digest=row.digest)
+    return row.digest
+
+
+def load_mapping(row: PortMappingRow) -> PortMapping:
+    """The mapping as a value; schemes in the order of the instruction set."""
+    usages = row.usages.order_by("scheme_id", "mask")
+    return _value_of(row, usages.values_list("scheme__text", "mask", "count", "slots"))
+
+
+def load_part(row: PortMappingRow, texts: Mapping[int, str]) -> PortMapping:
+    """What a mapping says of those of some schemes, {row id: text}, that it describes (one query)."""
+    usages = row.usages.filter(scheme__in=list(texts)).order_by("scheme_id", "mask")
+    found = usages.values_list("scheme_id", "mask", "count", "slots")
+    return _value_of(row, ((texts[scheme], mask, count, slots) for scheme, mask, count, slots in found))
+
+
+def load_parts(isa: ISA | int, texts: Mapping[int, str]) -> list[tuple[PortMappingRow, PortMapping]]:
+    """The same of all mappings of an instruction set that describe any of the schemes, newest first.
+
+    Two queries; the rows come without their reports.
+    """
+    usages = PortUsageRow.objects.filter(scheme__in=list(texts), mapping__isa=isa)
+    told: defaultdict[int, list[tuple[str, int, int, int]]] = defaultdict(list)
+    columns = ("mapping_id", "scheme_id", "mask", "count", "slots")
+    for mapping, scheme, *uop in usages.order_by("scheme_id", "mask").values_list(*columns):
+        told[mapping].append((texts[scheme], *uop))
+    rows = PortMappingRow.objects.filter(pk__in=told).defer("report").order_by("-id")
+    return [(row, _value_of(row, told[row.pk])) for row in rows]
+
+
+def _value_of(row: PortMappingRow, usages: Iterable[tuple[str, int, int, int]]) -> PortMapping:
+    """A mapping of (scheme, mask, count, slots), as far as these go."""
+    uops: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    slots: dict[str, int] = {}
+    for scheme, mask, count, taken in usages:
+        slots[scheme] = taken
+        entry = uops[scheme]
+        if count:
+            entry.append((mask, count))
+    return PortMapping(
+        ports=tuple(row.ports),
+        usage={scheme: uops_of(pairs) for scheme, pairs in uops.items()},
+        r_max=row.r_max,
+        issue_width=row.issue_width,
+        slots=slots,
+    )
+
+
+SOURCE_LENGTH = 300  # characters, as the column has it
+
+
+@transaction.atomic
+def store_resource_mapping(
+    name: str,
+    isa: ISA,
+    value: ResourceMapping,
+    *,
+    origin: ResourceMappingRow.Origin,
+    source: str = "",
+    machine: Machine | None = None,
+    converted_from: PortMappingRow | None = None,
+    report: Mapping[str, Any] | None = None,
+    note: str = "",
+) -> ResourceMappingRow:
+    """A new resource mapping under a free name; raises `NameTakenError` and `MissingSchemesError`."""
+    free_or_refuse(ResourceMappingRow, name)
+    ids = complete_ids(isa, value.loads)
+    row = ResourceMappingRow.objects.create(
+        name=name,
+        note=note,
+        isa=isa,
+        machine=machine,
+        converted_from=converted_from,
+        origin=origin,
+        source=source[:SOURCE_LENGTH],
+        resources=list(value.resources),
+        report=dict(report or {}),
+    )
+    rows = (
+        (row.pk, ids[scheme], index, load)
+        for scheme, loads in value.loads.items()
+        for index, load in (loads or ((0, 0.0),))
+    )
+    insert_rows(ResourceLoad, ("mapping_id", "scheme_id", "resource", "load"), rows)
+    return row
+
+
+def load_resource_mapping(row: ResourceMappingRow) -> ResourceMapping:
+    """The resource mapping as a value; schemes in the order of the instruction set."""
+    texts = scheme_texts(row.isa)
+    loads: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    rows = row.loads.order_by("scheme_id", "resource").values_list("scheme_id", "resource", "load")
+    for scheme, resource, load in rows.iterator(chunk_size=10_000):
+        entry = loads[texts[scheme]]
+        if load:
+            entry.append((resource, load))
+    return ResourceMapping(tuple(row.resources), {scheme: tuple(entry) for scheme, entry in loads.items()})
+
+
+def convert(
+    row: PortMappingRow, name: str, settings: Conversion | None = None, note: str = ""
+) -> ResourceMappingRow:
+    """Store the resource mapping that predicts the same as a port mapping.
+
+    Raises `TooManyResourcesError` and `NameTakenError`, and then nothing has been stored.
+    """
+    settings = settings or Conversion()
+    free_or_refuse(ResourceMappingRow, name)
+    return store_resource_mapping(
+        name,
+        row.isa,
+        from_port_mapping(load_mapping(row), settings),
+        origin=ResourceMappingRow.Origin.CONVERSION,
+        source=f"port mapping {row.name}",
+        machine=row.machine,
+        converted_from=row,
+        report={"max_resources": settings.max_resources},
+        note=note,
+    )
+
+
+def load_model(row: PortMappingRow | ResourceMappingRow) -> ThroughputModel:
+    """The throughput model of a row: the value of a resource mapping, or a model over a port mapping."""
+    if isinstance(row, ResourceMappingRow):
+        return load_resource_mapping(row)
+    return PortMappingModel(load_mapping(row))

@@ -11,7 +11,6 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
-from inference.core.core_model import CoreModel, FrontEndLimits, MemoryTimes
 from inference.core.core_model import (
     CoreModel,
     CoreOverview,
@@ -19,7 +18,6 @@ from inference.core.core_model import (
     MemoryTimes,
     core_overview,
 )
-from inference.core.core_model.loop_code import LoopCode
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.model import LoopCode
 from inference.core.explain import NotCharacterised

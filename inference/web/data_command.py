@@ -17,8 +17,9 @@ from django.db.backends.sqlite3.base import DatabaseWrapper
 
 from inference.core.errors import InvalidInputError
 from inference.formats.problems import ExchangeError
-from inference.isa.blocks import Block, piece_of, read
-from inference.isa.code.block import BlockError
+from inference.isa.blocks import read
+from inference.isa.code.block import Block, BlockError
+from inference.isa.code.pieces import piece_of
 from inference.isa.search import SearchError
 from inference.isa.targets import DEFAULT
 from inference.predictors.protocol import PredictorError

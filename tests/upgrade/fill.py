@@ -27,7 +27,8 @@ from inference.runs import leases, lifecycle  # noqa: E402
 from inference.runs.fork_server import STOP, StopRequests, execute  # noqa: E402
 from inference.runs.reporter import JournalReporter  # noqa: E402
 from inference.storage.instruction_sets import new_isa  # noqa: E402
-from inference.storage.rows import store_mapping, store_measurements  # noqa: E402
+from inference.storage.mappings import store_mapping  # noqa: E402
+from inference.storage.rows import store_measurements  # noqa: E402
 from pmweb.accounts.people import ensure_administrator  # noqa: E402
 
 TRUTH = Mapping(("0", "1", "2"), {"a": ((1, 1),), "b": ((3, 1),), "c": ((4, 1),), "d": ((7, 1),)})

@@ -46,8 +46,7 @@ from inference.runs import lifecycle  # noqa: E402
 from inference.runs.machines import sessions  # noqa: E402
 from inference.storage.core_models import store_front_end  # noqa: E402
 from inference.storage.instruction_sets import store_isa  # noqa: E402
-from inference.storage.mappings import store_resource_mapping  # noqa: E402
-from inference.storage.rows import store_mapping  # noqa: E402
+from inference.storage.mappings import store_mapping, store_resource_mapping  # noqa: E402
 from pmweb import retention  # noqa: E402
 from pmweb.accounts import api_tokens, people  # noqa: E402
 from pmweb.models import Role, Scope  # noqa: E402

@@ -17,7 +17,8 @@ from anica_app.features.families.query import FamilyAnswer, answer_of, cycles_of
 from anica_app.models import Campaign, CampaignFile, Discovery, Family
 from anica_app.storage.campaigns import write_campaign
 from inference.features.judging.engine.tables import choice, code, number, table_of, text
-from inference.isa.blocks import BlockError, block_of_bytes, intel_or_digits
+from inference.isa.blocks import block_of_bytes, intel_or_digits
+from inference.isa.code.block import BlockError
 from inference.models import Run
 from inference.web.paging import Order
 from inference.web.published_page import PublishedFact, PublishedKind, PublishedPage, PublishedTable

@@ -29,7 +29,6 @@ from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.block_sets.query import answers_of, columns_of
-from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task

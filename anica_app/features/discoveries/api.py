@@ -27,7 +27,7 @@ from anica_app.features.discoveries.trees_api import router as trees_router
 from anica_app.models import Discovery
 from anica_app.storage.findings import RepeatedFinding, repeated_findings
 from anica_app.web.judging import Judgement, Mark
-from inference.isa.blocks import BlockError, BlockName
+from inference.isa.code.block import BlockError, BlockName
 from inference.models import InstructionScheme
 from inference.web.api import access
 from inference.web.api.access import Deed

@@ -42,7 +42,8 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import titled
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
-from inference.isa.blocks import BlockName, att_of_bytes, block_of_hex, intel_of_bytes
+from inference.isa.blocks import att_of_bytes, block_of_hex, intel_of_bytes
+from inference.isa.code.block import BlockName
 from inference.models import Predictor
 from inference.predictors.protocol import Answer
 

@@ -35,7 +35,8 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import common_mode, mode_field
 from inference.features.asking.questions.form import ChoosingForm
 from inference.features.asking.questions.query import KIND
-from inference.isa.blocks import BlockError, intel_or_digits
+from inference.isa.blocks import intel_or_digits
+from inference.isa.code.block import BlockError
 from inference.measuring.blocks import LOOP
 from inference.models import InstructionScheme
 from inference.runs.errors import ConfigError

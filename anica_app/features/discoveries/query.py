@@ -11,10 +11,9 @@ from django.shortcuts import get_object_or_404
 from anica_app.core.domain.documents import expanded
 from anica_app.core.search.judging import BlockInterest, InterestJudge
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
-from anica_app.storage.descriptions import judge_of
 from anica_app.storage.findings import judge_of
 from inference.core.protocols import Json
-from inference.isa.blocks import BlockName
+from inference.isa.code.block import BlockName
 from inference.models import AnswerCache, Predictor
 from inference.models.block_set import block_key
 from inference.predictors.protocol import Answer, Failure

@@ -18,7 +18,8 @@ from anica_app.models import Campaign, Discovery, GeneralisationStep
 from inference.core.protocols import Json
 from inference.formats.provenance import head_of
 from inference.formats.quoting import written
-from inference.isa.blocks import BlockError, BlockName, schemes_of_bytes
+from inference.isa.blocks import schemes_of_bytes
+from inference.isa.code.block import BlockError, BlockName
 from inference.isa.targets import DEFAULT, code_target, target_of
 from inference.models import InstructionScheme
 from inference.storage.instruction_sets import code_isa

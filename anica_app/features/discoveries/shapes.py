@@ -13,7 +13,7 @@ from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.steps import finite
 from anica_app.models import Discovery
 from anica_app.storage.findings import condition_of
-from inference.isa.blocks import BlockName
+from inference.isa.code.block import BlockName
 from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import NamedAnswerOut, NamedBlock, assembly
 from inference.web.api.shapes import Ref, fields_of

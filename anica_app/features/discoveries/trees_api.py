@@ -29,7 +29,7 @@ from inference.features.asking.predictors.offers import predictors_named
 from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.query import KIND
 from inference.features.running.runs.runs_of_kind import started
-from inference.isa.blocks import BlockName
+from inference.isa.code.block import BlockName
 from inference.predictors.samples import Sample
 from inference.web.api import access
 from inference.web.api.access import Deed

@@ -24,7 +24,8 @@ from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.opening import opened_panel
-from inference.isa.blocks import BlockError, block_of_hex
+from inference.isa.blocks import block_of_hex
+from inference.isa.code.block import BlockError
 from inference.isa.targets import DEFAULT
 from inference.models import Run
 from inference.predictors.panel import Panel

@@ -16,7 +16,8 @@ from anica_app.features.explanations.job import GeneraliseConfig
 from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.features.asking.questions.query import PredictorAnswer, ShownBlock, furthest_apart
-from inference.isa.blocks import BlockName, block_of_bytes, body_of
+from inference.isa.blocks import block_of_bytes, body_of
+from inference.isa.code.block import BlockName
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import of_isa

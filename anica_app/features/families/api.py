@@ -18,7 +18,7 @@ from anica_app.storage.findings import condition_of_family
 from anica_app.web.judging import Judgement
 from inference.core.protocols import Json
 from inference.features.running.runs.runs_of_kind import started
-from inference.isa.blocks import BlockName
+from inference.isa.code.block import BlockName
 from inference.isa.targets import DEFAULT
 from inference.storage.instruction_sets import code_isa
 from inference.web.api import access

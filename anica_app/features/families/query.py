@@ -19,7 +19,7 @@ from anica_app.figures.campaign_charts import TreemapCell, treemap
 from anica_app.models import Campaign, Discovery, Family
 from inference.core.protocols import Json
 from inference.core.texts import count_of
-from inference.isa.blocks import BlockName
+from inference.isa.code.block import BlockName
 from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.instruction_sets import code_isa

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from ninja import Schema
 from pydantic import Field
 
-from inference.isa.blocks import BlockError, BlockName, intel_of_bytes
+from inference.isa.blocks import intel_of_bytes
+from inference.isa.code.block import BlockError, BlockName
 from inference.isa.targets import DEFAULT
 from inference.models import BasicBlock, BlockColumn
 from inference.predictors.protocol import Answer

@@ -20,7 +20,7 @@ from ninja.errors import HttpError, ValidationError
 
 from inference.core.errors import CoreError
 from inference.formats.problems import ExchangeError
-from inference.isa.blocks import BlockError
+from inference.isa.code.block import BlockError
 from inference.isa.search import SearchError
 from inference.runs.errors import LimitError, RunNameTakenError, RunsError, RunStateError
 from inference.storage.names import NameTakenError as NameTaken

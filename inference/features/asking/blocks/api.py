@@ -13,8 +13,10 @@ from pydantic import Field
 from inference.features.asking.blocks.port_load import BlockLoad, InstructionLoad, load_of
 from inference.features.asking.blocks.query import BlockPrediction, predictions_of, scheme_rows
 from inference.formats.sample_document import decoded_json
-from inference.isa.blocks import Block, DroppedLine, Piece, read, read_blocks
+from inference.isa.blocks import read, read_blocks
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.code.block import Block, DroppedLine
+from inference.isa.code.pieces import Piece
 from inference.isa.targets import names_with_blocks
 from inference.models import ISA, PortMapping
 from inference.storage.instruction_sets import code_isa

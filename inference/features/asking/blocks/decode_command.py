@@ -10,7 +10,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.formats.sample_document import decoded_json
-from inference.isa.blocks import BlockError, BlocksOfText, Piece, read
+from inference.isa.blocks import read
+from inference.isa.code.block import BlockError
+from inference.isa.code.pieces import Piece
+from inference.isa.code.reading import BlocksOfText
 from inference.isa.targets import DEFAULT, names_with_blocks
 from inference.web.data_command import DataCommand, text_of_file
 

@@ -14,7 +14,8 @@ from inference.core.events import Event, ExperimentsCounted, Log, PhaseStarted, 
 from inference.core.protocols import Json
 from inference.features.asking.blocks.events import BlockMeasured
 from inference.features.asking.blocks.query import MOST_BLOCKS
-from inference.isa.blocks import Block, BlockError, block_of_hex, general_registers, isa_beside, reads_of
+from inference.isa.blocks import block_of_hex, general_registers, isa_beside, reads_of
+from inference.isa.code.block import Block, BlockError
 from inference.isa.start_values import StartValues, repetitions
 from inference.measuring.blocks import BlockOptions, obstacle
 from inference.models import Machine, Run

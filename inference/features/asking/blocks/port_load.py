@@ -15,8 +15,10 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import Uops
 from inference.core.schedule import Schedule, schedule
 from inference.features.library.experiments.picture import picture
-from inference.isa.blocks import Block, BlockError, Piece, piece_of, read
+from inference.isa.blocks import read
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.code.block import Block, BlockError
+from inference.isa.code.pieces import Piece, piece_of
 from inference.isa.targets import target_of
 from inference.models import ISA, PortMapping, PortUsage
 from inference.predictors.mapping import (

@@ -19,7 +19,8 @@ from inference.features.asking.blocks.events import BlocksRecord
 from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
 from inference.features.running.runs.kind_presentation import DescriptionItem, links
 from inference.features.running.runs.record import RunRecord
-from inference.isa.blocks import Block, block_of_hex, isa_beside, iteration_of
+from inference.isa.blocks import block_of_hex, isa_beside, iteration_of
+from inference.isa.code.block import Block
 from inference.measuring.blocks import LOOP
 from inference.models import ISA, Machine, PortMapping, Run
 from inference.predictors.mapping import (

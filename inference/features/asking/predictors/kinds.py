@@ -18,8 +18,8 @@ from inference.core.evaluator import ThroughputModel
 from inference.core.pacing import PacedReporter
 from inference.core.tables import ExperimentTable
 from inference.features.learning.core_model.query import usable_core_models
-from inference.isa.blocks import Block
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.code.block import Block
 from inference.isa.start_values import StartValues
 from inference.isa.targets import names_with_blocks
 from inference.measuring.blocks import MODES

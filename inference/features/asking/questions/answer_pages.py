@@ -34,7 +34,8 @@ from inference.features.asking.questions.query import (
 from inference.features.asking.questions.why_section import why_of, with_closest
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.quoting import written
-from inference.isa.blocks import Block, BlockName, block_of_bytes, intel_or_digits, isa_beside
+from inference.isa.blocks import block_of_bytes, intel_or_digits, isa_beside
+from inference.isa.code.block import Block, BlockName
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, Predictor, Run
 from inference.predictors.answer_arrays import apart, odd_answers

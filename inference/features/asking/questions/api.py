@@ -19,7 +19,8 @@ from inference.features.asking.predictors.query import MOST_PREDICTORS, differen
 from inference.features.asking.questions.query import KIND, asked_predictors, memory_question, said_of
 from inference.features.asking.questions.request import MOST_BLOCKS
 from inference.features.running.runs.runs_of_kind import NameOfRun, submitted
-from inference.isa.blocks import Block, block_of_hex, isa_beside, read_blocks
+from inference.isa.blocks import block_of_hex, isa_beside, read_blocks
+from inference.isa.code.block import Block
 from inference.models import Predictor, Run
 from inference.predictors.kinds import asked_as
 from inference.predictors.protocol import Answer

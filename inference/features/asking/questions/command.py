@@ -32,8 +32,9 @@ from inference.features.learning.core_model.query import reasons_of, usable_core
 from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.quoting import written
 from inference.isa.block_changes import Memory
-from inference.isa.blocks import Block, block_of_bytes, isa_beside
+from inference.isa.blocks import block_of_bytes, isa_beside
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.code.block import Block
 from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, Predictor, StoredCoreModel
 from inference.predictors import core_model

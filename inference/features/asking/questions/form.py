@@ -13,7 +13,9 @@ from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers, offers
 from inference.features.asking.predictors.query import chosen, known_on, processor_field
 from inference.features.asking.questions.request import AskConfig
-from inference.isa.blocks import Block, BlockError, BlocksOfText, isa_beside, read
+from inference.isa.blocks import isa_beside, read
+from inference.isa.code.block import Block, BlockError
+from inference.isa.code.reading import BlocksOfText
 from inference.isa.start_values import START
 from inference.isa.targets import DEFAULT, names_with_blocks
 from inference.measuring.blocks import BlockOptions

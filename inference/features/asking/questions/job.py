@@ -17,7 +17,8 @@ from inference.features.asking.predictors.modes import rows_in_mode
 from inference.features.asking.predictors.opening import opened
 from inference.features.asking.questions.query import KIND, PredictorSaid, event_of
 from inference.features.asking.questions.request import AskConfig
-from inference.isa.blocks import BlockError, block_of_hex, isa_beside
+from inference.isa.blocks import block_of_hex, isa_beside
+from inference.isa.code.block import BlockError
 from inference.models import Predictor, Run
 from inference.predictors import machine
 from inference.predictors.protocol import Answer, PredictorError

@@ -18,8 +18,9 @@ from inference.features.asking.predictors.modes import mode_asked
 from inference.features.asking.predictors.query import written
 from inference.features.asking.questions.form import SURROUNDINGS, BlockForm
 from inference.features.asking.questions.query import KIND
-from inference.isa.blocks import Block, block_of_hex, isa_beside
+from inference.isa.blocks import block_of_hex, isa_beside
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.code.block import Block
 from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run

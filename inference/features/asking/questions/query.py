@@ -12,7 +12,8 @@ from inference.features.asking.predictors.query import QUESTION, row_for
 from inference.features.asking.questions.events import PredictorAnswered
 from inference.formats.sample_document import read_samples, sample_document
 from inference.isa.block_changes import Memory
-from inference.isa.blocks import BlockName, intel_or_digits, isa_beside
+from inference.isa.blocks import intel_or_digits, isa_beside
+from inference.isa.code.block import BlockName
 from inference.models import Predictor, Run, RunEvent
 from inference.predictors import machine
 from inference.predictors.kinds import asked_as

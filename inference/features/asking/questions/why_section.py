@@ -14,7 +14,8 @@ from inference.core.experiment import Experiment
 from inference.core.schedule import schedule
 from inference.features.asking.questions.query import PredictorAnswer
 from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
-from inference.isa.blocks import Block, name_of_location
+from inference.isa.blocks import name_of_location
+from inference.isa.code.block import Block
 from inference.measuring.blocks import LOOP, MODES
 from inference.models import StoredCoreModel
 from inference.storage.instruction_sets import code_isa

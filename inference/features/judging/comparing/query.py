@@ -29,8 +29,6 @@ from inference.core.resources import ResourceMapping as Resources
 from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.query import measured_row, settled_cycles
 from inference.features.library.mappings.query import comparison_of, require_same_isa
-from inference.features.library.mappings.query import comparison_of
-from inference.formats.problems import ExchangeError
 from inference.models import ExperimentSet, Measurement, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.storage.mappings import load_mapping, load_resource_mapping

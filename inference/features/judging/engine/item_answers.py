@@ -34,8 +34,9 @@ from inference.features.judging.engine.evaluation_sheets import (
 )
 from inference.features.judging.engine.request import INSTRUCTIONS, JudgeConfig
 from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
-from inference.isa.blocks import BlockError, block_of_bytes
+from inference.isa.blocks import block_of_bytes
 from inference.isa.bodies import body_maker
+from inference.isa.code.block import BlockError
 from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.targets import DEFAULT
 from inference.models import (

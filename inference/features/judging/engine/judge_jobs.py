@@ -35,7 +35,8 @@ from inference.features.judging.engine.sources import (
     source_named,
 )
 from inference.features.learning.core_model.query import usable_core_models
-from inference.isa.blocks import BlockError, block_of_bytes
+from inference.isa.blocks import block_of_bytes
+from inference.isa.code.block import BlockError
 from inference.models import (
     BasicBlockSet,
     BlockColumn,

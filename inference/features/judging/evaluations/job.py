@@ -26,7 +26,6 @@ from inference.storage.evaluations import (
     summary_of,
 )
 from inference.storage.streaming import set_chunks
-from inference.storage.mappings import load_model
 
 _PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {
     "mapping": PortMapping,

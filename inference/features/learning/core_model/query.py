@@ -16,7 +16,8 @@ from inference.core.core_model.dependences import ChainStep
 from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.isa.blocks import Block, name_of_location
+from inference.isa.blocks import name_of_location
+from inference.isa.code.block import Block
 from inference.isa.targets import names_with_blocks
 from inference.models import PortUsage, Run, SchemeLatencies, StoredCoreModel
 from inference.storage.core_models import core_model_of, overview_of

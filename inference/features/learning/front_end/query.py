@@ -9,7 +9,8 @@ from django.db.models import QuerySet
 
 from inference.core.front_end import FrontEnd, FrontEndNumber, read_front_end
 from inference.core.protocols import Json
-from inference.isa.blocks import BlockError, block_of_bytes
+from inference.isa.blocks import block_of_bytes
+from inference.isa.code.block import BlockError
 from inference.isa.front_end import FrontEndCode
 from inference.models import Machine, MeasuredFrontEnd
 from inference.storage.core_models import settled_readings

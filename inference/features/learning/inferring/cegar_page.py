@@ -39,10 +39,8 @@ from inference.models import ISA, PortMapping, Run, RunEvent
 from inference.runs.events import RecordPart
 from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
-from inference.storage.rows import load_mapping
-from inference.web.request_fields import NOTHING_STARTED, start_run
 from inference.storage.mappings import load_mapping
-from inference.web.request_fields import NOTHING_STARTED, start_or_tell
+from inference.web.request_fields import NOTHING_STARTED, start_run
 from inference.web.validation import whole_number
 
 SURVIVORS = {

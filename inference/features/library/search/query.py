@@ -13,7 +13,8 @@ from typing import Any
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Length
 
-from inference.isa.blocks import Block, BlockError, read_blocks
+from inference.isa.blocks import read_blocks
+from inference.isa.code.block import Block, BlockError
 from inference.isa.search import SearchError
 from inference.isa.targets.recognising import looks_like_aarch64
 from inference.models import (

@@ -18,7 +18,7 @@ from django.utils.html import format_html, format_html_join
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
-from inference.features.library.uploads.job import LEAVE_OUT, STOP, ImportConfig, receive, start_reading
+from inference.features.library.uploads.job import LEAVE_OUT, STOP, ImportConfig
 from inference.features.library.uploads.query import MODELS, receive, start_reading, waiting_uploads
 from inference.formats.file_numbers import FileUnit
 from inference.formats.problems import ExchangeError

@@ -15,7 +15,6 @@ from anica_app.features.coverage.job import (
 )
 from anica_app.models import Campaign, Discovery
 from inference.formats.block_sets import BlockSetOptions
-from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet
 from inference.runs.errors import JobError
 from inference.storage.block_sets import store

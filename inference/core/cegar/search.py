@@ -28,8 +28,7 @@ from inference.core.cegar.telling_apart import ExperimentChooser
 from inference.core.cegar.waiving import Waived, reduced
 from inference.core.checkpoint import check_same_search, saved_search
 from inference.core.errors import InsufficientDataError
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted
+from inference.core.events import Event, Log, PhaseStarted
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter

@@ -9,12 +9,10 @@ from functools import partial
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.errors import InterruptedRunError
 from inference.core.events import Log, PhaseStarted, Progress
-from inference.core.executor import Executor
 from inference.core.mapping import MAX_PORTS, PortMapping
-from inference.core.pacing import PacedReporter
+from inference.core.pacing import Executor, PacedReporter
 from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.climb import Climb, without_repeats
 from inference.core.pmevo.congruence import congruent_schemes
@@ -45,7 +43,7 @@ from inference.core.pmevo.search_state import (
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.viewing import Viewer
 from inference.core.protocols import Checkpoint, Measurer, Reporter
-from inference.core.tables import Population
+from inference.core.tables import Floats, Int64s, Population
 
 _BEFORE_CORRECTION = 0.5
 """Share of the time limit after which times are corrected at the latest: busy computers left none."""

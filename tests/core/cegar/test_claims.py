@@ -12,9 +12,9 @@ from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Deter
 from inference.core.cegar import search as cegar_search
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import same_up_to_renaming
-from inference.core.identity.hidden import agreement_up_to_hidden
+from inference.core.identity.comparison import agreement_up_to_hidden
 from inference.core.mapping import PortMapping
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 from inference.core.throughput import inverse_throughput
 from inference.core.waste import SchedulerFit, Simulated
 from inference.measuring.simulated import SimulatedProcessor

@@ -3,7 +3,7 @@
 A second µop may stand for what a scheduler wastes, and operations of one µop alone show schedulers. So second
 µops are doubted before one is looked for. A search by times without waste may find them again: then they stay
 only where simulated times are nearer to measured ones with them. Units that share some ports may share none
-(`inference.core.disjoint_units`).
+(`inference.core.waste`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
-from inference.core.disjoint_units import disjoint_units
 from inference.core.pmevo.refit.usage import Usage
+from inference.core.waste import disjoint_units
 
 _SECOND = 2
 

@@ -18,7 +18,7 @@ experiment can tell, which is listed beside it.
   once `readings` has them measured again
 - `algorithm`: from ports to ports; `deciding`: the loop for one number of them; `port_choice`: how many,
   which domains are apart, what is waived
-- `search`, `readings`, `search_state`, `events`: the memory of a search, and its story
+- `search`, `readings`, `events`: the memory of a search, and its story
 - `strategy`: what a fixed set of experiments cannot tell apart
 """
 

@@ -1,12 +1,16 @@
-"""One search by counter-examples: what was asked and measured so far, and what of it is to be explained."""
+"""One search by counter-examples: what was asked and measured so far, and what of it is to be explained.
+
+A checkpoint holds the answers measured so far and nothing else: the search is deterministic, so that asking
+again finds the same candidates, each experiment answered from the checkpoint.
+"""
 
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterable
 
-from inference.core.cegar.answers import AnsweredOnce
-from inference.core.cegar.deadline import Deadline
+from inference.core.cegar.answers import AnsweredOnce, as_json, from_json
 from inference.core.cegar.encoding_choice import questions
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import Ports, Seeded
@@ -18,17 +22,17 @@ from inference.core.cegar.problem import (
     Unexplained,
 )
 from inference.core.cegar.readings import Readings
-from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
 from inference.core.cegar.shape import Observation, Shape
 from inference.core.cegar.solving import SolverLimitError
 from inference.core.cegar.telling_apart import ExperimentChooser
 from inference.core.cegar.waiving import Waived, reduced
+from inference.core.checkpoint import check_same_search, saved_search
 from inference.core.errors import InsufficientDataError
 from inference.core.events import Event, Log, PhaseStarted
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
-from inference.core.protocols import Checkpoint, Measurer, Reporter
+from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.core.throughput import inverse_throughput
 
 TELL_EVERY = 10.0  # seconds
@@ -219,3 +223,74 @@ class CegarSearch:
         """After every new answer: measuring costs more than writing it down."""
         self.pace.save(lambda: to_checkpoint(self.whose, self.answers.known, self.seconds()), now=True)
         self.pace.pulse()
+
+
+_ENDING = 0.05
+"""Share of a part's time for its end: a mapping by local search, alternatives with matching port names."""
+
+
+class Deadline:
+    """Shares `limit` CPU seconds among the parts of a search; a limit of 0 is none."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self._began = time.process_time()
+        self.share(1)
+
+    def share(self, parts: int) -> None:
+        """Allow the part that begins an equal share of what is left for so many parts."""
+        spent = self._spent
+        seconds = max(0.0, self.limit - spent) / parts
+        self._end = spent + seconds
+        self._until = spent + seconds * (1 - _ENDING)
+
+    def end(self) -> None:
+        """Allow the part that was interrupted the time that is kept for its end."""
+        self._until = self._end
+
+    @property
+    def left(self) -> float:
+        """Seconds until the part is interrupted."""
+        return self._until - self._spent
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the part has no time left."""
+        return self.limit > 0 and self.left <= 0
+
+    @property
+    def _spent(self) -> float:
+        return time.process_time() - self._began
+
+
+FORMAT = 2
+
+
+def identity(problem: CegarProblem, seed: int) -> Json:
+    """What a checkpoint must agree on: with any of it changed, going on would give another answer."""
+    return {
+        "algorithm": "cegar",
+        "format": FORMAT,
+        "seed": seed,
+        "settings": problem.settings.as_json(),
+        "schemes": list(problem.schemes),
+        "uops": dict(sorted(problem.uops.items())),
+        "widths": dict(sorted(problem.widths.items())),
+        "improper": list(problem.improper),
+        "domains": dict(sorted(problem.domains.items())),
+        **({"known": dict(sorted(problem.known.items()))} if problem.known else {}),
+        **({"in_pairs": True} if problem.in_pairs else {}),
+    }
+
+
+def to_checkpoint(whose: Json, answers: Iterable[Measured], seconds: float) -> Checkpoint:
+    """The answers as JSON facts, and how long the search has taken so far."""
+    return Checkpoint({"search": whose, "answers": as_json(answers), "seconds": seconds})
+
+
+def from_checkpoint(whose: Json, checkpoint: Checkpoint) -> tuple[list[Measured], float]:
+    """The answers saved and the seconds spent; `InvalidInputError` where it belongs to another search."""
+    saved = saved_search(checkpoint, whose, "CEGAR")
+    if saved.get("format") != 1:  # of before there were preferences; answers are answers
+        check_same_search(saved, whose, "CEGAR search")
+    return from_json(checkpoint.meta["answers"]), checkpoint.meta.get("seconds", 0.0)

@@ -18,7 +18,7 @@ Where the paper is silent or another choice is better on measured data, this is 
 - `volume_weight`: the paper's 1 prefers compact mappings, at about twice the error on sparse data.
 - Relative errors below 10 % count as they are, unlike in the published program.
 - Beyond the paper, each behind a setting and measured in docs/pmevo.md: the exact re-fit (`search`, the
-  default), the adaptive plan (`plan`), islands, other parents and mutations, R_max from data (`ceiling`). The
+  default), the adaptive plan (`plan`), islands, other parents and mutations, R_max from data. The
   preset "paper" is the paper's text.
 - The hill climb judges by the normalisation of the last generation, starts from the best share of the final
   mappings, from equal ones only once, and never takes a scheme's last µop unless R_max explains its time.

@@ -20,11 +20,10 @@ from inference.core.pmevo.heartbeat import heartbeat
 from inference.core.pmevo.learnt_data import LearntData
 from inference.core.pmevo.refit.apart import own_ports, prefer_apart, without_unused_ports
 from inference.core.pmevo.refit.bounded import BoundedSearch
-from inference.core.pmevo.refit.disjoint import with_disjoint_units
 from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.preferring import COST, prefer_forms
+from inference.core.pmevo.refit.scheduler_starts import doubted, with_disjoint_units, without_second_uops
 from inference.core.pmevo.refit.search_arrays import SearchArrays
-from inference.core.pmevo.refit.second_uops import doubted, without_second_uops
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.sampling import held_out_experiments

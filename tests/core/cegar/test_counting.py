@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.cegar.counting import CountLiterals
+from inference.core.cegar.formula import CountLiterals
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=5))

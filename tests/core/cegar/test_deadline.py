@@ -10,8 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Determinacy, infer
-from inference.core.cegar import deadline as cegar_deadline
+from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Determinacy, infer, search
 from inference.core.mapping import PortMapping, uops_of
 from tests.core.cegar.test_claims import Scheduler
 from tests.core.pmevo.small import Listener
@@ -98,7 +97,7 @@ def test_a_hard_core_ends_in_time_and_every_loop_looks_at_the_clock(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(ticks=False)
-    monkeypatch.setattr(cegar_deadline, "time", SimpleNamespace(process_time=clock.process_time))
+    monkeypatch.setattr(search, "time", SimpleNamespace(process_time=clock.process_time))
     began = time.process_time()
     result = case.ended(1.0)
     assert time.process_time() - began < 1 + ALLOWANCE
@@ -112,7 +111,7 @@ def test_a_hard_core_ends_in_time_and_every_loop_looks_at_the_clock(
 @pytest.mark.parametrize("looks", [3, 30, 300, 3_000, 30_000])
 def test_a_search_ends_at_any_moment(case: Case, looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(ticks=True)
-    monkeypatch.setattr(cegar_deadline, "time", SimpleNamespace(process_time=clock.process_time))
+    monkeypatch.setattr(search, "time", SimpleNamespace(process_time=clock.process_time))
     result = case.ended(float(looks))
     assert clock.longest < ALLOWANCE
     assert result.verdict is Determinacy.UNPROVEN

@@ -24,13 +24,16 @@ from inference.core.explain import (
 )
 from inference.core.explain.alone import find_candidates
 from inference.core.explain.context import ExplainContext
+from inference.core.explain.flooding import Blocker
 from inference.core.explain.sampling import MeasurementSampler, SampledCycles
 from inference.core.explain.settings import THROUGHPUT
+from inference.core.explain.wasting import WasteJudge
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Measurer, Reporter
 from inference.core.throughput import inverse_throughput
 from inference.core.waste import SchedulerFit, Simulated
+from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import NOTHING, SimulatedProcessor
 from tests.core.explain.small import mapping_of
 from tests.core.pmevo.small import Listener
@@ -242,6 +245,27 @@ def test_a_uop_that_no_time_leaves_room_for_is_no_waste_where_nothing_else_waste
     odd = next(scheme for scheme in result.characterisations if scheme.scheme == "vaddps")
     assert odd.reason is NotCharacterised.FAST
     assert "with these µops it needs" in odd.text
+
+
+def test_any_recorded_time_may_contradict_uops() -> None:
+    # `imul` delays floods of `cmp` by two µops; only beside `shl` was it recorded to be too quick for these.
+    pair = Experiment.of(["imul", "shl"])
+    source = RecordedMeasurer([Measured(pair, 0.42), Measured(Experiment.of(["imul"]), 1 / 3)])
+    sampler = MeasurementSampler(source, PacedReporter(Listener()), 1)
+    context = ExplainContext(
+        ExplainProblem(("imul", "shl"), ExplainSettings()),
+        sampler,
+        SimpleNamespace(pace=PacedReporter(Listener())),  # type: ignore[arg-type]
+        counts_from=THROUGHPUT,
+        alone={"imul": SampledCycles(Experiment.of(["imul"]), 1 / 3, 1)},
+    )
+    integer, shifts = CORE.usage["cmp"][0][0], CORE.usage["shl"][0][0]
+    judge = WasteJudge(context, (Blocker("cmp", integer), Blocker("shl", shifts)), len(CORE.ports), 8.0)
+    context.measure({pair: 1})
+    assert judge.contradiction("imul", CORE.usage["imul"]) is None
+    fact = judge.contradiction("imul", ((integer, 2),))
+    assert fact is not None
+    assert (fact.experiment, fact.expected) == (pair, pytest.approx(0.5))
 
 
 class MetResultsProcessor(WastefulProcessor):

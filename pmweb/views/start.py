@@ -11,8 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from anica_app.features.campaigns.discovery_rows import found_of
-from anica_app.features.campaigns.query import newest
+from anica_app.features.campaigns.query import found_of, newest
 from inference.features.library.mappings.query import port_mappings
 from inference.features.library.sets.query import experiment_sets
 from inference.features.machines.machines.query import (

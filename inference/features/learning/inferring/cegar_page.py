@@ -24,7 +24,7 @@ from inference.core.cegar.events import (
     Seeded,
     Undecided,
 )
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.protocols import Json
@@ -42,7 +42,7 @@ from inference.runs.events import RecordPart
 from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.rows import load_mapping
-from inference.web.request_fields import NOTHING_STARTED, start_or_tell
+from inference.web.request_fields import NOTHING_STARTED, start_run
 from inference.web.validation import whole_number
 
 SURVIVORS = {
@@ -329,7 +329,7 @@ def run_without(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("run", pk=pk)
     config = config_without(run, search, what, scheme)
     name = name_without(run, what, scheme)
-    made = start_or_tell(request, "infer", config, name, forked_from=run, lead=NOTHING_STARTED)
+    made = start_run(request, "infer", config, name, forked_from=run, lead=NOTHING_STARTED)
     return redirect("run", pk=pk if made is None else made.pk)
 
 

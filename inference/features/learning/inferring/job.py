@@ -15,17 +15,16 @@ import numpy as np
 from django.db.models import Q
 
 from inference.core.compiled_mark import is_compiled
-from inference.core.core_model.loop_code import LoopCode, measured_loop_code
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
+from inference.core.core_model.loop_code import measured_loop_code
+from inference.core.core_model.model import LoopCode
+from inference.core.evaluator import PortMappingModel
+from inference.core.events import Event, Log, ResultStored
 from inference.core.experiment import Experiment
 from inference.core.explain import ExplainSettings
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.metrics import Unit, score
+from inference.core.metrics import Residuals, Unit, score
 from inference.core.pmevo.events import Snapshot
-from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Json
-from inference.core.residuals import Residuals
 from inference.features.learning.inferring.algorithm import AlgorithmSettings, InferenceTask, Inferred
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.core_facts import core_facts

@@ -11,8 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from inference.core.event import Event
-from inference.core.events import Log
+from inference.core.events import Event, Log
 from inference.core.explain import REASONS, STAGES, BlockingClass, NotCharacterised, SchemeFate
 from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
 from inference.features.running.runs.record import RunRecord

@@ -25,6 +25,14 @@ LIFETIMES = {"30": "30 days", "90": "90 days", "365": "a year", "": "no end"}
 USUAL_LIFETIME = "90"
 
 
+SCOPES = {
+    Scope.READ: "read",
+    Scope.OPERATE: "read, start, change and delete",
+    Scope.ADMINISTER: "all that, accounts and the audit log",
+}
+"""What a token of each scope may do, in words."""
+
+
 class PasswordLoginForm(StrictForm):
     """Name and password; after a few wrong ones it asks for patience.
 
@@ -174,11 +182,3 @@ class ApiTokenForm(StrictForm):
         """How long it is valid; None: until it is revoked."""
         days = self.cleaned_data["days"]
         return timedelta(days=int(days)) if days else None
-
-
-SCOPES = {
-    Scope.READ: "read",
-    Scope.OPERATE: "read, start, change and delete",
-    Scope.ADMINISTER: "all that, accounts and the audit log",
-}
-"""What a token of each scope may do, in words."""

@@ -48,6 +48,19 @@ BROWSERS_BYTES = 1 << 16
 """Of a message by anybody but an agent: browsers have nothing to say."""
 
 
+ANYBODYS_BYTES = 9 << 20
+"""Of a request by somebody who may not upload: what a form or a document may have at most
+(`DATA_UPLOAD_MAX_MEMORY_SIZE`), so that pmweb itself answers those, and a little more."""
+
+LINGER_SECONDS = 5.0
+"""For so long whoever is refused may go on sending, unheard: were the connection closed at once, the answer
+would be lost with it."""
+
+_OF_PROXIES = (b"X-Forwarded-For", b"X-Forwarded-Port", b"X-Forwarded-Proto")
+_REASONS = {408: "Request Timeout", 413: "Content Too Large", 503: "Service Unavailable"}
+logger = logging.getLogger("pmweb.launcher.daphne")  # as a program it has another name
+
+
 class Socket(WebSocketProtocol):
     """A WebSocket; the code with which the application closes it in the handshake tells the status.
 
@@ -77,21 +90,6 @@ class Socket(WebSocketProtocol):
         self.handshake_deferred = Deferred()
         self.handshake_deferred.addErrback(refuse)
         super().serverReject()
-
-
-ANYBODYS_BYTES = 9 << 20
-"""Of a request by somebody who may not upload: what a form or a document may have at most
-(`DATA_UPLOAD_MAX_MEMORY_SIZE`), so that pmweb itself answers those, and a little more."""
-
-LINGER_SECONDS = 5.0
-"""For so long whoever is refused may go on sending, unheard: were the connection closed at once, the answer
-would be lost with it."""
-
-_OF_PROXIES = (b"X-Forwarded-For", b"X-Forwarded-Port", b"X-Forwarded-Proto")
-
-_REASONS = {408: "Request Timeout", 413: "Content Too Large", 503: "Service Unavailable"}
-
-logger = logging.getLogger("pmweb.launcher.daphne")  # as a program it has another name
 
 
 class SpooledBody:

@@ -21,15 +21,15 @@ from pmweb.launcher.supervisor import LaunchError
 MANAGE = settings.BASE_DIR / "manage.py"
 
 
+_LOCK_ATTEMPTS = 5
+
+
 def typed(*arguments: str) -> str:
     """A `manage.py` command under this very Python, with full paths.
 
     Those hold in every directory: after `make -C` the user's is not that of the program.
     """
     return shlex.join([sys.executable, str(MANAGE), *arguments])
-
-
-_LOCK_ATTEMPTS = 5
 
 
 class Instance:

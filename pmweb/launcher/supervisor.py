@@ -22,6 +22,27 @@ from pathlib import Path
 
 from inference.runs.lifeline import HEARTBEAT_VARIABLE, end_with
 
+log = logging.getLogger(__name__)
+GRACE_SECONDS = 10.0
+"""How long a child may take to stop by itself before it is killed."""
+
+FIRST_PAUSE_SECONDS = 0.25
+LONGEST_PAUSE_SECONDS = 30.0
+STABLE_SECONDS = 30.0
+"""A child that lived this long is started again without delay when it dies."""
+
+FUTILE_STARTS = 3
+"""Deaths before the site has answered for the first time, after which starting is given up."""
+
+SILENCE_SECONDS = 20.0
+"""A child whose heart has beaten, and has not for so long, is killed: a pattern without end, a deadlock."""
+
+_ABSENCE_SECONDS = 5.0
+"""Where this process itself did not come to look for so long, beats may have been missed."""
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_TICK_SECONDS = 0.2
+
 
 class LaunchError(Exception):
     """The site cannot start or go on; the message says why and what to do."""
@@ -31,24 +52,6 @@ def die_with(parent: int) -> None:
     """End this process when `parent` dies, or at once if it has; to be called in the child before exec."""
     if not end_with(parent):
         os._exit(1)
-
-
-log = logging.getLogger(__name__)
-
-GRACE_SECONDS = 10.0
-"""How long a child may take to stop by itself before it is killed."""
-FIRST_PAUSE_SECONDS = 0.25
-LONGEST_PAUSE_SECONDS = 30.0
-STABLE_SECONDS = 30.0
-"""A child that lived this long is started again without delay when it dies."""
-FUTILE_STARTS = 3
-"""Deaths before the site has answered for the first time, after which starting is given up."""
-SILENCE_SECONDS = 20.0
-"""A child whose heart has beaten, and has not for so long, is killed: a pattern without end, a deadlock."""
-_ABSENCE_SECONDS = 5.0
-"""Where this process itself did not come to look for so long, beats may have been missed."""
-_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_TICK_SECONDS = 0.2
 
 
 @dataclass

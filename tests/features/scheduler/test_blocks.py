@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from time import process_time
 
 import pytest
 from django.test import Client
@@ -12,7 +14,9 @@ from django.urls import reverse
 
 from inference.agent.protocol import Batch, Beat, Result
 from inference.core.core_model.scheduler_experiments import MOST_BLOCKS, dependent_blocks
+from inference.core.pacing import PacedReporter
 from inference.features.learning.core_model.storing import store_document
+from inference.features.learning.scheduler import job
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.scheduler_json import SchedulerRecord
 from inference.isa.blocks import accesses_of, block_of_bytes
@@ -68,6 +72,8 @@ def machine_of(row: StoredCoreModel, **facts: object) -> Machine:
 
 @pytest.fixture
 def boards(monkeypatch: pytest.MonkeyPatch) -> Boards:
+    """An agent; the seconds of a search are those of this process, however busy the computer is."""
+    monkeypatch.setattr(job, "PacedReporter", partial(PacedReporter, clock=process_time))
     return put_agent(monkeypatch, Executing())
 
 

@@ -26,6 +26,10 @@ from inference.web.paging import having_words
 COLUMNS = {"created": "id", "name": "name"}
 
 
+_OTHERS = 2
+"""Bounds that a sentence names beside the largest."""
+
+
 def core_models(text: str = "") -> QuerySet[StoredCoreModel]:
     """All of them, newest first, without what is large; those with a text in name or note."""
     rows = StoredCoreModel.objects.select_related(
@@ -109,10 +113,6 @@ def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
         for row in rows
         if row.run_id is not None
     }
-
-
-_OTHERS = 2
-"""Bounds that a sentence names beside the largest."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""A search by counter-examples: its part of a run's page, and the same search again after a clash."""
+"""What a search by counter-examples shows on a run's page, folded from its journal; and the same search after
+a clash.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +52,88 @@ SURVIVORS = {
     "open": "no usable measurement",
     "": "being measured",
 }
+
+
+_EVENTS = [
+    event.kind
+    for event in (Seeded, Ports, Candidates, CandidatesDecided, SearchStanding, ClashFound, Undecided)
+]
+SCHEME, MNEMONIC, ALWAYS = "scheme", "mnemonic", "always"
+"""What to leave out: the scheme, all with its mnemonic, or whatever clashes from now on."""
+
+
+@dataclass
+class CounterExample:
+    """A counter-example: two mappings, the experiment that decides, and what measuring it said.
+
+    `first` was held for right until then, `second` was found beside it. `survivor` is "first", "second",
+    "neither", "open", or "" before there was an answer. Cycles throughout.
+    """
+
+    number: int
+    experiment: Experiment
+    first_cycles: float
+    second_cycles: float
+    first: Mapping
+    second: Mapping
+    measured: float | None = None
+    survivor: str = ""
+
+
+@dataclass
+class SearchRecord(RecordPart):
+    """Everything told of the search; `alone` are {experiment: cycles} measured before the first question."""
+
+    alone: dict[str, float | None] = field(default_factory=dict)
+    schemes: dict[str, None] = field(default_factory=dict)
+    examples: dict[int, CounterExample] = field(default_factory=dict)
+    ports: int | None = None
+    reason: str = ""
+    standing: SearchStanding | None = None
+    clashes: list[ClashFound] = field(default_factory=list)
+    undecided: list[Undecided] = field(default_factory=list)
+
+    @property
+    def newest(self) -> CounterExample | None:
+        """The question at hand, or the last one."""
+        return self.examples[max(self.examples)] if self.examples else None
+
+    @property
+    def last_clash(self) -> str:
+        """The newest contradiction in words; "" for none."""
+        return self.clashes[-1].text if self.clashes else ""
+
+    def take(self, event: Event) -> None:
+        """Fold one event in; what an attempt tells again changes nothing."""
+        match event:
+            case Seeded():
+                self.alone[str(event.experiment)] = event.cycles
+                self.schemes |= dict.fromkeys(event.experiment.schemes)
+            case Ports():
+                self.ports, self.reason = event.ports, event.reason
+            case Candidates(number=number):
+                cycles, mappings = (event.first_cycles, event.second_cycles), (event.first, event.second)
+                self.examples[number] = CounterExample(number, event.experiment, *cycles, *mappings)
+            case CandidatesDecided(number=number) if number in self.examples:
+                example = self.examples[number]
+                example.measured, example.survivor = event.cycles, event.survivor
+            case SearchStanding():
+                self.standing = event
+            case ClashFound() if event not in self.clashes:
+                self.clashes.append(event)
+            case Undecided(number=number):
+                del self.undecided[number - 1 :]  # a list begins anew when the search goes on
+                self.undecided.append(event)
+
+
+def search_of(run: Run) -> SearchRecord:
+    """What a search has told so far (one query)."""
+    record = SearchRecord()
+    events = RunEvent.objects.filter(run=run, kind__in=_EVENTS).order_by("seq")
+    for kind, payload in events.values_list("kind", "payload"):
+        if event := journal_events.read(kind, payload):
+            record.take(event)
+    return record
 
 
 @dataclass(frozen=True)
@@ -174,106 +258,6 @@ def _shown(
     )
 
 
-def run_without(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start the new run and show it."""
-    run = get_object_or_404(Run, pk=pk, kind="infer")
-    search = search_of(run)
-    what, scheme = request.POST.get("what", SCHEME), request.POST.get("scheme", "")
-    if run.state != Run.State.FAILED or scheme not in {choice.scheme for choice in drop_choices(search)}:
-        messages.error(request, "Nothing was started: that scheme is not among those that clash.")
-        return redirect("run", pk=pk)
-    config = config_without(run, search, what, scheme)
-    name = name_without(run, what, scheme)
-    made = start_run(request, "infer", config, name, forked_from=run, lead=NOTHING_STARTED)
-    return redirect("run", pk=pk if made is None else made.pk)
-
-
-urlpatterns = [path("runs/<int:pk>/without/", run_without, name="run-without")]
-
-_EVENTS = [
-    event.kind
-    for event in (Seeded, Ports, Candidates, CandidatesDecided, SearchStanding, ClashFound, Undecided)
-]
-
-
-@dataclass
-class CounterExample:
-    """A counter-example: two mappings, the experiment that decides, and what measuring it said.
-
-    `first` was held for right until then, `second` was found beside it. `survivor` is "first", "second",
-    "neither", "open", or "" before there was an answer. Cycles throughout.
-    """
-
-    number: int
-    experiment: Experiment
-    first_cycles: float
-    second_cycles: float
-    first: Mapping
-    second: Mapping
-    measured: float | None = None
-    survivor: str = ""
-
-
-@dataclass
-class SearchRecord(RecordPart):
-    """Everything told of the search; `alone` are {experiment: cycles} measured before the first question."""
-
-    alone: dict[str, float | None] = field(default_factory=dict)
-    schemes: dict[str, None] = field(default_factory=dict)
-    examples: dict[int, CounterExample] = field(default_factory=dict)
-    ports: int | None = None
-    reason: str = ""
-    standing: SearchStanding | None = None
-    clashes: list[ClashFound] = field(default_factory=list)
-    undecided: list[Undecided] = field(default_factory=list)
-
-    @property
-    def newest(self) -> CounterExample | None:
-        """The question at hand, or the last one."""
-        return self.examples[max(self.examples)] if self.examples else None
-
-    @property
-    def last_clash(self) -> str:
-        """The newest contradiction in words; "" for none."""
-        return self.clashes[-1].text if self.clashes else ""
-
-    def take(self, event: Event) -> None:
-        """Fold one event in; what an attempt tells again changes nothing."""
-        match event:
-            case Seeded():
-                self.alone[str(event.experiment)] = event.cycles
-                self.schemes |= dict.fromkeys(event.experiment.schemes)
-            case Ports():
-                self.ports, self.reason = event.ports, event.reason
-            case Candidates(number=number):
-                cycles, mappings = (event.first_cycles, event.second_cycles), (event.first, event.second)
-                self.examples[number] = CounterExample(number, event.experiment, *cycles, *mappings)
-            case CandidatesDecided(number=number) if number in self.examples:
-                example = self.examples[number]
-                example.measured, example.survivor = event.cycles, event.survivor
-            case SearchStanding():
-                self.standing = event
-            case ClashFound() if event not in self.clashes:
-                self.clashes.append(event)
-            case Undecided(number=number):
-                del self.undecided[number - 1 :]  # a list begins anew when the search goes on
-                self.undecided.append(event)
-
-
-def search_of(run: Run) -> SearchRecord:
-    """What a search has told so far (one query)."""
-    record = SearchRecord()
-    events = RunEvent.objects.filter(run=run, kind__in=_EVENTS).order_by("seq")
-    for kind, payload in events.values_list("kind", "payload"):
-        if event := journal_events.read(kind, payload):
-            record.take(event)
-    return record
-
-
-SCHEME, MNEMONIC, ALWAYS = "scheme", "mnemonic", "always"
-"""What to leave out: the scheme, all with its mnemonic, or whatever clashes from now on."""
-
-
 @dataclass(frozen=True)
 class LeaveOutChoice:
     """A scheme that could be left out because of a clash, and how many schemes share its mnemonic."""
@@ -333,3 +317,20 @@ def config_without(run: Run, search: SearchRecord, what: str, scheme: str) -> Js
 def name_without(run: Run, what: str, scheme: str) -> str:
     """What the new run is called, unless that name is taken."""
     return run.name if what == ALWAYS else f"{run.name} without {mnemonic(scheme)}"[:190]
+
+
+def run_without(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start the new run and show it."""
+    run = get_object_or_404(Run, pk=pk, kind="infer")
+    search = search_of(run)
+    what, scheme = request.POST.get("what", SCHEME), request.POST.get("scheme", "")
+    if run.state != Run.State.FAILED or scheme not in {choice.scheme for choice in drop_choices(search)}:
+        messages.error(request, "Nothing was started: that scheme is not among those that clash.")
+        return redirect("run", pk=pk)
+    config = config_without(run, search, what, scheme)
+    name = name_without(run, what, scheme)
+    made = start_run(request, "infer", config, name, forked_from=run, lead=NOTHING_STARTED)
+    return redirect("run", pk=pk if made is None else made.pk)
+
+
+urlpatterns = [path("runs/<int:pk>/without/", run_without, name="run-without")]

@@ -1,4 +1,6 @@
-"""What is known of a measured core beside its ports, for searches that correct times by what it wastes."""
+"""What is known of a core beside its ports: what it wastes, found before; its bottleneck and what is one µop,
+before a search.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,10 @@ from inference.isa.targets import target_of
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, StoredCoreModel
 from inference.runs.machines.measurer import LogText, suited_options
 from inference.storage.core_models import core_model_of, core_model_of_parts
+
+MOST_PORTS = 20
+_SHOWN = 5
+_SLACK = 1.02  # a rate that was measured may be as much above the documented one
 
 
 def core_facts(machine: Machine | None, schemes: Collection[str], begun: datetime) -> WasteSource | None:
@@ -46,11 +52,6 @@ def _model(machine: Machine, schemes: Collection[str]) -> CoreModel:
         front_end=MeasuredFrontEnd.objects.filter(machine=machine).order_by("-pk").first(),
     )
     return replace(core_model_of_parts(parts, schemes), mapping=None)
-
-
-MOST_PORTS = 20
-_SHOWN = 5
-_SLACK = 1.02  # a rate that was measured may be as much above the documented one
 
 
 def like_one_uop(cycles: float, epsilon: float) -> bool:

@@ -1,4 +1,6 @@
-"""Inference runs: from measurements to a port mapping and how well it predicts what it has not seen."""
+"""Inference runs: from measurements to a port mapping, how well it predicts what it has not seen, and what
+its loops take by their size alone.
+"""
 
 from __future__ import annotations
 
@@ -70,6 +72,9 @@ SAMPLES_OF_A_MACHINE = 11
 
 WORST_SCHEMES = 20
 """Schemes that a run tells of while it goes on, those with the largest errors; an evaluation has them all."""
+
+
+_LOG_INTERVAL = 5.0  # seconds
 
 
 def load_loops() -> None:
@@ -234,9 +239,6 @@ def _report(config: InferConfig, subject: Subject, inferred: Inferred, judged: P
         epsilon = next((each for each in own if each is not None), None)
         report[JUDGING] = judging_json(subject.held_out, judged, epsilon)
     return report
-
-
-_LOG_INTERVAL = 5.0  # seconds
 
 
 def loop_code_of_run(

@@ -37,6 +37,8 @@ from inference.storage.instruction_sets import code_isa_row
 from inference.web.request_fields import NOTHING_STARTED, start_run
 from inference.web.validation import one_of, row_named, row_number, whole_number
 
+RUN_NAME = "This computer: starter set"
+
 
 def infer(request: HttpRequest) -> HttpResponse:
     """Show the form, fill it in, estimate, or start the run."""
@@ -207,9 +209,6 @@ def _first_complaint(form: InferForm) -> str:
     field, complaints = next(iter(form.errors.items()), ("", [""]))
     label = form[field].label if field in form.fields and not field.endswith("s") else ""
     return f"{label}: {complaints[0]}" if label else str(complaints[0])
-
-
-RUN_NAME = "This computer: starter set"
 
 
 def measure_this_computer(request: HttpRequest) -> HttpResponse:

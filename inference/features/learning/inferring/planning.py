@@ -1,4 +1,6 @@
-"""From a filled-in form to the description of a run, and what that run will take."""
+"""From a filled-in form to the description of a run, and what that run will take, by what earlier ones
+took.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +28,12 @@ from inference.runs.request import MOST_SCHEMES
 EXAMPLES = 3  # schemes that the count shows by name
 
 
+_LEFT_EMPTY = ("known", "sample", "scheme_filter")
+"""Fields of a description that the form leaves out where nothing was chosen for them."""
+
+_LEAST, _MOST = 0.1, 10.0
+
+
 @dataclass(frozen=True)
 class InferencePlan:
     """What the form asks for: the run's description, its schemes, and the effort.
@@ -50,10 +58,6 @@ class InferencePlan:
     def more(self) -> bool:
         """Whether there are schemes beside the examples."""
         return self.schemes > len(self.examples)
-
-
-_LEFT_EMPTY = ("known", "sample", "scheme_filter")
-"""Fields of a description that the form leaves out where nothing was chosen for them."""
 
 
 def _kept(forked: Run | None, config: Json) -> Json:
@@ -216,9 +220,6 @@ def initial_of(run: Run) -> dict[str, Any]:
     initial |= {name: source[name] for name in NOISE if name in source}
     initial |= {SETTING + name: as_text(value) for name, value in config["settings"].items()}
     return initial
-
-
-_LEAST, _MOST = 0.1, 10.0
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,10 @@ from inference.runs.request import (
 Share = Annotated[float, Field(ge=0, le=0.999)]
 
 
+POPULATION = 1000
+MIXES = 60  # to judge by: a second or two, not half a minute
+
+
 class RecordedSource(RequestPart):
     """Experiment sets, of one instruction set."""
 
@@ -199,10 +203,6 @@ def _with_rows(source: Source) -> tuple[Source, ISA, bool]:
         names = " and ".join(sorted(isa.name for isa in isas.values()))
         raise ConfigError(f"source datasets are for different instruction sets, {names}: choose those of one")
     return RecordedSource(datasets=[row.pk for row in sets]), sets[0].isa, False
-
-
-POPULATION = 1000
-MIXES = 60  # to judge by: a second or two, not half a minute
 
 
 def starter_inference(machine: Machine) -> Json:

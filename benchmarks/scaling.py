@@ -22,10 +22,10 @@ from distributed import LocalCluster
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.search.discovering import CampaignSearch
+from anica_app.core.search.findings import checkpoint_of
 from anica_app.core.search.judging import Disagreement, InterestSettings
+from anica_app.core.search.panel import World
 from anica_app.core.search.settings import SearchSettings, Termination
-from anica_app.core.search.state import checkpoint_of
-from anica_app.core.search.task import World
 from benchmarks import Result
 from benchmarks._silent import Silent
 from benchmarks.anica import MCA_13, MCA_22, supported_domain, tool_panel

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from anica_app.core.families.matching import FamilyIdentity
+from anica_app.core.families.grouping import FamilyIdentity
 from anica_app.models import Campaign
 from benchmarks._chaos.world import MACHINES, World, write_truth
 from benchmarks._published_data import mapping_by_ports

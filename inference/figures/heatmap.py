@@ -150,14 +150,19 @@ class HeatMap:
         return max((count for row in self.counts for count in row), default=0)
 
     def figure(
-        self, unit: Unit | str = Unit.CYCLES, *, peak: int | None = None, linear: bool = False
+        self,
+        unit: Unit | str = Unit.CYCLES,
+        *,
+        peak: int | None = None,
+        linear: bool = False,
+        axes: tuple[str, str] = ("measured", "predicted"),
     ) -> Json:
         """A plotly figure: colours by count, the diagonal, and a note where experiments lie outside.
 
         The scale of colours is logarithmic unless `linear`, and ends at `peak`: by default that of this map,
         for several beside each other that of all. A click on it tells `pointNumber` = [row, column]; the
         trace's `meta` are the bounds of rows and columns, the layout's their unit, and `customdata` the
-        counts, which the page puts into words.
+        counts, which the page puts into words. `axes`: what is told to the right, and upwards.
         """
         label = Unit(unit).label
         width = self.limit / self.bins
@@ -172,7 +177,7 @@ class HeatMap:
             "hoverongaps": False,
             **self._colours(self.peak if peak is None else peak, linear),
         }
-        return figure_json([trace], self._layout(label))
+        return figure_json([trace], self._layout(label, *axes))
 
     def _colours(self, peak: int, linear: bool) -> Json:
         title = {"title": {"text": "experiments"}}
@@ -191,13 +196,13 @@ class HeatMap:
             },
         }
 
-    def _layout(self, label: str) -> Json:
+    def _layout(self, label: str, across: str, up: str) -> Json:
         axis = {"range": [0, self.limit], "constrain": "domain", "zeroline": False}
         diagonal = {"type": "line", "x0": 0, "y0": 0, "x1": self.limit, "y1": self.limit}
         layout: Json = {
             "meta": {"unit": label},
-            "xaxis": {**axis, "title": {"text": f"measured ({label})"}},
-            "yaxis": {**axis, "title": {"text": f"predicted ({label})"}, "scaleanchor": "x"},
+            "xaxis": {**axis, "title": {"text": f"{across} ({label})"}},
+            "yaxis": {**axis, "title": {"text": f"{up} ({label})"}, "scaleanchor": "x"},
             "shapes": [{**diagonal, "line": {"width": 1.5, "dash": "dot"}, "layer": "above"}],
         }
         if self.outside:

@@ -33,7 +33,7 @@ OWN = {
     ),
     **dict.fromkeys(
         (
-            "anica_app/features/campaigns/comparison_api.py",
+            "anica_app/features/campaigns/parts_api.py",
             "anica_app/storage/domains.py",
             "anica_app/features/families/job.py",
             "inference/features/learning/latencies/comparison.py",
@@ -63,7 +63,7 @@ OWN = {
     **dict.fromkeys(
         (
             "inference/features/asking/block_files/query.py",
-            "inference/features/library/uploads/file_reading.py",
+            "inference/features/library/uploads/recognition.py",
             "inference/web/reading_process.py",
         ),
         "between the web process and the processes that read files for it",

@@ -11,11 +11,12 @@ from typing import Any, BinaryIO
 
 from django.db import transaction
 
-from anica_app.features.campaigns.asked import campaigns_of
+from anica_app.features.campaigns.form import campaigns_of
 from anica_app.formats.anica_documents import CONFIG, DISCOVERIES, WITNESSES
 from anica_app.formats.campaign_values import SpooledCampaign
-from anica_app.formats.campaign_zip import GENERALISATIONS, MAIN
-from anica_app.formats.incoming import (
+from anica_app.formats.campaign_zip import (
+    GENERALISATIONS,
+    MAIN,
     Sort,
     check_part,
     parts_of,

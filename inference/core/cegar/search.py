@@ -162,7 +162,9 @@ class CegarSearch:
     def take(self, measured: Measured) -> bool:
         """Keep an answer; whether it is a usable one."""
         usable = self.readings.take(measured)
-        if not usable:
+        if usable:
+            self.readings.confirm_quickest()
+        else:
             self.judge.refused.add(measured.experiment)
         return usable
 

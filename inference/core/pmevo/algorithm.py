@@ -206,7 +206,9 @@ class _Search:
             settings = replace(settings, ports=ports)
         if seen.ceiling is None:
             return settings
-        text = f"R_max = {seen.ceiling:.3f}: many experiments reach this rate, none exceeds it"
+        searched = seen.exhaustive is not None and settings.plan == "adaptive"
+        how = "a search for more found none" if searched else "quicker mixes may not have been measured"
+        text = f"R_max = {seen.ceiling:.3f}: many experiments reach this rate, and {how}"
         self.pace.emit(Log("info", text))
         return replace(settings, r_max=seen.ceiling)
 

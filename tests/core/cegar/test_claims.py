@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pytest
@@ -80,6 +81,21 @@ def test_nothing_is_unique_that_fresh_mixes_contradict() -> None:
     assert result.verdict is Determinacy.UNPROVEN
     assert result.mixes_unexplained
     assert "mixes measured afterwards" in result.limit
+
+
+def test_a_reading_that_is_quicker_than_its_repetitions_is_no_bottleneck() -> None:
+    class Hasty(SimulatedProcessor):
+        """Loops with one copy of four schemes are read a tenth too quick, those with more are not."""
+
+        def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+            for each in super().measure(experiments):
+                assert each.cycles is not None
+                counts = [count for _, count in each.experiment.terms]
+                is_hasty = len(counts) == 4 and math.gcd(*counts) == 1
+                yield dataclasses.replace(each, cycles=each.cycles * (0.9 if is_hasty else 1.0))
+
+    truth = dataclasses.replace(WIDE, issue_width=4)
+    assert found_on(Hasty(truth), truth).mapping.r_max == 4.0
 
 
 def test_when_time_is_up_the_best_mapping_is_the_result() -> None:

@@ -224,7 +224,11 @@ def _store(
 
 
 def _report(config: InferConfig, subject: Subject, inferred: Inferred, judged: Predictions) -> Json:
-    report = {**inferred.report, "seed": config.seed, "versions": _versions()}
+    report = {
+        **inferred.report,
+        "seed": config.seed,
+        "versions": {name: version(name) for name in ("numpy", "numba", "z3-solver")},
+    }
     if subject.bottleneck is not None:
         report["bottleneck"] = subject.bottleneck
     if subject.held_out:
@@ -232,10 +236,6 @@ def _report(config: InferConfig, subject: Subject, inferred: Inferred, judged: P
         epsilon = next((each for each in own if each is not None), None)
         report[JUDGING] = judging_json(subject.held_out, judged, epsilon)
     return report
-
-
-def _versions() -> Json:
-    return {name: version(name) for name in ("numpy", "numba", "z3-solver")}
 
 
 _LOG_INTERVAL = 5.0  # seconds

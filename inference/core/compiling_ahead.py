@@ -49,11 +49,8 @@ def compile_all() -> None:
     congruent_schemes(table.schemes, alone, settings, lambda: None)
     judge = FitnessGate.over(table, measured, settings, PacedReporter(SilentReporter()))
     climbed(judge, few, np.arange(2), Slopes(1.0, 1.0))
-    _refit_all(SearchArrays(evaluator, measured, measured, np.ones(2, dtype=np.int64)))
+    lists = Lists(*[np.arange(1, 1 << _PORTS, dtype=np.int64)] * 3)
+    arrays = SearchArrays(evaluator, measured, measured, np.ones(2, dtype=np.int64))
+    arrays.refit(Usage.empty(2), 0, lists, Prices(0.0, 0.0), keep=False)
     simulate(SimulatedProgram((SimulatedUop(1, 0),), _PORTS, 1), SchedulerPolicy())
     note_compiled()
-
-
-def _refit_all(arrays: SearchArrays) -> None:
-    lists = Lists(*[np.arange(1, 1 << _PORTS, dtype=np.int64)] * 3)
-    arrays.refit(Usage.empty(2), 0, lists, Prices(0.0, 0.0), keep=False)

@@ -253,15 +253,11 @@ class ResultStored(Event):
 _PLURAL = re.compile(r"^(\S*(?:[cs]h|[sx]))es\b|^(\S+?)s\b")
 
 
-def _one(unit: str) -> str:
-    """Of searches a search, of "mappings of a generation" a "mapping of a generation"."""
-    return _PLURAL.sub(r"\1\2", unit)
-
-
 def rate_in_words(per_second: float, unit: str) -> str:
     """As people say it: many `unit` (in the plural) per second, or seconds for each; "" for none."""
     if not per_second:
         return ""
     if per_second < 1:
-        return f"{1 / per_second:.3g} s per {_one(unit)}"
+        singular = _PLURAL.sub(r"\1\2", unit)  # of "mappings of a generation" a "mapping of a generation"
+        return f"{1 / per_second:.3g} s per {singular}"
     return f"{per_second:.3g} {unit} per second"

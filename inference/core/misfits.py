@@ -1,19 +1,23 @@
-"""Experiments that a mapping does not explain: which take longer, by what limits them, and what would fit.
+"""Where a mapping is in doubt: experiments that it does not explain, reasons to doubt its µops of a scheme.
 
 Ports and issue slots bound a time from below, and both only grow with what there is to do. What takes longer
 was wasted by the core, which chose ports before they were free, or shows something that the mapping lacks.
 Waste has a pattern, it comes with certain port sets beside each other: so experiments are put together by
-the µops that limit them (`excess`). Of a single experiment, `smallest_changes` are those with which the
-mapping says what was measured: µops of one kind, or issue slots, of one scheme, more where the mapping is too
-fast and fewer where it is too slow. The size of a change is how many µops or slots that is.
+the µops that limit them (`excess`), or by the instruction that they have in common. Of a single experiment,
+`smallest_changes` are those with which the mapping says what was measured: µops of one kind, or issue slots,
+of one scheme, more where the mapping is too fast and fewer where it is too slow. The size of a change is how
+many µops or slots that is.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from statistics import median
 
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
@@ -29,6 +33,9 @@ MOST = 4
 
 LEAST = 0.05
 """Share of the prediction from which a measurement is longer by more than noise."""
+
+SHARE = 0.6
+"""Of the experiments, at least: what fewer of them contain is a coincidence."""
 
 
 @dataclass(frozen=True)
@@ -254,3 +261,103 @@ def _rank(change: Change, usage: Mapping[str, Uops], measured: float) -> tuple[f
     own = change.mask is not None and change.mask in dict(usage[change.scheme])
     width = change.mask.bit_count() if change.mask is not None else 0
     return (round(abs(change.cycles - measured), 9), not own, width, change.scheme, change.mask or 0)
+
+
+@dataclass(frozen=True)
+class InCommon:
+    """`name` is a scheme, or the mnemonic of `schemes`, that `containing` of `total` experiments have.
+
+    `here`: the median, over these, of the cycles that were measured for each instance of it.
+    """
+
+    name: str
+    schemes: tuple[str, ...]
+    containing: int
+    total: int
+    here: float
+
+    @property
+    def all_of_them(self) -> bool:
+        """Whether every experiment contains it."""
+        return self.containing == self.total
+
+
+def in_common(measured: Sequence[tuple[Experiment, float]]) -> InCommon | None:
+    """Of at least two experiments with their cycles; None where they have nothing in common.
+
+    A scheme that as many contain as its mnemonic says more than that. Of several, the one with the longest
+    name: of instructions that occur everywhere the plain ones say least.
+    """
+    total = len(measured)
+    if total < 2:
+        return None
+    schemes = Counter(scheme for experiment, _ in measured for scheme in experiment.schemes)
+    mnemonics = Counter(name for experiment, _ in measured for name in {*map(_mnemonic, experiment.schemes)})
+    least = max(2.0, SHARE * total)
+    found = [(count, 1, scheme) for scheme, count in schemes.items() if count >= least]
+    found += [(count, 0, name) for name, count in mnemonics.items() if count >= least]
+    if not found:
+        return None
+    count, is_scheme, name = max(found, key=lambda each: (each[0], each[1], len(each[2]), each[2]))
+    own = {name} if is_scheme else {scheme for scheme in schemes if _mnemonic(scheme) == name}
+    shares = []
+    for experiment, cycles in measured:
+        instances = sum(number for scheme, number in experiment.terms if scheme in own)
+        if instances:
+            shares.append(cycles / instances)
+    return InCommon(name, tuple(sorted(own)), count, total, median(shares))
+
+
+def _mnemonic(scheme: str) -> str:
+    return scheme.partition(" ")[0]
+
+
+class DoubtKind(StrEnum):
+    """Why a scheme's µops are doubtful."""
+
+    AMBIGUOUS = "ambiguous"
+    EXCLUDED = "excluded"
+    MISPREDICTED = "mispredicted"
+    SLOTS = "slots"
+    CONFLICT = "conflict"
+
+
+LABELS = {
+    DoubtKind.AMBIGUOUS: "ambiguous",
+    DoubtKind.EXCLUDED: "excluded",
+    DoubtKind.MISPREDICTED: "badly predicted",
+    DoubtKind.SLOTS: "other slots measured",
+    DoubtKind.CONFLICT: "in conflict",
+}
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One reason to doubt one scheme.
+
+    `words` say what is doubtful. `here`: its µops in the mapping, None where it has none; `others`: what they
+    may be instead, or are elsewhere, under the ports of `Doubts.ports`. `size` ranks doubts of one kind.
+    """
+
+    kind: DoubtKind
+    scheme: str
+    words: str
+    here: Uops | None = None
+    others: tuple[Uops, ...] = ()
+    size: float = 0.0
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """All doubts of a mapping, by kind, the gravest of each first; `ports` are the names that µops go by."""
+
+    rows: tuple[Doubt, ...]
+    ports: tuple[str, ...]
+
+    @property
+    def counts(self) -> Counter[DoubtKind]:
+        """How many there are of each kind."""
+        return Counter(each.kind for each in self.rows)
+
+    def of(self, scheme: str) -> list[Doubt]:
+        return [each for each in self.rows if each.scheme == scheme]

@@ -35,7 +35,7 @@ class _Shape:
 
 def core_drawing(core: CoreOverview, names: Mapping[str, str], *, narrow: bool = False) -> SvgDrawing:
     """`names`: what the vendor calls ports, {port: name}. `narrow`: for pages two boxes wide."""
-    shape = _narrow() if narrow else _wide(len(core.ports))
+    shape = _Shape(2, _NARROW_BOX) if narrow else _wide(len(core.ports))
     parts: list[str] = []
     y = float(_MARGIN)
     for title, lines in _stages(core):
@@ -60,10 +60,6 @@ def _wide(ports: int) -> _Shape:
     across = max(-(-ports // rows), 1)
     box = min((_WIDE - 2 * _MARGIN - (across - 1) * _GAP) / across, _WIDEST_BOX)
     return _Shape(across, round(box))
-
-
-def _narrow() -> _Shape:
-    return _Shape(2, _NARROW_BOX)
 
 
 def _stages(core: CoreOverview) -> Iterator[tuple[str, list[str]]]:

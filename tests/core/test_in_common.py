@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.core.experiment import Experiment
-from inference.core.in_common import in_common
+from inference.core.misfits import in_common
 
 DIV = "vdivps XMM:W, XMM:R, XMM:R"
 DIV256 = "vdivps YMM:W, YMM:R, YMM:R"

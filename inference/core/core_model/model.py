@@ -189,14 +189,12 @@ class MemoryTimes:
         """From a store to a load, so many bits each, so many bytes behind."""
         exact = self.forwarded.get((stored, loaded, offset, vector))
         if exact is not None:
-            return 0.0 if self._hides(exact) else exact
+            # A store and its load that took no longer than stores do may hide that forwarding takes no time.
+            hides = self.to_another_line is not None and exact <= self.to_another_line
+            return 0.0 if hides else exact
         if is_contained(stored, loaded, offset):
             return self.forwarded.get((stored, loaded, 0, vector), self.usual)
         return self.failed
-
-    def _hides(self, cycles: float) -> bool:
-        """Whether a store and its load took no longer than stores do: then forwarding may take no time."""
-        return self.to_another_line is not None and cycles <= self.to_another_line
 
     def between(self, stored: MemoryPlace, loaded: MemoryPlace, *, vector: bool) -> float:
         """From a store to a load of the same place."""

@@ -117,7 +117,10 @@ class NearestSchemes:
                 self._schemes[text] = ()
                 continue
             ports = None if self._has_ports(text) else self._with_ports.nearest(scheme)
-            latencies = None if self._has_latencies(text) else self._with_latencies.nearest(scheme)
+            is_known = text in self.model.latencies or self._is_idiom(
+                text
+            )  # idioms were looked for with them
+            latencies = None if is_known else self._with_latencies.nearest(scheme)
             self._schemes[text] = tuple(self._nearest_schemes(scheme, ports, latencies))
             if ports is not None:
                 self.model = _with_ports(self.model, scheme, ports)
@@ -129,10 +132,6 @@ class NearestSchemes:
         model = self.model
         known = model.mapping is None or text in model.mapping.usage
         return known or text in model.moves or text in model.alone
-
-    def _has_latencies(self, text: str) -> bool:
-        """Whether latencies, or idioms that were looked for with them, are known."""
-        return text in self.model.latencies or self._is_idiom(text)
 
     def _nearest_schemes(
         self, scheme: Scheme, ports: _Match | None, latencies: _Match | None

@@ -238,7 +238,11 @@ def _beside(a: PortMapping, scheme: str, alike: Iterable[str]) -> list[str]:
         uops = a.usage[each]
         if each != scheme and _ports(uops) & ports:
             representatives.setdefault(uops, each)
-    ranked = sorted(representatives, key=lambda uops: (_number(uops), -_shared(uops, ports), uops))
+
+    def rank(uops: Uops) -> tuple[int, int, Uops]:
+        return sum(count for _, count in uops), -(_ports(uops) & ports).bit_count(), uops
+
+    ranked = sorted(representatives, key=rank)
     return [representatives[uops] for uops in ranked[:MOST_BESIDE]]
 
 
@@ -247,14 +251,6 @@ def _ports(uops: Uops) -> int:
     for mask, _ in uops:
         found |= mask
     return found
-
-
-def _number(uops: Uops) -> int:
-    return sum(count for _, count in uops)
-
-
-def _shared(uops: Uops, ports: int) -> int:
-    return (_ports(uops) & ports).bit_count()
 
 
 def agreement_up_to_hidden(a: PortMapping, b: PortMapping, judged: Iterable[Experiment]) -> float | None:

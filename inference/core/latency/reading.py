@@ -134,7 +134,8 @@ def unconfirmed(
     sums that nothing isolates, those that are no whole number of cycles. `known`: latencies of connectors.
     """
     if not pair.isolated:
-        return [one for one in readings if one.cycles is not None and not _is_whole(one.cycles)]
+        settled = ((one, one.cycles) for one in readings if one.cycles is not None)
+        return [one for one, cycles in settled if abs(cycles - round(cycles)) > _error(cycles)]
     found = [(one, left) for one in readings if (left := _candidate(one, known)) is not None]
     return [
         one
@@ -250,7 +251,7 @@ def _candidate(reading: ChainReading, known: Mapping[ChainLink, float]) -> _Cand
     cycles, others = reading.cycles, own_connectors(reading.chain)
     if cycles is None or not known.keys() >= set(others):
         return None
-    closing, times = sum(known[link] for link in others), _times(reading.chain)
+    closing, times = sum(known[link] for link in others), reading.chain.links.count(reading.chain.links[0])
     error = _error(cycles + closing)
     return _Candidate(reading.chain, (cycles - closing) / times, error / times)
 
@@ -266,17 +267,9 @@ def _error(cycles: float) -> float:
     return max(ABSOLUTE, RELATIVE * cycles)
 
 
-def _is_whole(cycles: float) -> bool:
-    return abs(cycles - round(cycles)) <= _error(cycles)
-
-
 def own_connectors(chain: DependencyChain) -> list[ChainLink]:
     """All links but the wanted one, which a turn can pass several times."""
     return [link for link in chain.others if link != chain.links[0]]
-
-
-def _times(chain: DependencyChain) -> int:
-    return chain.links.count(chain.links[0])
 
 
 def _consistent(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:

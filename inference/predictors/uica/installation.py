@@ -42,7 +42,8 @@ class UicaFiles:
     @property
     def processors(self) -> tuple[str, ...]:
         """Those that there is data of."""
-        return _processors(self.directory)
+        files = self.directory.glob(f"instrData/*{_DATA}")
+        return tuple(sorted(file.name.removesuffix(_DATA) for file in files))
 
     def digest(self, arch: str) -> str:
         """What stands for all that the answers for a processor rest on. Raises `PredictorError`."""
@@ -118,10 +119,6 @@ def _python_of(environment: Path | None, decoder: Path) -> str:
     if found is None:
         raise PredictorError(f"uiCA's decoder {decoder} was built for {name}, which is not here: {INSTALL}")
     return found
-
-
-def _processors(directory: Path) -> tuple[str, ...]:
-    return tuple(sorted(file.name.removesuffix(_DATA) for file in directory.glob(f"instrData/*{_DATA}")))
 
 
 def processors() -> tuple[str, ...]:

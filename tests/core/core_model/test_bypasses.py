@@ -80,6 +80,7 @@ def inferred(core: WaitingTime, noise: float = 0.0, seed: int = 1) -> LatencyRes
     return infer_latencies(problem, DataflowCore(core, WIDTH, noise, seed))
 
 
+@cache
 def model_of(core: WaitingTime, noise: float = 0.0, seed: int = 1) -> CoreModel:
     result = inferred(core, noise, seed)
     rows = [

@@ -14,22 +14,18 @@ from inference.core.core_model.scheduler_experiments import (
     MOST_BLOCKS,
     dependent_blocks,
     is_telling,
-    scheduler_experiments,
 )
 from inference.core.core_model.scheduler_inference import (
     FEWEST_BLOCKS,
     CoreSchedulerFinding,
     MeasuredBlock,
-    MeasuredBody,
     infer_core_scheduler,
 )
 from inference.isa.blocks import Block, accesses_of, block_of_hex, block_of_text
 from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.targets import X86
-from inference.isa.x86.bodies import body_accesses
 from inference.isa.x86.dependent_blocks import dependent_block
-from inference.measuring.simulated import ScheduledCore
-from tests.core.core_model.test_scheduler_inference import CORE, KINDS, MODEL, measured
+from tests.core.core_model.test_scheduler_inference import CORE, KINDS, MODEL, few_policies, measured_bodies
 from tests.measuring.test_scheduled_core import ADD, MULTIPLY
 
 NOISE = 0.005
@@ -54,20 +50,14 @@ def repeated(cycles: Callable[[Block], float]) -> list[MeasuredBlock]:
     ]
 
 
-def finding(core: ScheduledCore | None, blocks: list[MeasuredBlock]) -> CoreSchedulerFinding:
+def finding(blocks: list[MeasuredBlock], *, wastes: bool = True) -> CoreSchedulerFinding:
     """What a search of 60 policies finds."""
-    chosen = scheduler_experiments(KINDS)
-    cycles = measured([one.experiment for one in chosen], core)
-    bodies = [
-        MeasuredBody(one.experiment, *body_accesses(one.experiment.terms), cycles[one.experiment], one.group)
-        for one in chosen
-    ]
-    left = iter([True] * 60)
-    return infer_core_scheduler(MODEL, bodies, KINDS, lambda: next(left, False), seed=2, blocks=blocks)
+    pulse = few_policies()
+    return infer_core_scheduler(MODEL, measured_bodies(wastes=wastes), KINDS, pulse, seed=2, blocks=blocks)
 
 
 def test_a_policy_that_wastes_everywhere_is_kept_and_right_on_both() -> None:
-    found = finding(CORE, repeated(by_policy))
+    found = finding(repeated(by_policy))
     assert found.scheduler is not None, found.reason
     assert found.code is not None
     assert found.code.error < 0.05 < 0.2 < found.code.error_without
@@ -78,8 +68,7 @@ def test_a_policy_that_wastes_everywhere_is_kept_and_right_on_both() -> None:
 
 
 def test_a_policy_that_wastes_on_independent_mixes_alone_is_none() -> None:
-    assert finding(CORE, []).scheduler is not None
-    found = finding(CORE, repeated(by_bounds))
+    found = finding(repeated(by_bounds))
     assert found.scheduler is None
     assert found.alternatives == ()
     assert found.code is not None
@@ -89,13 +78,13 @@ def test_a_policy_that_wastes_on_independent_mixes_alone_is_none() -> None:
 
 
 def test_a_core_without_waste_has_none() -> None:
-    found = finding(None, repeated(by_bounds))
+    found = finding(repeated(by_bounds), wastes=False)
     assert found.scheduler is None
     assert "no scheduler explains clearly more than ports and slots do" in found.reason
 
 
 def test_too_few_blocks_judge_nothing() -> None:
-    found = finding(CORE, repeated(by_bounds)[: FEWEST_BLOCKS - 1])
+    found = finding(repeated(by_bounds)[: FEWEST_BLOCKS - 1])
     assert found.scheduler is not None
     assert (found.blocks, found.code) == ((), None)
 

@@ -13,7 +13,7 @@ from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
 from inference.core.waste import Simulated, wasteful_times
 from inference.isa.x86.bodies import loop_body
-from tests.core.core_model.test_scheduler_inference import CORE, KINDS, MODEL, PORTS, schemes
+from tests.core.core_model.test_scheduler_inference import CORE, KINDS, MODEL, PORTS, few_policies, schemes
 from tests.measuring.test_scheduled_core import ADD, MULTIPLY
 
 SCHEMES = schemes(*PORTS.usage)
@@ -37,7 +37,7 @@ def mapping() -> PortMapping:
 
 @pytest.fixture(scope="module")
 def simulated(source: ScheduledTimes, mapping: PortMapping, measured: dict[Experiment, float]) -> Simulated:
-    found = source.simulator(mapping, measured, lambda: True)
+    found = source.simulator(mapping, measured, few_policies(24))
     assert found is not None
     return found
 
@@ -57,7 +57,7 @@ def test_experiments_that_wait_for_registers_are_simulated_where_that_is_asked(
     registers = source.least_cycles({experiment: cycles})[experiment]
     assert 1.1 * inverse_throughput(mapping, experiment) < registers < 0.9 * cycles
     assert simulated(mapping, experiment) is None
-    with_chains = source.with_chains().simulator(mapping, measured, lambda: True)
+    with_chains = source.with_chains().simulator(mapping, measured, few_policies(24))
     assert with_chains is not None
     assert with_chains(mapping, experiment) == pytest.approx(cycles, rel=0.05)
 
@@ -66,7 +66,7 @@ def test_policies_found_under_other_ports_are_tried_first(
     mapping: PortMapping, measured: dict[Experiment, float]
 ) -> None:
     source = ScheduledTimes(MODEL, SCHEMES, lambda experiment: loop_body(experiment.terms))
-    error = source.fit(mapping, measured, lambda: True).error
+    error = source.fit(mapping, measured, few_policies(24)).error
     few = iter(range(2))
     assert source.fit(mapping, measured, lambda: next(few, None) is not None).error == error
 

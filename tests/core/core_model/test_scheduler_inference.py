@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from statistics import fmean
 
 import pytest
@@ -19,7 +20,6 @@ from inference.core.core_model.scheduler_experiments import (
     usable_experiments,
 )
 from inference.core.core_model.scheduler_inference import (
-    CoreSchedulerFinding,
     MeasuredBody,
     dispatch_width,
     infer_core_scheduler,
@@ -76,18 +76,24 @@ def measured(experiments: Sequence[Experiment], core: ScheduledCore | None) -> d
 CORE = ScheduledCore(MODEL, POLICY, 8, lambda experiment: body_accesses(experiment.terms), 1 << 6)
 
 
-def finding(core: ScheduledCore | None, model: CoreModel = MODEL) -> CoreSchedulerFinding:
+@cache
+def measured_bodies(*, wastes: bool) -> list[MeasuredBody]:
     chosen = scheduler_experiments(KINDS)
-    cycles = measured([one.experiment for one in chosen], core)
-    bodies = []
-    for one in chosen:
-        instructions, copies = body_accesses(one.experiment.terms)
-        bodies.append(MeasuredBody(one.experiment, instructions, copies, cycles[one.experiment], one.group))
-    return infer_core_scheduler(model, bodies, KINDS, lambda: True, seed=2)
+    cycles = measured([one.experiment for one in chosen], CORE if wastes else None)
+    return [
+        MeasuredBody(one.experiment, *body_accesses(one.experiment.terms), cycles[one.experiment], one.group)
+        for one in chosen
+    ]
+
+
+def few_policies(number: int = 60) -> Callable[[], bool]:
+    """A third of a search suffices to tell waste."""
+    left = iter([True] * number)
+    return lambda: next(left, False)
 
 
 def test_it_predicts_mixes_that_it_never_saw() -> None:
-    found = finding(CORE)
+    found = infer_core_scheduler(MODEL, measured_bodies(wastes=True), KINDS, lambda: True, seed=2)
     assert found.finished
     assert found.scheduler is not None
     assert (found.scheduler.width, found.scheduler.ports) == (8, ANY)
@@ -111,7 +117,7 @@ def test_it_predicts_mixes_that_it_never_saw() -> None:
 
 
 def test_a_core_that_wastes_nothing_has_none() -> None:
-    found = finding(None)
+    found = infer_core_scheduler(MODEL, measured_bodies(wastes=False), KINDS, few_policies(), seed=2)
     assert found.scheduler is None
     assert found.alternatives == ()
     assert "ports and slots" in found.reason
@@ -120,7 +126,8 @@ def test_a_core_that_wastes_nothing_has_none() -> None:
 
 def test_without_a_width_or_with_few_experiments_it_is_said_what_is_missing() -> None:
     unknown = replace(MODEL, front_end=None, mapping=replace(PORTS, issue_width=None))
-    assert "measure its front end" in finding(CORE, unknown).reason
+    found = infer_core_scheduler(unknown, [], KINDS, lambda: True)
+    assert "measure its front end" in found.reason
     found = infer_core_scheduler(MODEL, [], KINDS, lambda: True)
     assert found.reason.startswith("0 experiments")
 

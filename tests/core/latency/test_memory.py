@@ -31,9 +31,11 @@ def truth(asked: MemoryChain) -> tuple[float, Forwarding | None]:
     return FORWARDED, Forwarding.FORWARDED
 
 
+CYCLES = {asked.chain.links[0]: truth(asked)[0] for asked in memory_chains() if asked.chain.links}
+
+
 def latency(link: ChainLink) -> float:
-    of = {asked.chain.links[0]: truth(asked)[0] for asked in memory_chains() if asked.chain.links}
-    return of.get(link, 1.0)
+    return CYCLES.get(link, 1.0)
 
 
 def measured(**quirks: float) -> tuple[MemoryLatency, ...]:

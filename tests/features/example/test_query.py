@@ -2,8 +2,8 @@
 
 import pytest
 
-from inference.core.doubting import DoubtKind
 from inference.core.experiment import Measured
+from inference.core.misfits import DoubtKind
 from inference.features.judging.findings.doubts import doubts_of
 from inference.features.library.example import loading
 from inference.features.library.mappings.query import measured_slots_of

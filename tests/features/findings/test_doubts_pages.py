@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from inference.core.doubting import LABELS, Doubt, DoubtKind
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
+from inference.core.misfits import LABELS, Doubt, DoubtKind
 from inference.features.judging.findings.doubts import decisions, doubts_of
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.storage.evaluations import evaluate

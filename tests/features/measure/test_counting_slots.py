@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from inference.core.doubting import Doubt, DoubtKind
 from inference.core.mapping import PortMapping as Value
 from inference.core.measured_slots import padding_of
+from inference.core.misfits import Doubt, DoubtKind
 from inference.features.judging.findings.doubts import again, doubts_of
 from inference.features.library.mappings.query import measured_slots_of
 from inference.features.machines.measure.request import effort

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.core.doubting import Doubt, DoubtKind
+from inference.core.misfits import Doubt, DoubtKind
 from inference.features.judging.engine.excess_view import excess_in, excess_json
 from inference.features.judging.findings.conflicts import SetConflicts, conflicts_in, conflicts_json
 from inference.features.judging.findings.congruence import congruence_json, congruence_of

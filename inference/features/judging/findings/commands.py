@@ -11,8 +11,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.core.doubting import LABELS, Doubt, DoubtKind
 from inference.core.mapping import described
+from inference.core.misfits import LABELS, Doubt, DoubtKind
 from inference.core.protocols import Json
 from inference.features.judging.engine.excess_view import excess_in, excess_json, excess_table
 from inference.features.judging.engine.tables import code, csv_of, shell_lines

@@ -8,13 +8,13 @@ from operator import attrgetter
 
 from django.shortcuts import get_object_or_404
 
-from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.core.experiment import Experiment
 from inference.core.explain import REASONS, NotCharacterised, SchemeFate
 from inference.core.identity import MappingComparison, SchemeRelation
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import described
 from inference.core.metrics import SchemeError
+from inference.core.misfits import LABELS, Doubt, DoubtKind, Doubts
 from inference.features.judging.engine.tables import Column, choice, code, csv_of, table_of, text, usage
 from inference.features.judging.findings.evidence import (
     REPEATS,

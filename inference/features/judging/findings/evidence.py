@@ -14,12 +14,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from ninja import Status
 
-from inference.core.doubting import Doubt, DoubtKind
 from inference.core.experiment import Experiment
 from inference.core.identity import Distinction, MappingComparison, deciding_experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.measured_slots import padding_of
+from inference.core.misfits import Doubt, DoubtKind
 from inference.features.judging.evaluations.query import worst_of
 from inference.features.learning.explained.remeasuring import (
     machine_of,

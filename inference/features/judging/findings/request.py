@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from inference.core.doubting import DoubtKind
+from inference.core.misfits import DoubtKind
 from inference.web.validation import Id
 
 NONE: Literal["none"] = "none"

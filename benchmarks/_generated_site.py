@@ -58,7 +58,7 @@ from inference.models import (
 from inference.storage.block_sets import store as store_blocks
 from inference.storage.characterisations import KEY, store_characterisations
 from inference.storage.core_models import store_front_end
-from inference.storage.evaluating import evaluate
+from inference.storage.evaluations import evaluate
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.instruction_sets import load_supplied
 from inference.storage.latencies import store_latencies

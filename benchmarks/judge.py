@@ -24,7 +24,7 @@ from benchmarks._in_process_worker import done
 from benchmarks._measured import cost_of, median_milliseconds
 from benchmarks._sites import administrators_client, temporary_database
 from inference.features.judging.engine import query as looking
-from inference.features.judging.engine import selection, views
+from inference.features.judging.engine import view_addresses, views
 from inference.models import Comparison, PortMapping, Run
 from inference.storage.rows import store_mapping
 
@@ -36,7 +36,7 @@ MEMORY = 300.0
 _REQUESTS = 7
 _CACHES = [
     function
-    for module in (looking, selection, views)
+    for module in (looking, view_addresses, views)
     for function in vars(module).values()
     if hasattr(function, "cache_clear")
 ]

@@ -99,7 +99,7 @@ def _megabytes(work: Callable[[], object]) -> float:
 
 
 def _streaming(n: int) -> Iterator[Result]:
-    from inference.storage.evaluating import compare
+    from inference.storage.evaluations import compare
     from inference.storage.rows import load_measurements
 
     with temporary_database():

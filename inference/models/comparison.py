@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
 
 from inference.models.predictor import Predictor
@@ -55,6 +57,9 @@ class Comparison(models.Model):
     lengths = models.JSONField()
     points = models.BinaryField()
     table = models.BinaryField()
+
+    unsaved: Any = None
+    """The `UnsavedComparison` of a row that is made when it is looked at; None for what a run has stored."""
 
     class Meta:
         db_table = "anica_app_comparison"  # where it was first

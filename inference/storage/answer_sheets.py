@@ -16,8 +16,7 @@ import numpy.typing as npt
 from django.db.models import Count
 
 from inference.core import checkpoint
-from inference.core.judging.agreement import agreement
-from inference.core.judging.biases import SchemeBias, biases
+from inference.core.judging.agreement import SchemeBias, agreement, biases
 from inference.core.judging.sheet import Answers, AnswerSheet, Grouping, ItemKind, Items
 from inference.core.metrics import Unit, score
 from inference.core.protocols import Checkpoint, Json

@@ -19,7 +19,7 @@ from inference.core.protocols import Json
 from inference.models import Evaluation, ExperimentSet, Run
 from inference.models import FrontPoint as FrontPointRow
 from inference.models import PortMapping as PortMappingRow
-from inference.storage.evaluating import Predictions
+from inference.storage.evaluations import Predictions
 from inference.storage.names import free_name
 from inference.storage.results import ComparedResult, compared_results, store_result
 from inference.storage.rows import scheme_ids, texts_of

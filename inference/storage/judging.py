@@ -22,7 +22,7 @@ from inference.core.judging.words import AllowedWord, Grounds, StrongWord, stron
 from inference.core.protocols import Json
 from inference.models import PortMapping as PortMappingRow
 from inference.models import Run, SchemeConflict
-from inference.storage.evaluating import Predictions
+from inference.storage.evaluations import Predictions
 from inference.storage.evidence import KEY as CEGAR
 from inference.storage.evidence import Evidence, verdict_in_words
 from inference.storage.results import MOST_OTHERS

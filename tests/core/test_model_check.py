@@ -17,10 +17,10 @@ from inference.core.model_check import (
     drawn_mixes,
     judge_alone,
     most_orders,
+    nearest_single_uop,
     orders_of,
     summary_of,
 )
-from inference.core.model_check.alone import nearest_single_uop
 
 
 def alone(cycles: float | None, state: str = "settled", note: str = "") -> Measured:

@@ -13,7 +13,7 @@ from inference.core.errors import CoreError
 from inference.core.protocols import Json
 from inference.features.asking.blocks.job import BlockConfig
 from inference.features.judging.evaluations.job import EvaluationConfig
-from inference.features.judging.findings.model_check_request import CheckConfig
+from inference.features.judging.findings.model_check import CheckConfig
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig, KnownFacts
 from inference.features.library.uploads.job import ImportConfig

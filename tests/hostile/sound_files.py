@@ -134,7 +134,7 @@ def run_archive() -> bytes:
     from inference.core.metrics import Unit
     from inference.models import ExperimentSet, PortMapping, Run
     from inference.runs.lifecycle import submit
-    from inference.storage.evaluating import evaluate
+    from inference.storage.evaluations import evaluate
     from inference.storage.instruction_sets import new_isa
     from inference.storage.rows import store_mapping, store_measurements
     from inference.storage.run_archive_writing import write_archive

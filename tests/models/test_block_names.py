@@ -18,8 +18,7 @@ from pydantic import BaseModel
 from anica_app.features.discoveries.query import known_answers
 from anica_app.features.explanations.panel import explanations_of
 from anica_app.models import Campaign
-from inference.features.asking.predictors.answers import DatabaseAnswers
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import DatabaseAnswers, opened
 from inference.features.asking.questions.job import AskJob
 from inference.features.asking.questions.query import memory_run
 from inference.formats.block_sets import BlockSetOptions
@@ -78,7 +77,7 @@ def _explanations() -> Callable[[BlockName], object]:
         config = {**given, "block": OURS.hex}
         run = Run.objects.create(kind="generalise", name=f"run {len(given)}", config=config)
         Campaign.objects.create(name=run.name, run=run, origin="run", config=config)
-    return lambda name: [row.name for row in explanations_of(name, 5)]
+    return lambda name: [row.name for row in explanations_of(name)]
 
 
 def _block_sets() -> Callable[[BlockName], object]:
@@ -220,7 +219,8 @@ PARENTS = {
     "inference/core/latency/reading.py": {"code": "the latencies"},
     "inference/core/latency/memory.py": {"code": "the latencies"},
     "anica_app/features/discoveries/pages.py": {"hex": "the campaign, for its template"},
-    "inference/features/asking/block_files/loops_job.py": {"code": "the program"},
+    "anica_app/features/discoveries/steps.py": {"hex": "the campaign, for its template"},
+    "inference/features/asking/block_files/job.py": {"code": "the program"},
     "anica_app/features/explanations/job.py": {"block": "the description"},
     "anica_app/features/families/pages.py": {"hex": "the campaign, for its template"},
     "anica_app/features/families/referee.py": {"block": "the campaign"},

@@ -267,13 +267,12 @@ DOORS: Mapping[str, set[str]] = {
         f"{ASKING}/predictors/modes.py",  # stored options, in another mode
         f"{ASKING}/questions/memory.py",  # stored options, with one switch more
         f"{ASKING}/questions/command.py",
-        f"{JUDGING}/engine/predictors_command.py",
         *(f"{JUDGING}/{name}/command.py" for name in ("accuracy_checks", "column_accuracy", "engine")),
         *(f"anica_app/features/{name}/command.py" for name in ("campaigns", "families", "matrices")),
     },
     "predictor": {
         f"{ASKING}/predictors/query.py",
-        f"{JUDGING}/engine/largest_bounds.py",  # a core model
+        f"{JUDGING}/engine/judge_jobs.py",  # a core model
         f"{JUDGING}/engine/sources.py",  # of what is stored, by its name
         "inference/predictors/shared_out.py",  # what a run shares out
     },

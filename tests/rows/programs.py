@@ -46,13 +46,13 @@ from inference.models import (
 )
 from inference.storage.block_sets import store
 from inference.storage.core_models import store_front_end
-from inference.storage.evaluating import evaluate
+from inference.storage.evaluations import evaluate
 from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import load_measurements, store_measurements
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import BrowserSession, Scope
-from pmweb.sharing.links import ShareRequest, share
+from pmweb.sharing import ShareRequest, share
 from tests.anica.formats.published import write_directory
 from tests.rows.lab import machine
 from tests.rows.library import ADD, IMUL, LOAD, experiment_set, isa, mapping

@@ -11,9 +11,8 @@ from inference.core.metrics import score
 from inference.core.model_check import Alone, AloneVerdict, OrderSummary
 from inference.core.protocols import Json
 from inference.features.judging.findings.events import MixesMeasured, OrdersMeasured, SchemesAlone
-from inference.features.judging.findings.llvm_job import DifferenceConfig
-from inference.features.judging.findings.llvm_report import Differing, LlvmDifference
-from inference.features.judging.findings.model_check_request import CheckConfig
+from inference.features.judging.findings.llvm_job import DifferenceConfig, Differing, LlvmDifference
+from inference.features.judging.findings.model_check import CheckConfig
 from inference.figures.heatmap import heat_map
 from inference.isa.targets import X86
 from inference.models import (

@@ -11,7 +11,7 @@ from inference.core.metrics import Unit
 from inference.core.predicting import PortMappingModel
 from inference.formats.errors import ExchangeError
 from inference.models import ISA, Evaluation, ExperimentSet, PortMapping, Run
-from inference.storage.evaluating import compare, compare_tool, evaluate
+from inference.storage.evaluations import compare, compare_tool, evaluate
 from inference.storage.importing import commit, preview
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_measurements, store_mapping, store_measurements

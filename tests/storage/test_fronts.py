@@ -12,11 +12,11 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
 from inference.core.predicting import PortMappingModel
-from inference.features.learning.inferring.query import front_named, front_of, point_with
+from inference.features.learning.inferring.front import front_named, front_of, point_with
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import Evaluation, ExperimentSet, FrontPoint, PortMapping, Run
 from inference.storage.errors import NameTakenError, UnknownNameError
-from inference.storage.evaluating import compare, evaluate, store_evaluation
+from inference.storage.evaluations import compare, evaluate, store_evaluation
 from inference.storage.fronts import JudgedPoint, mapping_from, mapping_json, pick, store_front
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, scheme_ids, store_mapping, store_measurements

@@ -9,7 +9,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit, score
 from inference.core.predicting import PortMappingModel, known_to, predicted_cycles
 from inference.models import ISA, ExperimentSet
-from inference.storage.evaluating import compare, compare_by_scheme, compare_chunks, compare_tool
+from inference.storage.evaluations import compare, compare_by_scheme, compare_chunks, compare_tool
 from inference.storage.recorded import held_out_rows, recorded_shares
 from inference.storage.rows import load_measurements, scheme_texts, store_measurements
 from inference.storage.streaming import set_chunks, table_of_keys

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from inference.core.experiment import Experiment, Measured
 from inference.models import ISA, ExperimentSet, PortMapping, Run
-from inference.storage.evaluating import evaluate
+from inference.storage.evaluations import evaluate
 from inference.web.deleting import dependents_of
 from tests.rows import instructions
 from tests.rows.instructions import ADD

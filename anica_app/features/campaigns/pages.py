@@ -46,16 +46,15 @@ from anica_app.figures.campaign_charts import RoundsChart, rounds_chart
 from anica_app.models import Campaign, CampaignFile, Discovery, SampleBatch
 from anica_app.storage.findings import judge_of
 from inference.core.protocols import Json
-from inference.features.asking.predictors.processors import different_processors
+from inference.features.asking.predictors.query import different_processors
 from inference.models import BasicBlockSet, Predictor, Run
 from inference.predictors.samples import unpack
 from inference.web.file_answers import file_answer
-from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
-from inference.web.paging import PAGE_SIZE, Order, Page, page_in_memory
+from inference.web.paging import PAGE_SIZE, Order, Page, list_page, page_in_memory
 from inference.web.presentation import UNKNOWN
-from inference.web.requests import one_of, row_number, row_numbers, whole_number
-from inference.web.run_forms import start_or_tell
+from inference.web.request_fields import start_or_tell
+from inference.web.validation import one_of, row_number, row_numbers, whole_number
 
 TABS = {
     "discoveries": "Discoveries",

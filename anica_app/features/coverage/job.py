@@ -31,10 +31,9 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.block_sets.query import answers_of, columns_of
 from inference.models import BasicBlockSet, Run
-from inference.runs.described_rows import needed_row, read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, needed_row, read_rows
 from inference.storage.instruction_sets import code_isa
 
 MOST_BLOCKS = 1000

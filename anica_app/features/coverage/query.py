@@ -10,9 +10,8 @@ from django.db.models import QuerySet
 from anica_app.core.search.judging import distance_words
 from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.asked import set_item
-from inference.features.running.runs.asked import links
-from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome
+from inference.features.asking.block_sets.query import set_item
+from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome, links
 from inference.models import BasicBlockSet, Run
 from inference.web.paging import Order, Page, page_in_memory
 

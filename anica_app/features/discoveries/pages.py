@@ -42,8 +42,8 @@ from inference.models import InstructionScheme
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web.file_answers import attachment, file_answer
-from inference.web.requests import whole_number
-from inference.web.run_forms import start_or_tell
+from inference.web.request_fields import start_or_tell
+from inference.web.validation import whole_number
 
 PART = "X-Part"
 """A request with this header wants only the part about a decision: a click on a node of the tree."""

@@ -20,7 +20,7 @@ from inference.isa.blocks import BlockName, block_of_bytes, body_of
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import of_isa
-from inference.web.panels import Context
+from inference.web.contributions import Context
 from inference.web.request_fields import RequestField, RequestForm, describe_fields
 
 KIND = "generalise"
@@ -46,12 +46,7 @@ def press(request: HttpRequest, subject: ShownBlock) -> HttpResponse | Context:
 
 
 def _context(subject: ShownBlock, form: ExplainForm) -> Context:
-    name = subject.name
-    rows = Campaign.objects.filter(
-        of_isa(name.isa), run__kind=KIND, config__block=body_of(name.code, name.isa).hex()
-    )
-    rows = rows.select_related("run").prefetch_related("seats__predictor", "discoveries")
-    explanations = list(rows.order_by("-pk")[:MOST_SHOWN])
+    explanations = explanations_of(subject.name)
     return {
         "explain": form,
         "number": subject.number,
@@ -66,6 +61,14 @@ def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any,
     names = [tool.name for tool in campaign.tools]
     found = [row for row in campaign.discoveries.all() if row.subsumed_by_id is None]
     return campaign, names, [(row, words_of(row.abstract)) for row in found]
+
+
+def explanations_of(name: BlockName) -> list[Campaign]:
+    """The newest generalisations of a block, with predictors, discoveries and run (three queries)."""
+    body = body_of(name.code, name.isa).hex()
+    rows = Campaign.objects.filter(of_isa(name.isa), run__kind=KIND, config__block=body)
+    rows = rows.select_related("run").prefetch_related("seats__predictor", "discoveries")
+    return list(rows.order_by("-pk")[:MOST_SHOWN])
 
 
 class ExplainForm(RequestForm):

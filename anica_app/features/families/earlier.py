@@ -16,8 +16,7 @@ from anica_app.core.families.grouping import FamilyIdentity, matched, nearest
 from anica_app.core.search.judging import InterestJudge
 from anica_app.models import Campaign, Family, GeneralisationStep
 from inference.core.protocols import Json
-from inference.features.asking.predictors.answers import DatabaseAnswers
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import DatabaseAnswers, opened
 from inference.models import Predictor
 from inference.predictors import machine, nanobench
 from inference.predictors.panel import Panel

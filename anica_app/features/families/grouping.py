@@ -37,12 +37,12 @@ from anica_app.models import Campaign, Discovery
 from anica_app.storage.findings import interesting_samples
 from inference.core.events import Progress
 from inference.core.protocols import Json
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import opened
 from inference.models import Predictor
 from inference.predictors import core_model, machine, nanobench
 from inference.predictors.panel import Panel
-from inference.runs.described_rows import needed_row
 from inference.runs.kinds import Task
+from inference.runs.request import needed_row
 from inference.storage.instruction_sets import code_isa
 
 SHARE_OF_QUESTIONS = 0.2

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Floats
+from inference.core.arrays import Floats, Int64s
 from inference.core.judging.sheet import ComparedPoints, Grouping
 from inference.core.metrics import Scores, score
+from inference.core.tables import ExperimentTable
 
 NEAR = 0.10
 """Share of the reference within which a prediction is near."""
@@ -82,3 +85,101 @@ def _group_errors(name: str, errors: Floats) -> GroupErrors:
     sizes = np.abs(errors)
     means = 100 * float(sizes.mean()), 100 * float(np.median(sizes)), 100 * float(errors.mean())
     return GroupErrors(name, len(errors), *means)
+
+
+STEPS = (1.1, 1.5, 2.0, 4.0)
+"""Factors at which a bias becomes another grade."""
+
+GRADES = tuple(range(-len(STEPS), len(STEPS) + 1))
+"""From far too fast over within 10 % to far too slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeBias:
+    """Predicted over measured cycles of the `n` experiments with a scheme, as geometric means.
+
+    `scheme` is a number of the table. `factor` > 1: predicted too slow; None where nothing but 0 cycles is
+    predicted, which `free` of the experiments are. `alone`: the factor of its experiments without any other
+    scheme, None without such.
+    """
+
+    scheme: int
+    n: int
+    free: int
+    factor: float | None
+    alone: float | None
+
+    @property
+    def grade(self) -> int:
+        """See `grade_of`; what is always free of cost is too fast beyond any factor."""
+        return GRADES[0] if self.factor is None else grade_of(self.factor)
+
+
+def grade_of(factor: float) -> int:
+    """How many of the `STEPS` a factor has reached: > 0 too slow, < 0 too fast, 0 within 10 %."""
+    if factor >= 1:
+        return bisect_right(STEPS, factor)
+    return -bisect_right(STEPS, 1 / factor) if factor else GRADES[0]
+
+
+def biases(table: ExperimentTable, cycles: ComparedPoints) -> list[SchemeBias]:
+    """One entry per scheme that occurs among the compared experiments, by number; `cycles` are in cycles."""
+    terms = np.diff(table.offsets)[cycles.at]
+    positive = cycles.predicted > 0
+    logs = np.log(np.where(positive, cycles.predicted, cycles.reference)) - np.log(cycles.reference)
+    entries = _entries(table, cycles.at)
+    schemes = table.scheme[entries].astype(np.int64)
+    sums = _Sums(schemes, np.repeat(logs, terms), np.repeat(positive, terms), table.n_schemes)
+    single = np.repeat(terms == 1, terms)
+    lone = _Sums(
+        schemes[single], np.repeat(logs, terms)[single], np.repeat(positive, terms)[single], table.n_schemes
+    )
+    return [
+        SchemeBias(number, sums.n(number), sums.free(number), sums.factor(number), lone.factor(number))
+        for number in np.flatnonzero(sums.all).tolist()
+    ]
+
+
+def regrouped(table: ExperimentTable, groups: Sequence[str]) -> ExperimentTable:
+    """The same experiments over groups of schemes in place of schemes; `groups` has one for each scheme."""
+    names, number = np.unique(np.array(groups, dtype=object).astype(str), return_inverse=True)
+    experiment = np.repeat(np.arange(len(table)), np.diff(table.offsets))
+    keys = experiment * max(len(names), 1) + number[table.scheme]
+    merged, place = np.unique(keys, return_inverse=True)
+    counts = np.bincount(place, weights=table.count, minlength=len(merged)).astype(np.int32)
+    sizes = np.bincount(merged // max(len(names), 1), minlength=len(table))
+    return ExperimentTable(
+        tuple(names.tolist()),
+        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        (merged % max(len(names), 1)).astype(np.int32),
+        counts,
+        table.lengths,
+    )
+
+
+def _entries(table: ExperimentTable, at: Int64s) -> Int64s:
+    """The places in the table of all terms of the experiments `at`, one experiment after the other."""
+    terms = np.diff(table.offsets)[at]
+    ends = np.cumsum(terms)
+    places: Int64s = np.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64)
+    places += np.repeat(table.offsets[at] - (ends - terms), terms)
+    return places
+
+
+class _Sums:
+    """Numbers of experiments and sums of logarithms by scheme."""
+
+    def __init__(self, schemes: Int64s, logs: Floats, positive: np.ndarray, size: int) -> None:
+        self.all = np.bincount(schemes, minlength=size)
+        self._positive = np.bincount(schemes, weights=positive, minlength=size)
+        self._logs = np.bincount(schemes, weights=logs, minlength=size)
+
+    def n(self, number: int) -> int:
+        return int(self.all[number])
+
+    def free(self, number: int) -> int:
+        return int(self.all[number] - self._positive[number])
+
+    def factor(self, number: int) -> float | None:
+        counted = self._positive[number]
+        return float(np.exp(self._logs[number] / counted)) if counted else None

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from inference.core.model_check.alone import NEAR
-from inference.core.model_check.orders import ORDER_CPI
+from inference.core.model_check import NEAR, ORDER_CPI
 
 SHARE_BEYOND = 0.05
 """Of the mixes of a check, those that a disturbed computer may have measured wrong."""

@@ -10,7 +10,8 @@ may stand for another.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ import numpy as np
 from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.judging.sheet import Items
 from inference.core.protocols import Json
+from inference.isa.blocks import Block, BlockError, block_of_bytes
+from inference.isa.blocks.accesses import accesses_of
 
 LEAST_BLOCKS = 5
 """With a trait, and without it: fewer say nothing."""
@@ -156,3 +159,31 @@ def _compared(ranks: Floats, held: Bools) -> tuple[float, float]:
         return 0.5, 1.0
     z = (wins - n * m / 2 - 0.5) / math.sqrt(variance)
     return wins / (n * m), math.erfc(z / math.sqrt(2)) / 2
+
+
+def memory_traits(codes: Sequence[bytes], isa: str) -> dict[Trait, Bools]:
+    """{trait: bool[n], which blocks have it}."""
+    traits: dict[Trait, Bools] = defaultdict(lambda: np.zeros(len(codes), dtype=np.bool_))
+    for place, code in enumerate(codes):
+        try:
+            block = block_of_bytes(code, isa)
+        except BlockError:
+            continue
+        for name in _accesses(block):
+            traits[Trait("memory", name)][place] = True
+    return dict(traits)
+
+
+def _accesses(block: Block) -> Iterator[str]:
+    """Registers start alike, as machines have it: different bases lead to one place."""
+    instructions = accesses_of(block, alike=True)
+    loaded = [one.memory for each in instructions for one in each.reads if one.memory is not None]
+    stored = [one.memory for each in instructions for one in each.writes if one.memory is not None]
+    if loaded:
+        yield "loads"
+    if stored:
+        yield "stores"
+    if not loaded and not stored:
+        yield "no access to memory"
+    if any(one.overlaps(other) for one in stored for other in loaded):
+        yield "loads what it has stored"

@@ -1,5 +1,5 @@
 """`manage.py compare-predictors`."""
 
-from inference.features.judging.engine.predictors_command import Command
+from inference.features.judging.engine.command import ComparePredictorsCommand as Command
 
 __all__ = ["Command"]

@@ -8,12 +8,13 @@ import pytest
 from inference.core.judging.accuracy import (
     AccuracyFigures,
     Grade,
+    RepeatSpread,
     ToolErrors,
     best_tool,
     judged_accuracy,
+    repeat_spread,
 )
 from inference.core.judging.agreement import Agreement
-from inference.core.judging.repeating import RepeatSpread, repeat_spread
 from inference.core.metrics import Scores
 
 MEASURED = np.linspace(1.0, 9.0, 80)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
-from inference.core.judging.biases import GRADES, biases, grade_of
+from inference.core.judging.agreement import GRADES, biases, grade_of
 from inference.core.judging.sheet import (
     ComparedPoints,
     ItemKind,

@@ -8,22 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inference.core.judging.residual_traits import memory_traits
 from inference.core.judging.sheet import AnswerSheet, Grouping, ItemKind, Items
 from inference.features.asking.predictors.query import chosen
-from inference.features.judging.accuracy_checks.predicting import usual_predictors
-from inference.features.judging.accuracy_checks.query import check_of
-from inference.features.judging.accuracy_checks.result import check_of_sheet, error_of
+from inference.features.judging.accuracy_checks.query import check_of, check_of_sheet, error_of
+from inference.features.judging.accuracy_checks.request import usual_predictors
 from inference.features.judging.column_accuracy.accuracy import accuracy_of
-from inference.features.judging.engine.answered_columns import ComparisonColumn
-from inference.features.judging.engine.block_traits import memory_traits
-from inference.features.judging.engine.largest_bounds import bounds_by, first_core_model, machines_core_model
-from inference.features.judging.engine.listed_items import in_bin
-from inference.features.judging.engine.measured_rounds import medians
-from inference.features.judging.engine.new_blocks import drawn_blocks
+from inference.features.judging.engine.item_answers import ComparisonColumn
+from inference.features.judging.engine.judge_jobs import bounds_by, first_core_model, machines_core_model
+from inference.features.judging.engine.new_blocks import drawn_blocks, medians
 from inference.features.judging.engine.query import (
     EVERYTHING,
     columns_of,
     comparison_rows,
+    in_bin,
     verdict_of,
 )
 from inference.features.judging.engine.request import QuestionLimits

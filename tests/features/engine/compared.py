@@ -8,7 +8,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.judging.engine import question_blocks
+from inference.features.judging.engine import item_answers
 from inference.isa import x86
 from inference.isa.blocks import block_of_bytes
 from inference.isa.targets import X86
@@ -55,7 +55,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Counting:
             raise PredictorError("it is not installed")
         return tool
 
-    monkeypatch.setattr(question_blocks, "opened", opened)
+    monkeypatch.setattr(item_answers, "opened", opened)
     return tool
 
 

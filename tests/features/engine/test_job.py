@@ -17,10 +17,9 @@ from inference.core.experiment import Experiment
 from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import score
 from inference.core.tables import ExperimentTable
-from inference.features.judging.engine.experiment_blocks import block_of
-from inference.features.judging.engine.experiment_chunks import joined_tables
+from inference.features.judging.engine.evaluation_sheets import joined_tables
+from inference.features.judging.engine.item_answers import block_of, sampled
 from inference.features.judging.engine.query import ComparisonPart, columns_of, comparison_rows, scores_of
-from inference.features.judging.engine.question_blocks import sampled
 from inference.features.judging.engine.request import read_lists
 from inference.isa import x86
 from inference.isa.blocks import block_of_bytes

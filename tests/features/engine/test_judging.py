@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.judging.sheet import ItemSelection
-from inference.features.judging.engine.block_answers import UNKNOWN, block_table
+from inference.features.judging.engine.item_answers import UNKNOWN, block_table
 from inference.features.judging.engine.query import (
     ComparisonPart,
     columns_of,

@@ -9,8 +9,7 @@ from inference.features.judging.engine.query import scores_of
 from inference.features.judging.evaluations.query import question_of, worst_of
 from inference.models import ExperimentSet, PortMapping
 from inference.storage.errors import UnknownNameError
-from inference.storage.evaluating import compare_tool, evaluate
-from inference.storage.evaluations import evaluations_of, evaluations_on, residuals_in
+from inference.storage.evaluations import compare_tool, evaluate, evaluations_of, evaluations_on, residuals_in
 from tests.rows import instructions
 from tests.rows.instructions import ADD
 

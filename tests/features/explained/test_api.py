@@ -9,7 +9,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
-from inference.features.judging.findings.evidence import REPEATS
+from inference.features.judging.findings.doubts import REPEATS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.storage.rows import store_mapping, store_measurements
 from tests.explained import ADD, IMUL, LOAD, PORTS, TRUTH, explained_mapping, toy_isa

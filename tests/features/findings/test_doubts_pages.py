@@ -14,10 +14,9 @@ from pytest_django import DjangoAssertNumQueries
 from inference.core.doubting import LABELS, Doubt, DoubtKind
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
-from inference.features.judging.findings.doubts import doubts_of
-from inference.features.judging.findings.evidence import decisions
+from inference.features.judging.findings.doubts import decisions, doubts_of
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
-from inference.storage.evaluating import evaluate
+from inference.storage.evaluations import evaluate
 from inference.storage.evidence import KEY as SEARCHED
 from inference.storage.rows import store_mapping, store_measurements
 from tests.explained import (

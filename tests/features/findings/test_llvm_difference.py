@@ -10,8 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.judging.findings.llvm_job import KIND
-from inference.features.judging.findings.llvm_report import LlvmDifference
+from inference.features.judging.findings.llvm_job import KIND, LlvmDifference
 from inference.isa.targets import X86
 from inference.models import PortMapping, Run
 from inference.runs.errors import ConfigError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from inference.features.judging.findings.llvm_report import (
+from inference.features.judging.findings.llvm_job import (
     Differing,
     LlvmDifference,
     is_notable,

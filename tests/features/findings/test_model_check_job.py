@@ -9,7 +9,7 @@ import pytest
 from inference.core.experiment import OrderedExperiment
 from inference.core.mapping import uops_of
 from inference.core.model_check import MIX_LENGTHS, ORDER_LENGTHS, AloneVerdict
-from inference.features.judging.findings.model_check_request import check_effort
+from inference.features.judging.findings.model_check import check_effort
 from inference.measuring.remote import item_id
 from inference.measuring.simulated_agent import SimulatedHarness
 from inference.models import ExperimentSet, Measurement, PortMapping

@@ -13,8 +13,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.protocols import Json
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs.lifecycle import submit
-from inference.storage.evaluating import evaluate
-from inference.storage.evaluations import held_out_of
+from inference.storage.evaluations import evaluate, held_out_of
 from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from tests.rows.library import ADD, IMUL
 from tests.work import work_off

@@ -3,7 +3,7 @@
 from inference.core.experiment import Experiment, Measured
 from inference.features.library.mappings.query import MAPPING_COLUMNS, port_mappings
 from inference.models import ISA, ExperimentSet, PortMapping, Run
-from inference.storage.evaluating import evaluate
+from inference.storage.evaluations import evaluate
 from inference.storage.rows import store_mapping
 from inference.web.paging import Order, page_of
 from tests.rows import instructions

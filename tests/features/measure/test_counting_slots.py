@@ -11,8 +11,7 @@ from django.urls import reverse
 from inference.core.doubting import Doubt, DoubtKind
 from inference.core.mapping import PortMapping as Value
 from inference.core.measured_slots import padding_of
-from inference.features.judging.findings.doubts import doubts_of
-from inference.features.judging.findings.evidence import again
+from inference.features.judging.findings.doubts import again, doubts_of
 from inference.features.library.mappings.query import measured_slots_of
 from inference.features.machines.measure.request import effort
 from inference.models import ExperimentSet, Machine, PortMapping

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from inference.core.resources import ResourceMapping as Resources
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
-from inference.storage.evaluating import evaluate
+from inference.storage.evaluations import evaluate
 from inference.storage.resource_mappings import convert, load_resource_mapping, store_resource_mapping
 from tests.rows.library import ADD, IMUL, LOAD
 from tests.work import read_uploads

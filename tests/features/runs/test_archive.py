@@ -35,7 +35,7 @@ from inference.models import Witness as WitnessRow
 from inference.runs import leases
 from inference.runs.journal import append
 from inference.runs.lifecycle import submit
-from inference.storage.evaluating import evaluate
+from inference.storage.evaluations import evaluate
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, load_measurements, store_mapping, store_measurements
 from inference.storage.run_archive_writing import write_archive

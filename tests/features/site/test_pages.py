@@ -23,7 +23,7 @@ from inference.features.publishing.site.static_site import pages_of, private_wor
 from inference.formats.parsing import parse
 from inference.isa.names import SchemeNames
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, StoredCoreModel
-from inference.storage.evaluating import evaluate
+from inference.storage.evaluations import evaluate
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
 from inference.web.published_page import PublishedKind

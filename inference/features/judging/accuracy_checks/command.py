@@ -10,8 +10,7 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.query import chosen
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
-from inference.features.judging.engine.result_tables import result_tables
-from inference.features.judging.engine.tables import shell_lines
+from inference.features.judging.engine.tables import result_tables, shell_lines
 from inference.measuring.blocks import MODES
 from inference.models import BasicBlockSet, Machine, Run
 from inference.runs import lifecycle

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from inference.core.events import Log
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
-from inference.features.asking.predictors.query import kind_of, row_for
-from inference.features.judging.accuracy_checks.predicting import usual_predictors
-from inference.features.judging.accuracy_checks.request import AccuracyCheckConfig, read_config
-from inference.features.judging.accuracy_checks.result import check_of_sheet
-from inference.features.judging.engine.answered_columns import ComparisonColumn
+from inference.features.asking.predictors.kinds import kind_of
+from inference.features.asking.predictors.query import row_for
+from inference.features.judging.accuracy_checks.query import check_of_sheet
+from inference.features.judging.accuracy_checks.request import (
+    AccuracyCheckConfig,
+    read_config,
+    usual_predictors,
+)
+from inference.features.judging.engine.item_answers import ComparisonColumn
 from inference.features.judging.engine.judge_jobs import JudgeJob
 from inference.features.judging.engine.new_blocks import drawn_blocks
 from inference.features.judging.engine.request import JudgeConfig

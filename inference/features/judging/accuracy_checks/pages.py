@@ -9,11 +9,11 @@ from django.urls import path
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND
 from inference.features.judging.engine.addresses import QueryValue, to_comparison, to_form, to_list
-from inference.features.judging.engine.result_tables import check_table
+from inference.features.judging.engine.tables import check_table
 from inference.formats.csv_cells import written
 from inference.models import Run
 from inference.web.file_answers import table_answer
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 
 def accuracy_check_csv(request: HttpRequest, pk: int) -> HttpResponse:

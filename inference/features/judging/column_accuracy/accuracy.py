@@ -15,8 +15,8 @@ from inference.core.judging.agreement import agreement
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import codes_of
-from inference.features.judging.engine.block_answers import NOTHING_THERE, column_answers
 from inference.features.judging.engine.gate import columns_named
+from inference.features.judging.engine.item_answers import NOTHING_THERE, column_answers
 from inference.figures.heatmap import heat_map
 from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn, digest_of_blocks
 from inference.models import BasicBlockSet, BlockColumn, Run

@@ -15,10 +15,8 @@ from inference.features.asking.block_sets.query import block_sets, columns_of, n
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
 from inference.features.judging.column_accuracy.accuracy import accuracy_of, baseline_of
-from inference.features.judging.engine.gate import DEFAULT_TOLERANCE
-from inference.features.judging.engine.gated import GatedCommand
-from inference.features.judging.engine.result_tables import columns_table
-from inference.features.judging.engine.tables import shell_lines
+from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, GatedCommand
+from inference.features.judging.engine.tables import columns_table, shell_lines
 from inference.formats.accuracy_baseline import AccuracyBaseline
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle

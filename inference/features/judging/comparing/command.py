@@ -30,8 +30,8 @@ from inference.features.judging.comparing.tables import (
     structure_tables,
 )
 from inference.features.judging.engine.tables import shell_lines
-from inference.features.learning.explained.reference_contradictions import contradictions
-from inference.features.library.mappings.compared import summary
+from inference.features.learning.explained.query import contradictions
+from inference.features.library.mappings.query import summary
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file

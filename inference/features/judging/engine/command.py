@@ -19,25 +19,33 @@ from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
-from inference.features.judging.engine.baseline import baseline_of
-from inference.features.judging.engine.gate import DEFAULT_TOLERANCE
-from inference.features.judging.engine.gated import WORSE, GatedCommand
+from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, WORSE, GatedCommand, baseline_of
 from inference.features.judging.engine.query import (
     ComparisonPart,
+    ViewQuestion,
     columns_of,
     comparison_rows,
+    key_of,
     schemes_found,
+    scores_of,
     selected,
+    sheet_of,
 )
-from inference.features.judging.engine.request import KIND, JudgeConfig, read_config, subject_of
+from inference.features.judging.engine.request import (
+    BY_KIND_OF_COLUMN,
+    KIND,
+    JudgeConfig,
+    read_config,
+    subject_of,
+)
 from inference.features.judging.engine.sources import Subject, source_named
 from inference.features.judging.engine.tables import csv_of, shell_lines
-from inference.features.judging.engine.view_values import ViewQuestion, view_json
-from inference.features.judging.engine.views import VIEWS
-from inference.models import BasicBlockSet, Comparison, ExperimentSet
+from inference.features.judging.engine.views import VIEWS, answer_lines, score_table, view_json
+from inference.models import BasicBlockSet, Comparison, ExperimentSet, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import by_name
+from inference.web.run_command import RunCommand
 
 _SETS: dict[str, type[Subject]] = {"set": ExperimentSet, "blocks": BasicBlockSet}
 _RUN = "run"
@@ -212,3 +220,93 @@ def _question(row: Comparison, options: dict[str, Any]) -> ViewQuestion:
     )
     part = ComparisonPart(Unit(options["unit"]), selection)
     return ViewQuestion(row, columns, column, part, options["threshold"], options["metric"])
+
+
+UNITS = ("cycles", "cpi", "ipc")
+
+
+class ComparePredictorsCommand(RunCommand):
+    """A comparison in the shell; see the module."""
+
+    help = (
+        "Give the experiments of a set to port mappings, resource mappings, llvm-mca, OSACA or whatever "
+        "else predicts, and hold them against its measurements: MAPE, r, τ and coverage of each."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("set", metavar="SET", help="an experiment set")
+        many: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME"}
+        parser.add_argument("--mapping", **many, help="a port mapping or a resource mapping; may be repeated")
+        parser.add_argument("--tool", **many, help="a tool whose answers came with the set; may be repeated")
+        parser.add_argument("--other-set", **many, help="other measurements of the experiments; repeatable")
+        parser.add_argument(
+            "--predictor",
+            **many,
+            help="a predictor to ask: one of `manage.py predictors`, or e.g. llvm-mca:release=19,cpu=skylake",
+        )
+        parser.add_argument("--instructions", type=int, default=10, help="of a block at least (default: 10)")
+        parser.add_argument(
+            "--most", type=int, default=20_000, help="experiments to ask for (default: 20000)"
+        )
+        parser.add_argument("--seed", type=int, default=1, help="draws them, where there are more")
+        add_mode_option(parser, "in a loop where the set was measured here, else as each predictor says")
+        parser.add_argument("--unit", choices=UNITS, default="cycles")
+        parser.add_argument("--name", default="", help="of the run")
+        parser.add_argument("--csv", type=Path, metavar="FILE", help="the table as CSV; - for the output")
+        parser.add_argument(
+            "--answers", type=Path, metavar="FILE", help="a line per experiment with all answers, as CSV"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        config = _lists_config(options)
+        usual = unused_name(options["name"] or f"Predictors on {options['set']}"[:180])
+        run = self.do_run(lambda: submit(BY_KIND_OF_COLUMN, config, usual))
+        self._show(run.pk, options)
+
+    def _show(self, run: int, options: dict[str, Any]) -> None:
+
+        row = comparison_rows().get(run=run)
+        columns, unit = columns_of(row), Unit(options["unit"])
+        found = [(column, scores_of(column, ComparisonPart(unit))) for column in columns]
+        if options["csv"] is not None:
+            self.deliver(score_table(columns, ComparisonPart(unit)), _output_file(options["csv"]))
+        if options["csv"] != Path("-"):
+            width = max(len(column.name) for column in columns)
+            self.stdout.write(f"{'':{width}}  coverage      MAPE       r       τ")
+            for column, scores in found:
+                share = f"{100 * scores.n / row.n:.1f} %"
+                mape = "–" if scores.mape is None else f"{scores.mape:.2f} %"
+                numbers = "".join(f"{_decimals(value):>8}" for value in (scores.pearson, scores.kendall))
+                self.stdout.write(f"{column.name:{width}}  {share:>8}  {mape:>8}{numbers}")
+                if column.error:
+                    self.stderr.write(f"{column.name}: {column.error}")
+        if options["answers"] is not None:
+            lines = answer_lines(sheet_of(key_of(row)), [column.name for column in columns])
+            self.deliver("".join(lines), _output_file(options["answers"]))
+        self.stderr.write(f"its page: /comparisons/{run}/")
+
+
+def _output_file(given: Path) -> Path | None:
+    """Where to write; None for the output, which - stands for."""
+    return None if given == Path("-") else given
+
+
+def _decimals(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _lists_config(options: dict[str, Any]) -> dict[str, Any]:
+    """The description of the run. Raises `CommandError` for names that nothing has."""
+
+    resources = list(ResourceMapping.objects.filter(name__in=options["mapping"]))
+    named = {row.name for row in resources}
+    mappings = [by_name(PortMapping, name) for name in options["mapping"] if name not in named]
+    return {
+        "experiment_set": by_name(ExperimentSet, options["set"]).pk,
+        "mappings": [row.pk for row in mappings],
+        "resource_mappings": [row.pk for row in resources],
+        "tools": options["tool"],
+        "other_sets": [by_name(ExperimentSet, name).pk for name in options["other_set"]],
+        "predictors": [chosen(name, may_choose=True).pk for name in options["predictor"]],
+        **{name: options[name] for name in ("instructions", "most", "seed", "mode")},
+    }

@@ -12,9 +12,8 @@ from inference.core.excess import Excess, ExcessGroup, excess
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.protocols import Json
-from inference.features.judging.engine.query import ComparisonPart, key_of, points_of, sheet_of
+from inference.features.judging.engine.query import ComparisonPart, ViewQuestion, key_of, points_of, sheet_of
 from inference.features.judging.engine.tables import LinkedText, code, number, table_of
-from inference.features.judging.engine.view_values import ViewQuestion
 from inference.models import ExperimentSet, Measurement, PortMapping
 from inference.storage.rows import load_mapping, measurements_of
 from inference.web.published_page import PublishedTable

@@ -7,14 +7,39 @@ measured.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
 
+from django.core.management.base import CommandError, CommandParser
+
+from inference.core.judging.sheet import ItemKind
 from inference.core.protocols import Json
-from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn
+from inference.features.judging.engine.query import (
+    EVERYTHING,
+    agreement_of,
+    columns_of,
+    key_of,
+    sheet_of,
+)
+from inference.formats.accuracy_baseline import (
+    LIMIT_BYTES,
+    AccuracyBaseline,
+    BaselineColumn,
+    digest_of_blocks,
+    read_baseline,
+    write_baseline,
+)
 from inference.formats.errors import ExchangeError
 from inference.formats.junit import TestCase, write_junit
+from inference.models import BasicBlock, Comparison
+from inference.storage.instruction_sets import code_isa
+from inference.web.data_command import write_file
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
+from inference.web.run_command import RunCommand
 
 DEFAULT_TOLERANCE = 0.5
 """Percentage points of MAPE: a set that is measured again moves by less."""
@@ -177,3 +202,113 @@ def _numbers(column: BaselineColumn) -> Json:
 
 def _told(value: float | None, places: int) -> str:
     return "–" if value is None else f"{value:.{places}f}"
+
+
+_ROWS = 500
+
+
+def baseline_of(row: Comparison) -> AccuracyBaseline:
+    """The scores in cycles of all columns; the digest is of the blocks or of the experiments' texts."""
+    sheet = sheet_of(key_of(row))
+    columns = [
+        BaselineColumn(
+            name=column.name,
+            answered=int((sheet.columns[column.position].reasons == 0).sum()),
+            mape=scores.mape,
+            kendall=scores.kendall,
+        )
+        for column in columns_of(row)
+        if (scores := agreement_of(column, EVERYTHING).scores)
+    ]
+    return AccuracyBaseline(
+        set=row.source,
+        blocks=row.n,
+        digest=digest_of_blocks(_codes(row), code_isa(row.isa)),
+        reference=row.reference or "measured",
+        numbers=int((sheet.reference > 0).sum()),
+        columns=columns,
+    )
+
+
+def _codes(row: Comparison) -> Iterable[bytes]:
+    items = sheet_of(key_of(row)).items
+    if row.item_kind == ItemKind.EXPERIMENTS:
+        assert items.table is not None, "experiments have schemes"
+        yield from (str(items.table.experiment(number)).encode() for number in range(len(items)))
+        return
+    ids = items.ids.tolist()
+    for start in range(0, len(ids), _ROWS):
+        rows = BasicBlock.objects.filter(pk__in=ids[start : start + _ROWS])
+        yield from map(bytes, rows.values_list("code", flat=True))
+
+
+WORSE = 2
+"""Exit status where a source is worse than its baseline; everything else that goes wrong is 1."""
+_USAGE = 2
+"""The same number is argparse's for a wrong option."""
+
+
+class GatedCommand(RunCommand):
+    """A command with the options `write_baseline`, `baseline`, `tolerance`, `junit` and `json`."""
+
+    columns_noun = "columns"
+
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
+        """As usual, but for the exit status of a wrong option: 2 is for sources that are worse."""
+        parser = super().create_parser(prog_name, subcommand, **options)
+        parser.exit = partial(exit_as_error, parser.exit)  # type: ignore[method-assign]  # argparse has no other way
+        return parser
+
+    def write_baseline(self, baseline: AccuracyBaseline, options: dict[str, Any]) -> None:
+        file = options["write_baseline"]
+        write_file(Path(file), write_baseline(baseline).encode())
+        if options["json"]:
+            self.stdout.write(json.dumps(baseline.model_dump(), ensure_ascii=False))
+        else:
+            count = len(baseline.columns)
+            self.stdout.write(f"{file}: {count} {self.columns_noun} beside {baseline.reference}")
+
+    def hold_against_baseline(
+        self, now: AccuracyBaseline, options: dict[str, Any], only: Sequence[str] = ()
+    ) -> None:
+        """Write the verdicts on the file's columns, or those named; `CommandError` where any is worse."""
+        file = options["baseline"]
+        tolerance = DEFAULT_TOLERANCE if options["tolerance"] is None else options["tolerance"]
+        verdicts = judged(read_baseline(_content(file), file), now, tolerance, only)
+        if options["junit"]:
+            write_file(Path(options["junit"]), verdicts.as_junit().encode())
+        lines = (
+            [json.dumps(verdicts.as_json(), ensure_ascii=False)] if options["json"] else gate_lines(verdicts)
+        )
+        for line in lines:
+            self.stdout.write(line)
+        if verdicts.worse:
+            names = ", ".join(verdict.name for verdict in verdicts.worse)
+            raise CommandError(f"worse than {file}: {names}", returncode=WORSE)
+
+
+def exit_as_error(
+    leave: Callable[[int, str | None], NoReturn], status: int = 0, message: str | None = None
+) -> NoReturn:
+    """End the program, with 1 in place of argparse's status for wrong options."""
+    leave(1 if status == _USAGE else status, message)
+
+
+def gate_lines(result: GateResult) -> Iterator[str]:
+    before, now = result.baseline.numbers, result.numbers
+    changed = "" if before == now else f" ({before:,} before)"
+    yield f"{result.baseline.reference}: a number above 0 for {now:,} blocks{changed}"
+    for verdict in result.verdicts:
+        yield f"  {'WORSE' if verdict.reasons else 'ok   '} {verdict.name}: {verdict.text}"
+        for reason in verdict.reasons:
+            yield f"        {reason}"
+    for name in result.added:
+        yield f"  new   {name}: not in the baseline, not judged"
+
+
+def _content(file: str) -> bytes:
+    try:
+        with Path(file).open("rb") as opened:
+            return opened.read(LIMIT_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{file} cannot be read: {error}") from error

@@ -9,18 +9,20 @@ from functools import partial
 
 from inference.core.event import Event
 from inference.core.events import Log, PhaseStarted, ResultStored
+from inference.core.judging.accuracy import ColumnRoles, column_verdict
 from inference.core.judging.sheet import AnswerSheet, Grouping
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.texts import count_of
-from inference.features.judging.engine.answered_columns import ComparisonColumn
-from inference.features.judging.engine.block_answers import BlockAnswers
-from inference.features.judging.engine.column_verdicts import ColumnRoles, column_verdict
-from inference.features.judging.engine.experiment_answers import ExperimentAnswers
-from inference.features.judging.engine.largest_bounds import bounds_by, first_core_model, machines_core_model
-from inference.features.judging.engine.measured_rounds import measured_in_rounds
-from inference.features.judging.engine.new_blocks import NewBlocks, drawn_blocks
-from inference.features.judging.engine.question_blocks import QuestionBlocks, tell_progress
+from inference.features.asking.predictors.kinds import kind_of
+from inference.features.judging.engine.item_answers import (
+    BlockAnswers,
+    ComparisonColumn,
+    ExperimentAnswers,
+    QuestionBlocks,
+    tell_progress,
+)
+from inference.features.judging.engine.new_blocks import NewBlocks, drawn_blocks, measured_in_rounds
 from inference.features.judging.engine.request import (
     ComparisonConfig,
     JudgeConfig,
@@ -28,6 +30,8 @@ from inference.features.judging.engine.request import (
     read_lists,
 )
 from inference.features.judging.engine.sources import AnswerSource, SourceError, Subject, source_named
+from inference.features.learning.core_model.query import usable_core_models
+from inference.isa.blocks import BlockError, block_of_bytes
 from inference.models import (
     BasicBlockSet,
     BlockColumn,
@@ -37,6 +41,7 @@ from inference.models import (
     Predictor,
     Run,
 )
+from inference.predictors import core_model, machine
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
@@ -300,3 +305,38 @@ def _store(
         heads = ({"id": column.pk, "name": column.name, "predictor": column.predictor_id} for column in kept)
         result["columns"] = list(heads)
     return result, [ResultStored({"name": result["name"], "url": result["url"]})]
+
+
+def first_core_model(predictors: Sequence[Predictor]) -> Json | None:
+    """The options of the first core model among predictors; None where there is none."""
+    return next((row.options for row in predictors if row.kind == core_model.KIND), None)
+
+
+def machines_core_model(predictor: Predictor) -> Json | None:
+    """The options of the newest core model of the machine that a predictor measures on."""
+    if predictor.kind != machine.KIND:
+        return None
+    newest = usable_core_models().filter(machine__name=predictor.options["machine"]).first()
+    return None if newest is None else {"model": newest.name}
+
+
+def bounds_by(options: Json, codes: Sequence[bytes], mode: str) -> list[str]:
+    """The largest bound of each block by the core model with these options.
+
+    "" where it does not know the block, and everywhere where it cannot be used.
+    """
+    try:
+        kind = kind_of(core_model.KIND)
+        model = kind.predictor(kind.in_mode(options, mode))
+    except PredictorError:
+        return [""] * len(codes)
+    assert isinstance(model, core_model.ModelledBlocks)
+    return [_largest(model, code) for code in codes]
+
+
+def _largest(model: core_model.ModelledBlocks, code: bytes) -> str:
+    try:
+        explained = model.explain(block_of_bytes(code))
+    except BlockError:
+        return ""
+    return str(explained.bounds[0].kind) if explained.bounds and not explained.unknown else ""

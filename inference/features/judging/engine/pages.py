@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
+from django.utils.text import slugify
 
-from inference.features.judging.engine.query import columns_of, comparison_rows
+from inference.features.judging.engine.query import (
+    ComparisonPart,
+    ViewQuestion,
+    biases_in,
+    columns_of,
+    comparison_rows,
+    key_of,
+    sheet_of,
+)
 from inference.features.judging.engine.request import ALL_KINDS
-from inference.features.judging.engine.result_tables import result_tables
-from inference.features.judging.engine.tables import page_cells
-from inference.features.judging.engine.view_addresses import VIEW_NAMES
+from inference.features.judging.engine.tables import csv_of, page_cells, result_tables
+from inference.features.judging.engine.view_addresses import (
+    VIEW_NAMES,
+    choice_of,
+    column_in,
+    selectable,
+    threshold_in,
+)
 from inference.features.judging.engine.view_tabs import views_context
+from inference.features.judging.engine.views import VIEWS, answer_lines, scheme_table, score_table
 from inference.features.running.runs.query import newest_runs
-from inference.models import Run
-from inference.web.requests import one_of
+from inference.formats.provenance import head_of
+from inference.isa.search import SearchError
+from inference.models import Comparison, Run
+from inference.web.file_answers import table_answer
+from inference.web.validation import one_of
 
 
 def comparisons(request: HttpRequest) -> HttpResponse:
@@ -43,16 +62,87 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     if row is None:
         context["earlier"] = list(map(page_cells, result_tables(run.result)))
         return render(request, "inference/engine/comparison.html", context)
-    columns = columns_of(row)
-    context |= {
-        "columns_asked": [column for column in columns if column.predictor is not None],
-        **views_context(request, row, columns, "scores"),
-    }
+    context |= views_context(request, row, "scores")
+    context["columns_asked"] = [column for column in context["columns"] if column.predictor is not None]
     status = 400 if "filter_error" in context else 200
     return render(request, "inference/engine/comparison.html", context, status=status)
+
+
+def comparison_scores_csv(request: HttpRequest, pk: int) -> HttpResponse:
+    """The table of scores, of the experiments that the address asks for."""
+
+    def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
+        text = score_table(selectable(request, columns_of(row)), part)
+        return table_answer(text, f"{row.run.name} scores", comparison=row.run.name)
+
+    return _of_part(request, pk, table)
+
+
+def comparison_schemes_csv(request: HttpRequest, pk: int) -> HttpResponse:
+    """The biases of one predictor by scheme."""
+
+    def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
+        column = column_in(request, columns_of(row))
+        text = scheme_table(row.schemes, biases_in(column, part))
+        title = f"{row.run.name} {column.name} schemes"
+        return table_answer(text, title, comparison=row.run.name, predictor=column.name)
+
+    return _of_part(request, pk, table)
+
+
+def comparison_view_csv(request: HttpRequest, pk: int, name: str) -> HttpResponse:
+    """The first table of a view, of the items that the address asks for."""
+    if name not in VIEWS:
+        raise Http404("there is no such view")
+
+    def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
+        columns = columns_of(row)
+        column = column_in(request, columns)
+        question = ViewQuestion(row, columns, column, part, **threshold_in(request))
+        text = csv_of(VIEWS[name].tables(question)[0])
+        return table_answer(text, f"{row.run.name} {name}", comparison=row.run.name, source=column.name)
+
+    return _of_part(request, pk, table)
+
+
+def _of_part(
+    request: HttpRequest, pk: int, table: Callable[[Comparison, ComparisonPart], HttpResponse]
+) -> HttpResponse:
+    """A table of the part that the address asks for, or why that cannot be read."""
+    row = _row(pk)
+    try:
+        part = choice_of(request, row)
+    except SearchError as error:
+        return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
+    return table(row, part)
+
+
+def comparison_answers_csv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+    """Every experiment with its measurement and all answers, in cycles, line by line."""
+    row = _row(pk)
+    sheet, names = sheet_of(key_of(row)), [column.name for column in columns_of(row)]
+
+    def lines() -> Iterator[str]:
+        yield head_of(comparison=row.run.name)
+        yield from answer_lines(sheet, names)
+
+    name = slugify(row.run.name) or "comparison"
+    return StreamingHttpResponse(
+        lines(),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}-answers.csv"'},
+    )
+
+
+def _row(pk: int) -> Comparison:
+    return get_object_or_404(comparison_rows(), run=pk)
 
 
 urlpatterns = [
     path("comparisons/", comparisons, name="comparisons"),
     path("comparisons/<int:pk>/", comparison, name="comparison"),
+    path("comparisons/<int:pk>/scores.csv", comparison_scores_csv, name="comparison-scores-csv"),
+    path("comparisons/<int:pk>/schemes.csv", comparison_schemes_csv, name="comparison-schemes-csv"),
+    path("comparisons/<int:pk>/answers.csv", comparison_answers_csv, name="comparison-answers-csv"),
+    path("comparisons/<int:pk>/<slug:name>.csv", comparison_view_csv, name="comparison-view-csv"),
 ]

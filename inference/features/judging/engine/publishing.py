@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 
 from inference.features.judging.engine.query import (
     EVERYTHING,
+    ViewQuestion,
     biases_in,
     columns_of,
     comparison_rows,
@@ -15,7 +16,6 @@ from inference.features.judging.engine.query import (
     scores_of,
 )
 from inference.features.judging.engine.request import ALL_KINDS
-from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
 from inference.figures.svg import heat_map_drawing
 from inference.models import ComparedColumn, Comparison, Run

@@ -6,31 +6,32 @@ worked out from the arrays, which stay in memory for the comparisons looked at l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import QuerySet
 
 from inference.core.arrays import Int64s
-from inference.core.judging.accuracy import AccuracyJudgement
-from inference.core.judging.agreement import Agreement, agreement
-from inference.core.judging.biases import SchemeBias
-from inference.core.judging.biases import biases as biases_of
+from inference.core.judging.accuracy import AccuracyJudgement, ColumnRoles, column_verdict
+from inference.core.judging.agreement import Agreement, SchemeBias, agreement
+from inference.core.judging.agreement import biases as biases_of
+from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import EVERYTHING as ALL_ITEMS
-from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemSelection
+from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemKind, ItemSelection
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
-from inference.features.judging.engine.column_verdicts import ColumnRoles, column_verdict
-from inference.features.judging.engine.evaluation_sheets import evaluation_columns, evaluation_sheet
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
 from inference.figures.reach import Reach
-from inference.models import ComparedColumn, Comparison
+from inference.isa.blocks.listing import intel_or_digits
+from inference.models import BasicBlock, ComparedColumn, Comparison, Measurement
 from inference.models.scheme_search import texts_found
 from inference.storage.answer_sheets import biases_from, read_sheet
+from inference.storage.instruction_sets import code_isa
+from inference.storage.rows import StoredMeasurement, measurements_of
 
 _IN_MEMORY = 2  # comparisons: one of 10^6 items takes 60 MB, and 8 MB for each source looked at
 _POINTS = 3  # of a source, 24 MB each for 10^6 items
@@ -65,8 +66,8 @@ def comparison_rows() -> QuerySet[Comparison]:
 
 def columns_of(row: Comparison) -> list[ComparedColumn]:
     """The columns of a comparison in their order, without arrays and pictures."""
-    if row.pk < 0:
-        return evaluation_columns(row)
+    if row.unsaved is not None:
+        return list(row.unsaved.columns)
     related = ("mapping", "resource_mapping", "experiment_set", "predictor")
     found = row.columns.select_related(*related).order_by("position")
     return list(
@@ -76,19 +77,55 @@ def columns_of(row: Comparison) -> list[ComparedColumn]:
     )
 
 
-Key = tuple[int, datetime]
-"""Which comparison, and when it was made: it never changes, but another database may give its id again."""
+class Key(NamedTuple):
+    """What stands for a comparison in memory: `read(*of)` gives its arrays, always the same ones."""
+
+    read: Callable[..., AnswerSheet]
+    of: tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class UnsavedComparison:
+    """What a comparison has that is made when it is looked at, and never saved.
+
+    `address` is that of the page with its views, with a query; at `csv_address`, which has a query as well,
+    each view is a file: "" where there is none.
+    """
+
+    key: Key
+    columns: Sequence[ComparedColumn]
+    address: str
+    csv_address: str = ""
+
+
+def unsaved_comparison(
+    key: Key, columns: Iterable[Json], address: str, csv_address: str = "", **facts: Any
+) -> Comparison:
+    """A comparison of these arrays; `columns` and `facts`: fields of the rows."""
+    sheet = sheet_of(key)
+    lengths = np.unique(sheet.items.lengths).tolist()
+    row = Comparison(pk=-1, n=len(sheet.items), common=int(sheet.common.sum()), lengths=lengths, **facts)
+    listed = [
+        ComparedColumn(comparison=row, position=position, summary={"lacks": answers.lacking()}, **fields)
+        for position, (fields, answers) in enumerate(zip(columns, sheet.columns, strict=True))
+    ]
+    row.unsaved = UnsavedComparison(key, listed, address, csv_address)
+    return row
 
 
 def key_of(row: Comparison) -> Key:
-    """What stands for a comparison in memory."""
-    return row.pk, row.made
+    """Of a stored one, with the time when it was made: another database may give its id again."""
+    return Key(_stored_sheet, (row.pk, row.made)) if row.unsaved is None else row.unsaved.key
+
+
+def _stored_sheet(pk: int, _made: Any) -> AnswerSheet:
+    return read_sheet(pk)
 
 
 @lru_cache(maxsize=_IN_MEMORY)
 def sheet_of(key: Key) -> AnswerSheet:
     """The arrays of a comparison."""
-    return read_sheet(key[0]) if key[0] > 0 else evaluation_sheet(-key[0], key[1]).sheet
+    return key.read(*key.of)
 
 
 def sheet_for(key: Key, part: ComparisonPart) -> AnswerSheet:
@@ -119,6 +156,32 @@ def schemes_found(row: Comparison, q: str) -> frozenset[int]:
 def numbers_of(row: Comparison, texts: Collection[str]) -> frozenset[int]:
     """The numbers that these schemes have among the comparison's items."""
     return frozenset(number for number, text in enumerate(row.schemes) if text in texts)
+
+
+@dataclass(frozen=True)
+class ViewQuestion:
+    """What a view is asked: about which column, on which part; `threshold` and `metric` say when two sources
+    disagree.
+    """
+
+    row: Comparison
+    columns: Sequence[ComparedColumn]
+    column: ComparedColumn
+    part: ComparisonPart = EVERYTHING
+    threshold: float = 0.5
+    metric: str = DifferenceMetric.RELATIVE.value
+
+    @property
+    def points(self) -> ComparedPoints:
+        """The column beside the reference."""
+        return points_of(key_of(self.row), self.column.position, self.part)
+
+    @property
+    def reference(self) -> str:
+        """The name of what the column is held against."""
+        if self.part.against is not None:
+            return self.columns[self.part.against].name
+        return self.row.reference or "measured"
 
 
 def selected(row: Comparison, selection: ItemSelection) -> int:
@@ -197,7 +260,7 @@ def _verdict(key: Key, position: int, part: ComparisonPart, roles: ColumnRoles) 
 def heat_map_of(column: ComparedColumn, part: ComparisonPart) -> HeatMap:
     """A column against the reference of a part."""
     if part.is_all and column.pk is not None:
-        pictures = _pictures(key_of(column.comparison), column.position)
+        pictures = _pictures(key_of(column.comparison), column.pk)
         return HeatMap.from_json(pictures[part.unit.value]["all"])
     return _heat_map(key_of(column.comparison), column.position, part, None)
 
@@ -236,7 +299,7 @@ def _heat_map(key: Key, position: int, part: ComparisonPart, limit: float | None
 def length_maps_of(column: ComparedColumn, part: ComparisonPart) -> list[LengthMap]:
     """The maps of a column by the length of the items (thesis Figure 3.7)."""
     if part.is_all and column.pk is not None:
-        stored = _pictures(key_of(column.comparison), column.position)
+        stored = _pictures(key_of(column.comparison), column.pk)
         return [LengthMap.from_json(panel) for panel in stored[part.unit.value]["lengths"]]
     return _length_maps(key_of(column.comparison), column.position, part)
 
@@ -248,9 +311,8 @@ def _length_maps(key: Key, position: int, part: ComparisonPart) -> list[LengthMa
 
 
 @lru_cache(maxsize=64)
-def _pictures(key: Key, position: int) -> Json:
-    rows = ComparedColumn.objects.filter(comparison=key[0], position=position)
-    return dict(rows.values_list("pictures", flat=True).get())
+def _pictures(key: Key, column: int) -> Json:
+    return dict(ComparedColumn.objects.values_list("pictures", flat=True).get(pk=column))
 
 
 def biases_in(column: ComparedColumn, part: ComparisonPart) -> list[SchemeBias]:
@@ -265,3 +327,72 @@ def biases_in(column: ComparedColumn, part: ComparisonPart) -> list[SchemeBias]:
 def _biases(key: Key, position: int, part: ComparisonPart) -> list[SchemeBias]:
     table = sheet_of(key).items.table
     return [] if table is None else biases_of(table, points_of(key, position, part))
+
+
+LISTED = 50
+"""Items of a bin or a scheme that are listed: those predicted worst."""
+
+
+@dataclass(frozen=True)
+class ItemNumbers:
+    """The reference of an item and what a source says, in the unit that was asked for."""
+
+    measured: float
+    predicted: float
+
+    @property
+    def difference(self) -> float:
+        """In per cent of the reference."""
+        return 100 * (self.predicted - self.measured) / self.measured
+
+
+@dataclass(frozen=True)
+class Predicted(ItemNumbers):
+    stored: StoredMeasurement
+
+    @property
+    def as_json(self) -> Json:
+        return {
+            "measurement_id": self.stored.id,
+            "experiment_id": self.stored.experiment_id,
+            "experiment": str(self.stored.value.experiment),
+            "measured": self.measured,
+            "predicted": self.predicted,
+            "difference": self.difference,
+        }
+
+
+@dataclass(frozen=True)
+class PredictedBlock(ItemNumbers):
+    block: BasicBlock
+
+
+def in_bin(
+    column: ComparedColumn, part: ComparisonPart, place: tuple[int, int] | None
+) -> tuple[list[Predicted | PredictedBlock], int]:
+    """The worst items in the bin (row, column) of a heat map, or in all of it; how many there are."""
+    points = points_of(key_of(column.comparison), column.position, part)
+    if place is not None:
+        rows, columns = heat_map_of(column, part).bins_of(points.reference, points.predicted)
+        points = points.where((rows == place[0]) & (columns == place[1]))
+    return list(items_at(column.comparison, points.worst(LISTED)).values()), len(points)
+
+
+def items_at(row: Comparison, points: ComparedPoints) -> dict[int, Predicted | PredictedBlock]:
+    """{place in the sheet: row} of points, in their order, without those that have been deleted."""
+    ids = sheet_of(key_of(row)).items.ids[points.at].tolist()
+    numbers = zip(points.at.tolist(), ids, points.reference.tolist(), points.predicted.tolist(), strict=True)
+    shape: Callable[..., Predicted | PredictedBlock] = Predicted
+    rows: dict[int, Any]
+    if row.item_kind == ItemKind.BLOCKS:
+        shape, rows = PredictedBlock, BasicBlock.objects.in_bulk(ids)
+    else:
+        rows = {entry.id: entry for entry in measurements_of(Measurement.objects.filter(pk__in=ids))}
+    return {at: shape(x, y, rows[pk]) for at, pk, x, y in numbers if pk in rows}
+
+
+def item_text(row: Comparison, item: Predicted | PredictedBlock) -> str:
+    """An experiment as files have it, or the assembly of a block."""
+    if isinstance(item, PredictedBlock):
+        return "; ".join(intel_or_digits(bytes(item.block.code), code_isa(row.isa)))
+    return str(item.stored.value.experiment)

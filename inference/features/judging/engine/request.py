@@ -19,15 +19,13 @@ from inference.features.asking.predictors.modes import (
     in_mode,
     mode_of_measurements,
 )
-from inference.features.judging.engine.experiment_blocks import INSTRUCTIONS
 from inference.features.judging.engine.sources import SourceError, SourceKind, Subject, source_named
 from inference.measuring.blocks import LOOP
 from inference.models import BasicBlockSet, ExperimentSet
 from inference.predictors import machine
 from inference.predictors.protocol import PredictorError
-from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, read_row
 
 KIND = "judge"
 BY_KIND_OF_COLUMN = "comparison"
@@ -36,6 +34,8 @@ KINDS = (KIND, BY_KIND_OF_COLUMN)
 ALL_KINDS = (*KINDS, "accuracy", "accuracy-check", "matrix")
 """With those that other features describe in their own words (`JudgeJob.description`)."""
 MOST_COLUMNS = 24
+INSTRUCTIONS = 10
+"""Of the block that an experiment becomes, at least (thesis §5.2.2)."""
 MOST_ASKED = 20_000
 """Experiments that each tool is asked for, unless a description says otherwise."""
 

@@ -4,55 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
+import numpy as np
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from inference.core.experiment import Experiment
+from inference.core.in_common import InCommon, in_common
 from inference.core.judging.accuracy import AccuracyJudgement
 from inference.core.metrics import Scores, Unit
+from inference.core.predicting import predicted_cycles
+from inference.core.tables import ExperimentTable
 from inference.core.texts import count_of
 from inference.features.judging.engine.bias_tab import Strong, bias_tab, strong_biases
-from inference.features.judging.engine.listed_items import common_in, in_bin
 from inference.features.judging.engine.query import (
+    Predicted,
+    PredictedBlock,
+    ViewQuestion,
     answered_in,
     axis_limit,
+    columns_of,
     heat_map_of,
     heat_maps_of,
+    in_bin,
     length_maps_of,
     scores_of,
     selected,
     verdict_of,
 )
-from inference.features.judging.engine.selection import (
-    choice_of,
-    column_in,
-    filter_context,
-    selectable,
-    threshold_in,
-)
 from inference.features.judging.engine.sources import SourceKind
 from inference.features.judging.engine.tables import page_cells
 from inference.features.judging.engine.view_addresses import (
     HEAT_MAP,
+    choice_of,
+    column_in,
+    filter_context,
     host_fields,
     part_fields,
+    selectable,
+    threshold_in,
     view_name,
     view_url,
 )
-from inference.features.judging.engine.view_values import ViewQuestion
 from inference.features.judging.engine.views import VIEWS
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
-from inference.models import BlockColumn, ComparedColumn, Comparison
-from inference.web.menus import MenuPlace, entries_of
-from inference.web.requests import chosen_bin
+from inference.models import BlockColumn, ComparedColumn, Comparison, Measurement
+from inference.storage.resource_mappings import load_model
+from inference.web.contributions import MenuPlace, entries_of
+from inference.web.validation import chosen_bin
 
 MOST_JUDGED_AT_ONCE = 200_000
 """Answers up to which all columns of a part are judged for their table."""
-
 PICTURES = {"scores": "Scores", HEAT_MAP: "Heat map", "schemes": "Bias by scheme"}
 """Views that are more than tables."""
 
@@ -86,13 +93,12 @@ class SmallMap:
     url: str
 
 
-def views_context(
-    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], usual: str
-) -> dict[str, Any]:
+def views_context(request: HttpRequest, row: Comparison, usual: str) -> dict[str, Any]:
     """The view that the address names, else the `usual` one, beside the form for its items and other views.
 
     Every address that it makes keeps what names the page that the views are on.
     """
+    columns = columns_of(row)
     tables = {name: view.label for name, view in VIEWS.items() if view.has_page and view.suits(columns)}
     labels = {**PICTURES, **tables}
     name = view_name(request, tuple(labels), usual)
@@ -224,6 +230,42 @@ def _small_maps(request: HttpRequest, maps: Sequence[HeatMap], unit: Unit) -> di
     linear = request.GET.get("colours") == "linear"
     figures = [drawn.figure(unit, peak=peak, linear=linear) for drawn in maps]
     return {"small_maps": {"figures": figures, "peak": peak}}
+
+
+@dataclass(frozen=True)
+class BinCommon:
+    """What experiments have in `common`; where that is one scheme, what it takes alone, `measured` in the
+    same set (else in any) and `predicted`, in cycles.
+    """
+
+    common: InCommon
+    measured: float | None = None
+    predicted: float | None = None
+
+
+def common_in(column: ComparedColumn, rows: Sequence[Predicted | PredictedBlock]) -> BinCommon | None:
+    """What listed experiments have in common; None where nothing."""
+    values = [row.stored.value for row in rows if isinstance(row, Predicted)]
+    common = in_common([(value.experiment, value.cycles) for value in values if value.cycles is not None])
+    if common is None or len(common.schemes) > 1:
+        return None if common is None else BinCommon(common)
+    comparison = column.comparison
+    settled = Measurement.objects.filter(
+        experiment__isa=comparison.isa_id,
+        experiment__length=1,
+        experiment__terms__scheme__text=common.schemes[0],
+        state=Measurement.State.SETTLED,
+    )
+    own = settled.filter(experiment_set=comparison.experiment_set_id)
+    cycles = [value for value in (own if own.exists() else settled).values_list("cycles", flat=True) if value]
+    mapping = column.mapping or column.resource_mapping
+    predicted = np.full(1, np.nan)
+    if mapping is not None:
+        alone = ExperimentTable.from_experiments([Experiment.of(common.schemes)])
+        predicted = predicted_cycles(load_model(mapping), alone)
+    return BinCommon(
+        common, median(cycles) if cycles else None, None if np.isnan(predicted[0]) else float(predicted[0])
+    )
 
 
 _FILLED: dict[str, Callable[[HttpRequest, ViewQuestion], dict[str, Any]]] = {

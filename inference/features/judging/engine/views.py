@@ -2,49 +2,91 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from django.utils.http import urlencode
 
-from inference.core.judging.agreement import GroupErrors, errors_by_group
-from inference.core.judging.biases import SchemeBias, biases, regrouped
+from inference.core.judging.agreement import GroupErrors, SchemeBias, biases, errors_by_group, regrouped
 from inference.core.judging.disagreement import DifferenceMetric, differences, disagreements, telling_items
-from inference.core.judging.residual_traits import telling_traits, traits_of_table
-from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
+from inference.core.judging.residual_traits import memory_traits, telling_traits, traits_of_table
+from inference.core.judging.sheet import AnswerSheet, ComparedPoints, Grouping, ItemKind
 from inference.core.metrics import Unit
+from inference.core.protocols import Json
 from inference.features.judging.engine.addresses import comparison_address, pair_query
-from inference.features.judging.engine.block_traits import memory_traits
-from inference.features.judging.engine.evaluation_sheets import evaluation_address
 from inference.features.judging.engine.excess_view import excess_tables
-from inference.features.judging.engine.listed_items import item_text, items_at
 from inference.features.judging.engine.query import (
     ComparisonPart,
+    ViewQuestion,
     agreement_of,
     answered_in,
     biases_in,
+    item_text,
+    items_at,
     key_of,
     points_of,
+    scores_of,
     selected,
     sheet_for,
     sheet_of,
     verdict_of,
 )
 from inference.features.judging.engine.tables import LinkedNumber, number
-from inference.features.judging.engine.view_values import ComparisonView, ViewQuestion
-from inference.models import BasicBlock, Comparison, InstructionScheme
+from inference.formats.csv_cells import cell, rows_text, written
+from inference.models import BasicBlock, ComparedColumn, Comparison, InstructionScheme
 from inference.storage.instruction_sets import code_isa
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
+
+
+@dataclass(frozen=True)
+class ComparisonView:
+    """A view.
+
+    `suits`: whether it has anything to say of a comparison with these columns. `has_page`: its tables fill a
+    tab.
+    """
+
+    name: str
+    label: str
+    help: str
+    tables: Callable[[ViewQuestion], list[PublishedTable]]
+    suits: Callable[[Sequence[ComparedColumn]], bool] = lambda columns: True
+    has_page: bool = True
+
+
+def view_json(view: ComparisonView, question: ViewQuestion, selected: int) -> Json:
+    """A view as API and shell give it; `selected`: how many items are looked at."""
+    return {
+        "run": question.row.run_id,
+        "view": view.name,
+        "items": question.row.item_kind,
+        "source": question.row.source,
+        "reference": question.reference,
+        "column": question.column.name,
+        "n": question.row.n,
+        "selected": selected,
+        "tables": [
+            {
+                "key": table.key,
+                "title": table.title,
+                "note": table.note,
+                "columns": [column.title for column in table.columns],
+                "rows": [list(row) for row in table.rows],
+            }
+            for table in view.tables(question)
+        ],
+    }
+
 
 MOST_FOR_TRAITS = 20_000
 """Items that traits are looked for among; of more, as many that are spread evenly."""
 MOST_DECODED = 2_000
 """Blocks up to which their accesses to memory are among the traits: each is decoded for that."""
 MOST_TELLING = 20
-
 Kind = CellKind
-
-
 _ERRORS = (number("Items", 0), number("MAPE (%)"), number("Median (%)"), number("Signed mean (%)"))
 
 
@@ -216,10 +258,8 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
 
 
 def _address(row: Comparison) -> str:
-    """Where the views are, with what separates it from a query: an evaluation has no page of its own."""
-    if row.pk < 0:
-        return evaluation_address(row) + "&"
-    return comparison_address(row.run_id) + "?"
+    """Where the views are, with what separates it from a further query."""
+    return comparison_address(row.run_id) + "?" if row.unsaved is None else f"{row.unsaved.address}&"
 
 
 def _pair_address(question: ViewQuestion, shown_at: str, place: int, other: int) -> str:
@@ -306,3 +346,43 @@ VIEWS = {
     )
 }
 """{name: view} of all that is a table; heat maps are on the page and in the API."""
+_LINES = 2000
+"""Lines of answers made at once."""
+
+
+def score_table(columns: Sequence[ComparedColumn], part: ComparisonPart) -> str:
+    """A line per predictor; `coverage` is the share of the items of the part that it answers."""
+    head = ("predictor", "kind", "unit", "n", "of", "coverage", "mape", "pearson", "kendall", "error")
+    lines = []
+    for column in columns:
+        scores, of = scores_of(column, part), selected(column.comparison, part.selection)
+        coverage = answered_in(column, part) / of if of else None
+        numbers = (scores.n, of, coverage, scores.mape, scores.pearson, scores.kendall)
+        lines.append((column.name, column.kind, part.unit.value, *numbers, column.error or None))
+    return written(head, lines)
+
+
+def scheme_table(schemes: Sequence[str], biases: Sequence[SchemeBias]) -> str:
+    """A line per scheme: by which factor its experiments are predicted too slow (> 1) or too fast."""
+    head = ("scheme", "n", "factor", "factor_alone", "free")
+    return written(head, [(schemes[one.scheme], one.n, one.factor, one.alone, one.free) for one in biases])
+
+
+def answer_lines(sheet: AnswerSheet, names: Sequence[str]) -> Iterator[str]:
+    """Pieces of a file with a line per measurement: cycles measured and said, nothing where nothing is."""
+    yield written(("experiment", "instructions", "measured", *names), [])
+    table = sheet.items.table
+    assert table is not None, "experiments have schemes"
+    numbers = [sheet.reference, *(column.cycles for column in sheet.columns)]
+    for start in range(0, len(sheet.items), _LINES):
+        part = slice(start, start + _LINES)
+        rows = zip(sheet.items.lengths[part].tolist(), *(one[part].tolist() for one in numbers), strict=True)
+        lines = [
+            (
+                str(table.experiment(at)),
+                length,
+                *(None if math.isnan(value) else value for value in cycles),
+            )
+            for at, (length, *cycles) in enumerate(rows, start=start)
+        ]
+        yield rows_text(map(cell, line) for line in lines)

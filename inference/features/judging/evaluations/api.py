@@ -13,15 +13,14 @@ from inference.core.judging.accuracy import AccuracyFigures, judged_accuracy
 from inference.core.judging.agreement import Agreement, errors_by_group
 from inference.core.residuals import DIGITS
 from inference.features.judging.engine.query import scores_of, verdict_of
-from inference.features.judging.engine.shapes import AccuracyJudgementOut, PredictedOut, predicted_json
 from inference.features.judging.engine.views import length_groups
 from inference.features.judging.evaluations.query import ERROR_ORDERS, errors_by_scheme, question_of, worst_of
 from inference.figures.heatmap import HeatMap
 from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
 from inference.storage.evaluations import evaluations_of, evaluations_on, residuals_in
 from inference.web.api.errors import ProblemError
-from inference.web.api.mapping_shapes import HeatMapOut, SchemeErrorOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
+from inference.web.api.result_shapes import AccuracyJudgementOut, HeatMapOut, PredictedOut, SchemeErrorOut
 from inference.web.api.shapes import Ref, Scores, Text, Time, Unit, fields_of, parameter, ref
 from inference.web.paging import Order
 from inference.web.validation import Id
@@ -144,7 +143,7 @@ def list_worst(
     isa = evaluation.predictor.isa_id
     wanted = None if scheme is None else get_object_or_404(InstructionScheme, pk=scheme, isa=isa)
     place = None if row is None or column is None or wanted else (row, column)
-    return [predicted_json(each) for each in worst_of(evaluation, wanted, place)]
+    return [each.as_json for each in worst_of(evaluation, wanted, place)]
 
 
 def _evaluation_row(evaluation_id: int) -> Evaluation:

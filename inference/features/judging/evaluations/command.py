@@ -11,7 +11,7 @@ from typing import Any
 
 from inference.core.metrics import Scores, Unit
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
-from inference.storage.evaluating import compare_tool, evaluate
+from inference.storage.evaluations import compare_tool, evaluate
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 

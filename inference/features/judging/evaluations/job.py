@@ -12,12 +12,16 @@ from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.residuals import SchemeError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
-from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
-from inference.storage.evaluating import Predictions, compare_by_scheme, store_evaluation
-from inference.storage.evaluations import scores_of, summary_of
+from inference.runs.request import RunRequest, read_row
+from inference.storage.evaluations import (
+    Predictions,
+    compare_by_scheme,
+    scores_of,
+    store_evaluation,
+    summary_of,
+)
 from inference.storage.resource_mappings import load_model
 
 _PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {

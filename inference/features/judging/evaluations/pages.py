@@ -17,9 +17,9 @@ from inference.features.judging.engine.evaluation_sheets import compared_evaluat
 from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import views_context
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
-from inference.web.menus import MenuPlace, entries_of
-from inference.web.requests import one_of, row_number
-from inference.web.run_forms import start_or_tell
+from inference.web.contributions import MenuPlace, entries_of
+from inference.web.request_fields import start_or_tell
+from inference.web.validation import one_of, row_number
 
 HELD_OUT = "held-out"
 
@@ -50,7 +50,7 @@ def accuracy_tab(request: HttpRequest, row: PortMapping | ResourceMapping) -> di
     if not by_unit:
         return {**context, "waiting": _run(row, chosen, unit)}
     evaluation = by_unit.get(unit.value, next(iter(by_unit.values())))  # each has what any unit needs
-    views = views_context(request, *compared_evaluation(evaluation), HEAT_MAP)
+    views = views_context(request, compared_evaluation(evaluation), HEAT_MAP)
     return {**context, "evaluation": evaluation, "error": views.get("filter_error"), **views}
 
 

@@ -9,9 +9,14 @@ from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit
 from inference.core.residuals import SchemeError
 from inference.features.judging.engine.evaluation_sheets import compared_evaluation
-from inference.features.judging.engine.listed_items import Predicted, in_bin
-from inference.features.judging.engine.query import ComparisonPart, numbers_of
-from inference.features.judging.engine.view_values import ViewQuestion
+from inference.features.judging.engine.query import (
+    ComparisonPart,
+    Predicted,
+    ViewQuestion,
+    columns_of,
+    in_bin,
+    numbers_of,
+)
 from inference.models import ISA, Evaluation, InstructionScheme
 from inference.models.scheme_search import texts_found
 from inference.web.paging import Order
@@ -19,7 +24,8 @@ from inference.web.paging import Order
 
 def question_of(evaluation: Evaluation) -> ViewQuestion:
     """What a view is asked about the mapping of an evaluation, in its unit."""
-    row, columns = compared_evaluation(evaluation)
+    row = compared_evaluation(evaluation)
+    columns = columns_of(row)
     return ViewQuestion(row, columns, columns[0], ComparisonPart(Unit(evaluation.unit)))
 
 

@@ -15,8 +15,7 @@ from inference.features.judging.engine.excess_view import excess_in, excess_json
 from inference.features.judging.findings.conflicts import SetConflicts, conflicts_in, conflicts_json
 from inference.features.judging.findings.congruence import congruence_json, congruence_of
 from inference.features.judging.findings.doubts import DoubtsOf, ask
-from inference.features.judging.findings.evidence import DoubtDecision
-from inference.features.judging.findings.measuring import Remeasurement, about_doubt
+from inference.features.judging.findings.evidence import DoubtDecision, Remeasurement
 from inference.features.judging.findings.request import ConflictsRequest, DoubtsRequest
 from inference.features.judging.findings.runs_api import router as runs_router
 from inference.features.learning.inferring.classes_section import FEW_COMPARED
@@ -29,8 +28,7 @@ from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Cycles, Input, Ref, SchemeText, Uop, parameter, ref, uops_json
+from inference.web.api.shapes import Cycles, Input, Ref, RunOut, SchemeText, Uop, parameter, ref, uops_json
 from inference.web.file_answers import attachment
 from inference.web.validation import Id, RequestError
 
@@ -215,7 +213,7 @@ def measure_doubt(
     found = ask(_mapping(mapping_id), asked)
     scheme = get_object_or_404(InstructionScheme, pk=scheme_id, isa=found.row.isa_id)
     try:
-        proposal = about_doubt(found, data.kind, scheme.text, decides=data.what == "decide")
+        proposal = found.remeasurement(data.kind, scheme.text, decides=data.what == "decide")
     except RequestError as error:
         raise ProblemError(422, error.what, where="body kind", right=error.right) from error
     return proposal.from_program(request, data.machine)

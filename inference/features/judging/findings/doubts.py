@@ -16,12 +16,17 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import described
 from inference.core.residuals import SchemeError
 from inference.features.judging.engine.tables import Column, choice, code, csv_of, table_of, text, usage
-from inference.features.judging.findings.evidence import DoubtDecision, again, decisions
+from inference.features.judging.findings.evidence import (
+    REPEATS,
+    DoubtDecision,
+    Remeasurement,
+    again,
+    decisions,
+)
 from inference.features.judging.findings.request import NONE, DoubtsRequest
 from inference.features.learning.explained.query import is_explained, regularity_of
 from inference.features.learning.inferring.reference import named_after
-from inference.features.library.mappings.compared import comparison_of
-from inference.features.library.mappings.query import comparable, measured_slots_of
+from inference.features.library.mappings.query import comparable, comparison_of, measured_slots_of
 from inference.models import Evaluation, PortMapping
 from inference.models.scheme_search import texts_found
 from inference.storage.evaluations import evaluations_of, residuals_in
@@ -57,10 +62,6 @@ class DoubtsOf:
         """Those that are listed, with the names of ports."""
         return Doubts(self.listed, self.doubts.ports)
 
-    def find(self, kind: str, scheme: str) -> Doubt | None:
-        """The doubt of this kind about a scheme; None where there is none."""
-        return next((each for each in self.doubts.of(scheme) if each.kind == kind), None)
-
     def decisions(self, doubts: Sequence[Doubt]) -> dict[Doubt, DoubtDecision]:
         """For each of these an experiment that would decide, where a short one does."""
         return decisions(self.row, self.other, doubts)
@@ -68,6 +69,20 @@ class DoubtsOf:
     def again(self, doubt: Doubt) -> list[Experiment]:
         """The experiments that a doubt rests on, for measuring them again."""
         return again(self.row, doubt, self.other, self.evaluation)
+
+    def remeasurement(self, kind: str, scheme: str, *, decides: bool) -> Remeasurement:
+        """Of what a doubt rests on, or of what decides it. Raises `RequestError` where there is none."""
+        right = "a doubt that the scheme's list has"
+        doubt = next((doubt for doubt in self.doubts.of(scheme) if doubt.kind == kind), None)
+        if doubt is None:
+            raise RequestError("kind", f"nothing of this kind is doubtful in {scheme}", right)
+        if not decides:
+            experiments, words = self.again(doubt), LABELS[doubt.kind]
+        elif decision := self.decisions([doubt]).get(doubt):
+            experiments, words = [decision.distinction.experiment], "what decides"
+        else:
+            raise RequestError("kind", "no short experiment decides this doubt", right)
+        return Remeasurement(self.row, experiments, REPEATS, f"{scheme[:100]}: {words}, measured")
 
 
 def ask(row: PortMapping, request: DoubtsRequest, value: Mapping | None = None) -> DoubtsOf:

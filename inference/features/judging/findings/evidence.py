@@ -1,4 +1,6 @@
-"""Which experiments speak for a doubtful scheme: those that are its evidence, and one that would decide."""
+"""Which experiments speak for a doubtful scheme: those that are its evidence, and one that would decide; and
+runs that measure them, started by a page or a program.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from ninja import Status
 
 from inference.core.doubting import Doubt, DoubtKind
 from inference.core.experiment import Experiment
@@ -14,9 +21,16 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.measured_slots import padding_of
 from inference.features.judging.evaluations.query import worst_of
-from inference.features.learning.explained.remeasured import rows_of
-from inference.features.library.mappings.compared import comparison_of
-from inference.models import Evaluation, InstructionScheme, Measurement, PortMapping
+from inference.features.learning.explained.remeasuring import (
+    machine_of,
+    measure_listed,
+    posted_number,
+    rows_of,
+)
+from inference.features.library.mappings.query import comparison_of
+from inference.features.machines.measure.request import listed_config
+from inference.features.running.runs.runs_of_kind import started
+from inference.models import Evaluation, InstructionScheme, Machine, Measurement, PortMapping
 from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence
 from inference.storage.recorded import settled_medians
@@ -155,3 +169,25 @@ def _witnessed(row: PortMapping, scheme: str) -> list[Experiment]:
 def _settled(experiments: Iterable[int]) -> dict[int, float]:
     """{experiment: median of its settled measurements in cycles} of those that have any (one query)."""
     return settled_medians(Measurement.objects.filter(experiment__in=list(experiments)))
+
+
+@dataclass(frozen=True)
+class Remeasurement:
+    """Experiments about a mapping, how often each is measured, and what for."""
+
+    row: PortMapping
+    experiments: Sequence[Experiment]
+    repeats: int
+    purpose: str
+
+    def from_page(self, request: HttpRequest, back: str) -> HttpResponse:
+        """Start it on the posted machine and show the run; `back`: where it is said that it cannot be."""
+        machine = get_object_or_404(Machine, pk=posted_number(request, "machine"), isa=self.row.isa_id)
+        run = measure_listed(request, machine, self.experiments, self.repeats, self.purpose)
+        return redirect(back) if run is None else redirect("run", run.pk)
+
+    def from_program(self, request: HttpRequest, machine_id: int) -> Status[dict[str, Any]]:
+        """Start it; the answer is the run. Raises `ProblemError` (422) for a machine that cannot."""
+        machine = machine_of(self.row, machine_id)
+        config = listed_config(machine.pk, self.experiments, self.repeats)
+        return started(request, "measure", config, f"{self.purpose} on {machine.name}"[:180])

@@ -21,8 +21,13 @@ from inference.features.judging.engine.tables import (
     text,
     usage,
 )
-from inference.features.judging.findings.llvm_job import KIND, DifferenceConfig
-from inference.features.judging.findings.llvm_report import Differing, LlvmDifference, markdown
+from inference.features.judging.findings.llvm_job import (
+    KIND,
+    DifferenceConfig,
+    Differing,
+    LlvmDifference,
+    markdown,
+)
 from inference.isa.targets import names_with_blocks
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run
@@ -34,7 +39,7 @@ from inference.web.file_answers import file_answer
 from inference.web.paging import page_in_memory
 from inference.web.published_page import PublishedTable
 from inference.web.request_fields import RequestField, RequestForm
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 
 class DifferenceForm(RequestForm):

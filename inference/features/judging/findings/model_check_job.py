@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import partial
 
 from inference.core.event import Event
 from inference.core.events import ResultStored
-from inference.core.experiment import Experiment, OrderedExperiment
+from inference.core.experiment import Experiment, Measured, OrderedExperiment
 from inference.core.mapping import PortMapping
 from inference.core.model_check import (
     ORDER_LENGTHS,
@@ -25,12 +26,11 @@ from inference.core.model_check import (
 )
 from inference.core.pmevo import plan
 from inference.core.predicting import PortMappingModel
-from inference.core.protocols import Checkpoint, Json, Measurer
+from inference.core.protocols import Checkpoint, Json, MeasurementStore, Measurer
 from inference.core.random_mixes import random_mixes
 from inference.core.tables import ExperimentTable
 from inference.features.judging.findings.events import MixesMeasured, OrdersMeasured, SchemesAlone
-from inference.features.judging.findings.model_check_request import CheckConfig, read_config
-from inference.features.judging.findings.orders_store import OrdersStore
+from inference.features.judging.findings.model_check import CheckConfig, read_config
 from inference.figures.heatmap import heat_map
 from inference.isa.targets import target_of
 from inference.measuring.cached import CachedMeasurer
@@ -270,3 +270,54 @@ def _store(
         "orders": [each.as_json() for each in orders],
     }
     return result, [ResultStored({"name": made.name, "experiment_set": made.pk, "url": result["url"]})]
+
+
+class OrdersStore:
+    """A `MeasurementStore` for ordered experiments, over one for each repeat.
+
+    `drawn` are the orders of each multiset. The set behind must have an identity of its own: what is in
+    there was not measured as other sets are.
+    """
+
+    def __init__(
+        self, repeat: Callable[[int], MeasurementStore], drawn: Sequence[Sequence[OrderedExperiment]]
+    ) -> None:
+        self._numbers: Mapping[Experiment, int] = {
+            ordered: number for orders in drawn for number, ordered in enumerate(orders)
+        }
+        self._stores = [repeat(number) for number in range(max(map(len, drawn), default=0))]
+
+    def known(self, experiments: Sequence[Experiment]) -> Mapping[Experiment, Measured]:
+        """Those of the orders that were measured before."""
+        found: dict[Experiment, Measured] = {}
+        for number, asked in self._by_number(experiments).items():
+            known = self._stores[number].known([_multiset(each) for each in asked])
+            for each in asked:
+                if (result := known.get(_multiset(each))) is not None:
+                    found[each] = replace(result, experiment=each)
+        return found
+
+    def remember(self, results: Sequence[Measured]) -> None:
+        by_experiment = {result.experiment: result for result in results}
+        for number, measured in self._by_number(list(by_experiment)).items():
+            self._stores[number].remember([_told(each, by_experiment[each]) for each in measured])
+
+    def _by_number(self, experiments: Sequence[Experiment]) -> Mapping[int, list[Experiment]]:
+        grouped: defaultdict[int, list[Experiment]] = defaultdict(list)
+        for each in experiments:
+            grouped[self._numbers[each]].append(each)
+        return grouped
+
+
+def _multiset(experiment: Experiment) -> Experiment:
+    assert isinstance(experiment, OrderedExperiment), "only orders are asked for here"
+    return experiment.multiset
+
+
+def _told(experiment: Experiment, result: Measured) -> Measured:
+    """The result for the set: of the multiset, with a note of the order."""
+    assert isinstance(experiment, OrderedExperiment), "only orders are asked for here"
+    number = {scheme: place for place, scheme in enumerate(experiment.schemes, start=1)}
+    order = "order: " + " ".join(str(number[scheme]) for scheme in experiment.order)
+    note = f"{order}; {result.note}" if result.note else order
+    return replace(result, experiment=experiment.multiset, note=note)

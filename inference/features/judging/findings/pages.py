@@ -26,12 +26,12 @@ from inference.features.judging.findings.conflicts import (
 )
 from inference.features.judging.findings.congruence import congruence_of
 from inference.features.judging.findings.doubts import DoubtsOf, ask, doubts_table
-from inference.features.judging.findings.measuring import Remeasurement, about_doubt
+from inference.features.judging.findings.evidence import Remeasurement
 from inference.features.judging.findings.request import NONE, ConflictsBy, ConflictsRequest, DoubtsRequest
 from inference.features.learning.explained.query import is_explained
 from inference.features.learning.explained.remeasuring import means_of
+from inference.features.learning.inferring.cegar_page import experiment_url
 from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_context
-from inference.features.learning.inferring.counter_examples import experiment_url
 from inference.features.library.mappings.query import comparable
 from inference.figures.conflicts import conflict_figure
 from inference.isa.search import SearchError
@@ -41,8 +41,7 @@ from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.listed_mappings import source_label
 from inference.web.paging import page_in_memory
-from inference.web.requests import whole_number
-from inference.web.validation import RequestError, read
+from inference.web.validation import RequestError, read, whole_number
 
 PAGE = 25
 GROUPS = 25
@@ -172,7 +171,7 @@ def mapping_doubts_measure(request: HttpRequest, pk: int) -> HttpResponse:
     if wish not in ("again", "decide") or kind not in tuple(DoubtKind) or not number.isdecimal():
         raise BadRequest("ask must be again or decide, a kind of doubt and the number of a scheme")
     scheme = get_object_or_404(InstructionScheme, pk=int(number[:18]), isa=found.row.isa_id)
-    return about_doubt(found, kind, scheme.text, decides=wish == "decide").from_page(request, back)
+    return found.remeasurement(kind, scheme.text, decides=wish == "decide").from_page(request, back)
 
 
 def _ask(row: PortMapping, asked: DoubtsRequest, value: Value | None = None) -> DoubtsOf:

@@ -17,16 +17,17 @@ from inference.features.judging.findings.llvm_job import (
     DifferenceConfig,
     LlvmDifferenceJob,
     difference,
+    markdown,
 )
-from inference.features.judging.findings.llvm_report import markdown
 from inference.features.judging.findings.model_check import (
     TABLES,
+    CheckConfig,
     ModelCheck,
+    check_effort,
     checked_schemes,
     model_check_of,
     schemes_table,
 )
-from inference.features.judging.findings.model_check_request import CheckConfig, check_effort
 from inference.features.learning.inferring.reference import documented_for
 from inference.models import Machine, PortMapping, Run
 from inference.models.scheme_search import select_schemes

@@ -11,8 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from inference.core.model_check import AloneVerdict
 from inference.features.judging.engine.tables import csv_of
-from inference.features.judging.findings.llvm_job import KIND, DifferenceConfig
-from inference.features.judging.findings.llvm_report import LlvmDifference, markdown
+from inference.features.judging.findings.llvm_job import KIND, DifferenceConfig, LlvmDifference, markdown
 from inference.features.judging.findings.model_check import (
     TABLES,
     checked_schemes,
@@ -26,10 +25,19 @@ from inference.runs.request import OneOf
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
-from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import Ref, RowOut, SchemeText, Scores, Text, fields_of, parameter
+from inference.web.api.result_shapes import HeatMapOut
+from inference.web.api.shapes import (
+    Ref,
+    RowOut,
+    RunOut,
+    SchemeText,
+    Scores,
+    Text,
+    fields_of,
+    parameter,
+    run_json,
+)
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 

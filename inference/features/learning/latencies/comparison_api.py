@@ -17,7 +17,7 @@ from inference.features.learning.latencies.comparison import (
     compared_json,
     comparison_of_latencies,
 )
-from inference.features.learning.latencies.exporting import latencies_xml
+from inference.features.learning.latencies.query import latencies_xml
 from inference.models import LatencySet
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts

@@ -19,8 +19,8 @@ from inference.features.library.sets.comparison_query import pairs_of, report_at
 from inference.models import ExperimentSet
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.mapping_shapes import HeatMapOut, SchemeErrorOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.result_shapes import HeatMapOut, SchemeErrorOut
 from inference.web.api.shapes import Cycles, Ref, Scores, fields_of, parameter
 from inference.web.file_answers import attachment
 from inference.web.validation import Id

@@ -39,7 +39,7 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_in_memory
-from inference.web.requests import chosen_bin, one_of, row_numbers, whole_number
+from inference.web.validation import chosen_bin, one_of, row_numbers, whole_number
 
 _WITHIN = 5.0
 _CHOSEN_FROM = 500  # sets that the page offers; others are compared by their numbers in the address

@@ -45,8 +45,7 @@ from anica_app.formats.value_documents import (
     Time,
     shaped,
 )
-from inference.core.event import adapter
-from inference.core.event_fields import one_of
+from inference.core.events import adapter, one_of
 from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError
 from inference.formats.sample_document import read_samples, sample_document

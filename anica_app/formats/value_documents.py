@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from inference.core.event import adapter
+from inference.core.events import adapter
 from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError
 from inference.formats.file_trees import FileTree

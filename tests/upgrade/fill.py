@@ -19,7 +19,7 @@ django.setup()
 
 from inference.core.experiment import Experiment  # noqa: E402
 from inference.core.mapping import PortMapping as Mapping  # noqa: E402
-from inference.core.random_mixes import random_mixes  # noqa: E402
+from inference.core.sampling import random_mixes  # noqa: E402
 from inference.measuring.simulated import SimulatedProcessor  # noqa: E402
 from inference.models import ExperimentSet, PortMapping, Run  # noqa: E402
 from inference.runs import fork_server as execution  # noqa: E402

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from anica_app.core.domain.wording import words
 from anica_app.core.search.findings import CampaignCounters
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.protocols import Json
 
 

@@ -27,7 +27,6 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import QuestionMode
 from inference.features.asking.predictors.offers import predictors_named
 from inference.features.running.runs.runs_of_kind import submitted
-from inference.models import Run
 from inference.runs.request import OneOf, Seed
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api import access
@@ -352,20 +351,15 @@ def list_campaigns(
 def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
     """One campaign, with what it was asked, how far it is, and its files."""
     row = CAMPAIGNS.row(campaign_id)
-    run: Run | None = row.run if row.origin == Campaign.Origin.RUN else None
-    standing = standing_of(row, run)
-    names = [tool.name for tool in row.tools]
-    failures = [
-        {"failure": what, "predictor": whose, "count": count}
-        for what, whose, count in failures_in_words(standing.failures, names)
-    ]
-    files = row.files.defer("content").values("id", "path", "size")
+    standing = standing_of(row, row.run if row.origin == Campaign.Origin.RUN else None)
+    words = failures_in_words(standing.failures, [tool.name for tool in row.tools])
+    failures = [{"failure": what, "predictor": whose, "count": count} for what, whose, count in words]
     return {
         **CAMPAIGNS.answer(row),
         **{name: getattr(row, name) for name in ("note", "format", "config", "facts")},
         "isa": ref(row.isa),
         "standing": {**vars(standing), "ratio": standing.ratio, "failures": failures},
-        "files": list(files),
+        "files": list(row.files.values("id", "path", "size")),
     }
 
 
@@ -379,9 +373,5 @@ def export_campaign(request: HttpRequest, campaign_id: Id) -> HttpResponseBase:
 
 def _campaign(row: Any) -> dict[str, Any]:
     """A row of `campaigns`, with its seats at hand."""
-    return fields_of(
-        row,
-        CampaignOut,
-        state=None if row.run is None else row.run.state,
-        predictors=row.tools,
-    )
+    state = None if row.run is None else row.run.state
+    return fields_of(row, CampaignOut, state=state, predictors=row.tools)

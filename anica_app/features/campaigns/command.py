@@ -19,8 +19,7 @@ from anica_app.features.families.shell import (
     hold_against,
 )
 from anica_app.models import Campaign, Discovery
-from inference.core.event import Event
-from inference.core.events import Progress, rate_in_words
+from inference.core.events import Event, Progress, rate_in_words
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import check_processor, chosen_on

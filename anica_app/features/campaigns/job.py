@@ -25,8 +25,7 @@ from anica_app.features.families.grouping import (
 from anica_app.features.families.storing import store_families
 from anica_app.models import Campaign
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
-from inference.core.event import Event
-from inference.core.events import PhaseStarted, Progress, ResultStored
+from inference.core.events import Event, PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.opening import opened_panel

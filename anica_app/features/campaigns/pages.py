@@ -53,7 +53,7 @@ from inference.web.file_answers import file_answer
 from inference.web.naming import naming_paths
 from inference.web.paging import PAGE_SIZE, Order, Page, list_page, page_in_memory
 from inference.web.presentation import UNKNOWN
-from inference.web.request_fields import start_or_tell
+from inference.web.request_fields import start_run
 from inference.web.validation import one_of, row_number, row_numbers, whole_number
 
 TABS = {
@@ -272,7 +272,7 @@ def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
 
 def start_coverage(request: HttpRequest, config: Json, name: str, back: str) -> HttpResponse:
     """Submit the run and lead back to where its result will be."""
-    start_or_tell(request, KIND, config, f"Coverage of {name}"[:180])
+    start_run(request, KIND, config, f"Coverage of {name}"[:180])
     return redirect(back)
 
 

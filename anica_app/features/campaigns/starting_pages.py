@@ -40,7 +40,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     wanted = _plan(form, row_number(request.POST.get("from", "")))
     if press == "start" and wanted is not None:
         title = " and ".join(row.name for row in form.rows)
-        run = start_run(request, form, "campaign", wanted.config, title[:180])
+        run = start_run(request, "campaign", wanted.config, title[:180], form=form)
         if run is not None:
             made = Campaign.objects.filter(run=run).first()
             return redirect("run", run.pk) if made is None else redirect("campaign", made.pk)

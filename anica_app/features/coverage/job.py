@@ -24,8 +24,7 @@ from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import Interest
 from anica_app.storage.findings import interesting_samples, judge_of
 from inference.core.errors import as_written
-from inference.core.event import Event
-from inference.core.events import Progress, ResultStored
+from inference.core.events import Event, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set

@@ -42,7 +42,7 @@ from inference.models import InstructionScheme
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web.file_answers import file_answer
-from inference.web.request_fields import start_or_tell
+from inference.web.request_fields import start_run
 from inference.web.validation import whole_number
 
 PART = "X-Part"
@@ -235,7 +235,7 @@ def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
     rows = tools_here(found)
     if rows:
         config = question_about_step(tree.generalisation, node.number, rows, anew=True)
-        start_or_tell(request, KIND, config, name_of_question(found.discovery, node.number))
+        start_run(request, KIND, config, name_of_question(found.discovery, node.number))
     else:
         messages.error(request, "None of the campaign’s predictors can be asked here.")
     return redirect(f"{_address(pk, tree, node)}#step")

@@ -19,8 +19,7 @@ from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campa
 from anica_app.models import Campaign
 from anica_app.storage.descriptions import SearchRequest
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
-from inference.core.event import Event
-from inference.core.events import PhaseStarted, Progress, ResultStored
+from inference.core.events import Event, PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode

@@ -56,19 +56,20 @@ def _context(subject: ShownBlock, form: ExplainForm) -> Context:
     }
 
 
+def explanations_of(name: BlockName) -> list[Campaign]:
+    """The last generalisations of a block, whoever started them, with what a list of them shows."""
+    rows = Campaign.objects.filter(
+        of_isa(name.isa), run__kind=KIND, config__block=body_of(name.code, name.isa).hex()
+    )
+    rows = rows.select_related("run").prefetch_related("seats__predictor", "discoveries")
+    return list(rows.order_by("-pk")[:MOST_SHOWN])
+
+
 def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any, Any]]]:
     """A generalisation of the block: its predictors, and its discoveries not covered by another one."""
     names = [tool.name for tool in campaign.tools]
     found = [row for row in campaign.discoveries.all() if row.subsumed_by_id is None]
     return campaign, names, [(row, words_of(row.abstract)) for row in found]
-
-
-def explanations_of(name: BlockName) -> list[Campaign]:
-    """The newest generalisations of a block, with predictors, discoveries and run (three queries)."""
-    body = body_of(name.code, name.isa).hex()
-    rows = Campaign.objects.filter(of_isa(name.isa), run__kind=KIND, config__block=body)
-    rows = rows.select_related("run").prefetch_related("seats__predictor", "discoveries")
-    return list(rows.order_by("-pk")[:MOST_SHOWN])
 
 
 class ExplainForm(RequestForm):

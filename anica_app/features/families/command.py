@@ -12,8 +12,7 @@ from anica_app.features.families.request import NewGrouping
 from anica_app.features.families.shell import family_lines, mark_family, numbered_family, stored_lines
 from anica_app.features.families.storing import told_of
 from anica_app.models import Campaign
-from inference.core.event import Event
-from inference.core.events import Progress
+from inference.core.events import Event, Progress
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import chosen
 from inference.models import Run

@@ -30,8 +30,7 @@ from anica_app.models import Campaign
 from anica_app.storage.descriptions import read_against
 from anica_app.storage.domains import SUPPORT, chosen_domain
 from anica_app.storage.findings import judge_of
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
+from inference.core.events import Event, Log, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import common_mode, rows_in_mode
 from inference.features.asking.predictors.opening import opened

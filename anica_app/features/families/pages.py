@@ -24,7 +24,7 @@ from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import code_isa
 from inference.web.file_answers import file_answer
-from inference.web.request_fields import start_or_tell
+from inference.web.request_fields import start_run
 
 
 def family_or_404(pk: int) -> FamilyParts:
@@ -108,7 +108,7 @@ def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
         "about": _about(row),
         "mode": common_mode(row.campaign.tools) or LOOP,
     }
-    start_or_tell(request, QUESTION, config, f"{row.name[:120]}, measured")
+    start_run(request, QUESTION, config, f"{row.name[:120]}, measured")
     return redirect("family", pk=pk)
 
 
@@ -116,7 +116,7 @@ def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
 def campaign_families(request: HttpRequest, pk: int) -> HttpResponse:
     """Group the discoveries of a campaign, once more where that was done."""
     row = get_object_or_404(Campaign, pk=pk)
-    start_or_tell(request, KIND, NewGrouping().config_for(row), name_of_grouping(row))
+    start_run(request, KIND, NewGrouping().config_for(row), name_of_grouping(row))
     return redirect("campaign", pk=pk)
 
 

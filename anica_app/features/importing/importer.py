@@ -28,8 +28,7 @@ from anica_app.formats.campaign_zip import (
 )
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
+from inference.core.events import Event, Log, ResultStored
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.asking.block_files.importer import telling

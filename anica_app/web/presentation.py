@@ -10,7 +10,6 @@ from django.utils.safestring import SafeString
 
 from anica_app.models import Discovery, Family
 from anica_app.storage.findings import (
-    RepeatedFinding,
     condition_of,
     condition_of_family,
     repeated_findings,
@@ -59,19 +58,10 @@ def asm(code: bytes | str, isa: ISA | str | None = None) -> str:
     return "; ".join(intel_or_digits(found, isa_of(isa)))
 
 
-@register.filter
-def repetitions(row: Discovery) -> list[RepeatedFinding]:
-    """Return what machines measured of a discovery's witness with other values of its operands."""
-    return repeated_findings(row)
+register.filter("repetitions", repeated_findings)
 
 
 @register.filter
 def condition(row: Discovery | Family) -> str:
     """Return where a discovery, or the witness of a family, shows what it stands for: only where cl = 0."""
     return condition_of_family(row) if isinstance(row, Family) else condition_of(row)
-
-
-@register.filter
-def hexadecimal(code: bytes) -> str:
-    """Return machine code as hexadecimal digits."""
-    return bytes(code).hex()

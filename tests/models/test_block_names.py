@@ -219,6 +219,7 @@ PARENTS = {
     "inference/core/latency/reading.py": {"code": "the latencies"},
     "inference/core/latency/memory.py": {"code": "the latencies"},
     "anica_app/features/discoveries/pages.py": {"hex": "the campaign, for its template"},
+    "anica_app/features/discoveries/steps.py": {"hex": "the campaign, for its template"},
     "inference/features/asking/block_files/job.py": {"code": "the program"},
     "anica_app/features/explanations/job.py": {"block": "the description"},
     "anica_app/features/families/pages.py": {"hex": "the campaign, for its template"},

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from anica_app.features.campaigns.parts_api import router as parts_router
-from anica_app.features.campaigns.publishing import archive_answer, kept_file_answer
+from anica_app.features.campaigns.publishing import archive_answer
 from anica_app.features.campaigns.query import (
     CAMPAIGN_ORDERS,
     campaigns,
@@ -21,8 +21,7 @@ from anica_app.features.campaigns.query import (
     standing_of,
 )
 from anica_app.features.campaigns.request import MOST_PREDICTORS, PRESETS, read_config
-from anica_app.features.discoveries.saying import discoveries_csv
-from anica_app.models import Campaign, CampaignFile
+from anica_app.models import Campaign
 from anica_app.storage.descriptions import GROUPS, FreshBlocks
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import QuestionMode
@@ -50,7 +49,6 @@ from inference.web.api.shapes import (
     ref,
     run_json,
 )
-from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
@@ -365,32 +363,12 @@ def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
     }
 
 
-@router.get("/campaigns/{campaign_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
-def export_discoveries(request: HttpRequest, campaign_id: Id) -> HttpResponse:
-    """The discoveries of a campaign as CSV, in words and as documents."""
-    row = get_object_or_404(Campaign, pk=campaign_id)
-    access.note(request, Deed.EXPORTED, row)
-    return attachment(discoveries_csv(row), "text/csv; charset=utf-8", f"{row.name} discoveries", "csv")
-
-
 @router.get("/campaigns/{campaign_id}/exports/zip", response=bytes, openapi_extra={FILE: "application/zip"})
 def export_campaign(request: HttpRequest, campaign_id: Id) -> HttpResponseBase:
     """A campaign with all that it has sampled, as an archive that another installation imports."""
     row = get_object_or_404(Campaign, pk=campaign_id)
     access.note(request, Deed.EXPORTED, row)
     return archive_answer(row)
-
-
-@router.get(
-    "/campaigns/{campaign_id}/files/{file_id}",
-    response=bytes,
-    openapi_extra={FILE: "application/octet-stream"},
-)
-def get_campaign_file(request: HttpRequest, campaign_id: Id, file_id: Id) -> HttpResponseBase:
-    """A file of a campaign, as it was."""
-    row = get_object_or_404(CampaignFile.objects.select_related("campaign"), pk=file_id, campaign=campaign_id)
-    access.note(request, Deed.EXPORTED, row.campaign)
-    return kept_file_answer(row)
 
 
 def _campaign(row: Any) -> dict[str, Any]:

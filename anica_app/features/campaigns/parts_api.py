@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
 from anica_app.features.campaigns.comparing import ComparedCampaigns, compared_campaigns, differing, flattened
+from anica_app.features.campaigns.publishing import kept_file_answer
 from anica_app.features.campaigns.query import DISCOVERY_ORDERS, discoveries, lacking_of, rounds
 from anica_app.features.coverage.query import (
     KIND,
@@ -23,6 +25,7 @@ from anica_app.features.coverage.query import (
     sorted_by_coverage,
 )
 from anica_app.features.discoveries.query import BY_BLOCK, judged, sample_page
+from anica_app.features.discoveries.saying import discoveries_csv
 from anica_app.features.discoveries.shapes import (
     DiscoveryOut,
     FoundOut,
@@ -30,13 +33,16 @@ from anica_app.features.discoveries.shapes import (
     discovery_json,
     judged_json,
 )
-from anica_app.models import Campaign, Discovery, SampleBatch
+from anica_app.models import Campaign, CampaignFile, Discovery, SampleBatch
 from anica_app.storage.findings import judge_of
 from inference.core.protocols import Json
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import BasicBlockSet
 from inference.predictors.samples import unpack
 from inference.storage.instruction_sets import code_isa
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import (
     PageOf,
@@ -48,6 +54,7 @@ from inference.web.api.paging import (
     sorts,
 )
 from inference.web.api.shapes import Input, Ref, RowOut, RunOut, parameter
+from inference.web.file_answers import attachment
 from inference.web.paging import Order
 from inference.web.validation import Id
 
@@ -222,6 +229,26 @@ def list_unsupported(request: HttpRequest, campaign_id: Id) -> Any:
     """The schemes that a campaign had to leave out, by the tool that lacks them."""
     row = get_object_or_404(Campaign, pk=campaign_id)
     return lacking_of(row, [tool.name for tool in row.tools])
+
+
+@router.get("/campaigns/{campaign_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
+def export_discoveries(request: HttpRequest, campaign_id: Id) -> HttpResponse:
+    """The discoveries of a campaign as CSV, in words and as documents."""
+    row = get_object_or_404(Campaign, pk=campaign_id)
+    access.note(request, Deed.EXPORTED, row)
+    return attachment(discoveries_csv(row), "text/csv; charset=utf-8", f"{row.name} discoveries", "csv")
+
+
+@router.get(
+    "/campaigns/{campaign_id}/files/{file_id}",
+    response=bytes,
+    openapi_extra={FILE: "application/octet-stream"},
+)
+def get_campaign_file(request: HttpRequest, campaign_id: Id, file_id: Id) -> HttpResponseBase:
+    """A file of a campaign, as it was."""
+    row = get_object_or_404(CampaignFile.objects.select_related("campaign"), pk=file_id, campaign=campaign_id)
+    access.note(request, Deed.EXPORTED, row.campaign)
+    return kept_file_answer(row)
 
 
 def _needed(measure: Measure | None) -> Measure:

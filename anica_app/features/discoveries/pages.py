@@ -26,7 +26,7 @@ from anica_app.features.discoveries.steps import (
     question_about_step,
     step_context,
     tools_here,
-    tree_document,
+    tree_answer,
 )
 from anica_app.features.discoveries.tool_commands import link
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
@@ -41,7 +41,7 @@ from inference.measuring.blocks import LOOP
 from inference.models import InstructionScheme
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.web.file_answers import attachment, file_answer
+from inference.web.file_answers import file_answer
 from inference.web.request_fields import start_run
 from inference.web.validation import whole_number
 
@@ -115,9 +115,7 @@ def discovery_tree(request: HttpRequest, pk: int) -> HttpResponse:
     tree = tree_or_404(request, found)
     if tree is None:
         raise Http404("this discovery came without its generalisation")
-    document = tree_document(found, tree, samples=request.GET.get("samples") == "1")
-    name = f"{found.campaign.name} {found.discovery} tree {tree.generalisation.number}"
-    return attachment(json.dumps(document, ensure_ascii=False), "application/json", name, "json")
+    return tree_answer(found, tree, samples=request.GET.get("samples") == "1")
 
 
 def discovery_blocks(request: HttpRequest, pk: int) -> HttpResponse:

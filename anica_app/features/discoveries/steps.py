@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from anica_app.features.discoveries.query import (
@@ -37,6 +38,7 @@ from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.samples import Sample, unpack
 from inference.storage.instruction_sets import code_isa
 from inference.web.contributions import RunOrigin, number_about
+from inference.web.file_answers import attachment
 from inference.web.paging import Page
 from inference.web.validation import one_of, whole_number
 
@@ -228,11 +230,6 @@ def _step_of(row: Generalisation, step: int) -> RunOrigin:
     return RunOrigin(f"{row.discovery}, step {step}", url)
 
 
-def may_ask_again(found: DiscoveryParts) -> bool:
-    """Whether one of the campaign's tools may be here, as far as that is known without looking."""
-    return any(row.askable or options_here(row) for row in found.predictors)
-
-
 def tools_here(found: DiscoveryParts) -> list[Predictor]:
     """The campaign's tools that can be asked here; for those of a file, the same tool and processor."""
     rows = [row if row.askable else _of_file(row) for row in found.predictors]
@@ -285,7 +282,7 @@ def step_context(request: HttpRequest, found: DiscoveryParts, tree: Tree, node: 
         "implied": [decision(one) for one in tree.implied[node.number]],
         "against": None if node.taken else counter_example(found, seen.samples),
         "changed": seen.changed(found),
-        "again": may_ask_again(found),
+        "again": any(row.askable or options_here(row) for row in found.predictors),
         "pruned": bool(node.n) and not seen.samples,
         "tried": decision(node),
         "why": reason(node),
@@ -309,6 +306,13 @@ def _row(example: JudgedBlock, columns: Sequence[str]) -> dict[str, Any]:
         "lines": intel_or_digits(sample.code),
         "answers": list(zip(columns, sample.answers, strict=True)),
     }
+
+
+def tree_answer(found: DiscoveryParts, tree: Tree, *, samples: bool) -> HttpResponse:
+    """The tree of a generalisation as a JSON file."""
+    text = json.dumps(tree_document(found, tree, samples=samples), ensure_ascii=False)
+    name = f"{found.campaign.name} {found.discovery} tree {tree.generalisation.number}"
+    return attachment(text, "application/json", name, "json")
 
 
 def tree_document(found: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:

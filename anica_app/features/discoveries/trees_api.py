@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ from anica_app.features.discoveries.steps import (
     page_of_blocks,
     question_about_step,
     tools_here,
-    tree_document,
+    tree_answer,
 )
 from inference.features.asking.predictors.offers import predictors_named
 from inference.features.asking.predictors.query import MOST_PREDICTORS
@@ -122,10 +121,8 @@ def export_tree(
 ) -> HttpResponse:
     """The whole tree of a generalisation as one JSON document, as the page gives it to take away."""
     found, tree = _tree(discovery_id, generalisation)
-    document = tree_document(found, tree, samples=samples)
     access.note(request, Deed.EXPORTED, found.discovery)
-    name = f"{found.campaign.name} {found.discovery} tree {tree.generalisation.number}"
-    return attachment(json.dumps(document, ensure_ascii=False), "application/json", name, "json")
+    return tree_answer(found, tree, samples=samples)
 
 
 @router.get("/discoveries/{discovery_id}/steps", response=PageOf[DecisionStepOut])

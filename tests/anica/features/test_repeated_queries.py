@@ -16,7 +16,7 @@ from benchmarks._generated_campaign import generated_campaign
 
 @pytest.mark.django_db
 def test_no_page_asks_the_database_the_same_twice(visitor: Client) -> None:
-    campaign, other = generated_campaign(6, 10), generated_campaign(2, 5, "another")
+    campaign, other = generated_campaign(3, 4), generated_campaign(1, 3, "another")
     discovery, family = campaign.discoveries.order_by("number")[0], campaign.families.order_by("number")[0]
     page = reverse("campaign", args=[campaign.pk])
     for address in (

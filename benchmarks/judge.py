@@ -23,8 +23,8 @@ from benchmarks._generated_sets import generate_set, generated_mapping
 from benchmarks._in_process_worker import done
 from benchmarks._measured import cost_of, median_milliseconds
 from benchmarks._sites import administrators_client, temporary_database
-from inference.features.judging.engine import query as looking
 from inference.features.judging.engine import evaluation_sheets, view_addresses, views
+from inference.features.judging.engine import query as looking
 from inference.models import Comparison, PortMapping, Run
 from inference.storage.rows import store_mapping
 

@@ -28,8 +28,7 @@ from inference.features.asking.block_files.query import (
     sort_apart,
     upload_importer_of_sort,
 )
-from inference.features.library.uploads.file_reading import receive, start_reading
-from inference.features.library.uploads.query import waiting_uploads
+from inference.features.library.uploads.query import receive, start_reading, waiting_uploads
 from inference.formats.block_files import BlockFileSort
 from inference.formats.errors import ExchangeError
 from inference.isa.blocks import isa_beside

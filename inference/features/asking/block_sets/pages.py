@@ -31,7 +31,7 @@ from inference.features.asking.questions.form import ChoosingForm
 from inference.formats.errors import ExchangeError
 from inference.measuring.blocks import LOOP
 from inference.models import BasicBlockSet, BlockColumn, Run
-from inference.predictors.odd_answers import odd_answers
+from inference.predictors.answer_arrays import odd_answers
 from inference.predictors.protocol import Answer
 from inference.storage.block_sets import export
 from inference.web.contributions import PanelPlace, panels_of

@@ -8,21 +8,22 @@ in memory as the arrays of stored comparisons do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from django.db.models import QuerySet
 
-from inference.core.arrays import Floats
+from inference.core.evaluator import ThroughputModel, predicted_cycles
 from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
-from inference.core.predicting import ThroughputModel, predicted_cycles
-from inference.core.tables import ExperimentTable
-from inference.features.judging.engine.query import Key, comparison_rows, unsaved_comparison
+from inference.core.protocols import Json
+from inference.core.tables import ExperimentTable, Floats, Int64s
+from inference.features.judging.engine.query import Key, UnsavedComparison, comparison_rows, sheet_of
 from inference.features.judging.engine.request import EVALUATE
 from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
-from inference.models import Comparison, Evaluation, PortMapping, ResourceMapping
+from inference.models import ComparedColumn, Comparison, Evaluation, PortMapping, ResourceMapping
 from inference.storage.evaluations import evaluated_chunks
 from inference.storage.resource_mappings import load_model
 from inference.storage.streaming import Chunk
@@ -48,6 +49,34 @@ def experiment_items(chunks: Sequence[Chunk]) -> Items:
 def measured_cycles(chunks: Sequence[Chunk]) -> Floats:
     """What was measured of each item: float64[n], > 0."""
     return np.concatenate([np.zeros(0), *(chunk.cycles for chunk in chunks)])
+
+
+def medians(experiments: Int64s, cycles: Floats) -> tuple[Int64s, Floats, Int64s]:
+    """Experiments once each, ascending, the medians of their cycles, and the place of the first of each."""
+    order = np.lexsort((cycles, experiments))
+    distinct, first, counts = np.unique(experiments[order], return_index=True, return_counts=True)
+    low, high = order[first + (counts - 1) // 2], order[first + counts // 2]
+    places = np.minimum.reduceat(order, first) if len(first) else order
+    return distinct, (cycles[low] + cycles[high]) / 2, places
+
+
+def median_items(items: Items, cycles: Floats) -> tuple[Items, Floats]:
+    """Measured experiments once each, by their first measurements, with the medians of their cycles."""
+    assert items.experiments is not None, "they were measured"
+    experiments, middle, places = medians(items.experiments, cycles)
+
+    def read_table() -> ExperimentTable:
+        assert items.table is not None, "experiments have schemes"
+        return items.table.selected(places, np.arange(items.table.n_schemes))
+
+    once = replace(
+        items,
+        ids=items.ids[places],
+        lengths=items.lengths[places],
+        experiments=experiments,
+        read_table=read_table,
+    )
+    return once, middle
 
 
 def model_answers(
@@ -91,6 +120,21 @@ def _renumbered(table: ExperimentTable, number: dict[str, int]) -> tuple[np.ndar
 
 
 _IN_MEMORY = 2  # of 10^6 experiments, 120 MB each
+
+
+def unsaved_comparison(
+    key: Key, columns: Iterable[Json], address: str, csv_address: str = "", **facts: Any
+) -> Comparison:
+    """A comparison of these arrays; `columns` and `facts`: fields of the rows."""
+    sheet = sheet_of(key)
+    lengths = np.unique(sheet.items.lengths).tolist()
+    row = Comparison(pk=-1, n=len(sheet.items), common=int(sheet.common.sum()), lengths=lengths, **facts)
+    listed = [
+        ComparedColumn(comparison=row, position=position, summary={"lacks": answers.lacking()}, **fields)
+        for position, (fields, answers) in enumerate(zip(columns, sheet.columns, strict=True))
+    ]
+    row.unsaved = UnsavedComparison(key, listed, address, csv_address)
+    return row
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from inference.core.judging.agreement import SchemeBias
 from inference.core.judging.sheet import AnswerSheet
 from inference.features.judging.engine.query import (
     ComparisonPart,
-    ViewQuestion,
     answered_in,
     biases_in,
     columns_of,
@@ -31,8 +30,8 @@ from inference.features.judging.engine.view_addresses import (
     VIEW_NAMES,
     choice_of,
     column_in,
+    question_in,
     selectable,
-    threshold_in,
 )
 from inference.features.judging.engine.view_tabs import views_context
 from inference.features.judging.engine.views import VIEWS
@@ -103,11 +102,10 @@ def comparison_view_csv(request: HttpRequest, pk: int, name: str) -> HttpRespons
         raise Http404("there is no such view")
 
     def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
-        columns = columns_of(row)
-        column = column_in(request, columns)
-        question = ViewQuestion(row, columns, column, part, **threshold_in(request))
+        question = question_in(request, row, part)
         text = csv_of(VIEWS[name].tables(question)[0])
-        return table_answer(text, f"{row.run.name} {name}", comparison=row.run.name, source=column.name)
+        about = {"comparison": row.run.name, "source": question.column.name}
+        return table_answer(text, f"{row.run.name} {name}", **about)
 
     return _of_part(request, pk, table)
 

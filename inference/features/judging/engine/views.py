@@ -26,6 +26,7 @@ from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.judging.engine.addresses import comparison_address, pair_query
+from inference.features.judging.engine.differences_view import difference_tables, within_tables
 from inference.features.judging.engine.excess_view import excess_tables
 from inference.features.judging.engine.query import (
     ComparisonPart,
@@ -340,6 +341,14 @@ VIEWS = {
             "Experiments that take longer than a port mapping allows, by the µops that limit them.",
             excess_tables,
             lambda columns: any(column.mapping_id for column in columns),
+        ),
+        ComparisonView("within", "Tolerances", "Which share is within so many per cent.", within_tables),
+        ComparisonView(
+            "differences",
+            "Differences by scheme",
+            "How far another measurement is off, of the experiments with a scheme: means, the largest first.",
+            difference_tables,
+            lambda columns: any(column.kind == ComparedColumn.Kind.SET for column in columns),
         ),
         ComparisonView("matrix", "Matrix", "How often each two sources disagree.", _matrix),
         ComparisonView(

@@ -14,8 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
+from inference.core.events import Event, Log, ResultStored
 from inference.core.mapping import described
 from inference.core.protocols import Json
 from inference.features.learning.explained.proofs import ProofStep, proof_of

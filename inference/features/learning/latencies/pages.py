@@ -36,7 +36,7 @@ from inference.features.machines.measure.form import (
     schemes_config,
 )
 from inference.features.machines.measure.request import Effort
-from inference.figures.store_lines import store_figure
+from inference.figures.front_ends import store_figure
 from inference.isa.chains import ChainLink
 from inference.isa.search import SearchError
 from inference.isa.targets.textbook import documented_latency, latency_source

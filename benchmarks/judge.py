@@ -1,5 +1,5 @@
-"""A comparison of five sources on a generated set: from 10^6 measurements to any view, and to other
-selections.
+"""A comparison of five sources on a generated set, and a mapping's accuracy on it: from 10^6 measurements to
+any view, and to other selections.
 
 The set and its comparison are made in a temporary SQLite database. Wall seconds of requests in this
 process, without network, medians; CPU seconds stand beside them. `first` begins without anything in memory,
@@ -23,8 +23,8 @@ from benchmarks._generated_sets import generate_set, generated_mapping
 from benchmarks._in_process_worker import done
 from benchmarks._measured import cost_of, median_milliseconds
 from benchmarks._sites import administrators_client, temporary_database
+from inference.features.judging.engine import evaluation_sheets, view_addresses, views
 from inference.features.judging.engine import query as looking
-from inference.features.judging.engine import view_addresses, views
 from inference.models import Comparison, PortMapping, Run
 from inference.storage.mappings import store_mapping
 
@@ -36,7 +36,7 @@ MEMORY = 300.0
 _REQUESTS = 7
 _CACHES = [
     function
-    for module in (looking, view_addresses, views)
+    for module in (looking, evaluation_sheets, view_addresses, views)
     for function in vars(module).values()
     if hasattr(function, "cache_clear")
 ]
@@ -50,10 +50,12 @@ def run(quick: bool) -> Iterator[Result]:
         began = time.monotonic()
         run_row = _compared(rows)
         more = {"rows": rows, "sources": 5, "compared_in_seconds": round(time.monotonic() - began, 1)}
-        size = Comparison.objects.get()
+        size = Comparison.objects.get(run=run_row)
         more["megabytes"] = round((len(size.points) + len(size.table)) / 1e6, 1)
         client = administrators_client()
         page = f"/comparisons/{run_row.pk}/"
+        evaluated = PortMapping.objects.earliest("pk")
+        done("evaluate", {"mapping": evaluated.pk, "experiment_set": run_row.config["experiment_set"]})
         in_map = f"{page}?tab=map&column=0"
         for case, url in (
             ("scores", page),
@@ -63,6 +65,7 @@ def run(quick: bool) -> Iterator[Result]:
             ("matrix", f"{page}?tab=matrix"),
             ("traits", f"{page}?tab=traits&column=0"),
             ("telling", f"{page}?tab=telling&column=0&against=1"),
+            ("accuracy", f"/mappings/{evaluated.pk}/?tab=accuracy"),
         ):
             yield _result(f"{case}, first", partial(_get, client, url), FIRST_VIEW, more, cold=True)
             yield _result(f"{case}, again", partial(_get, client, url), None, more)

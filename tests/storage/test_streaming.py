@@ -9,7 +9,7 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit, score
 from inference.models import ISA, ExperimentSet
-from inference.storage.evaluations import compare, compare_by_scheme, compare_chunks, compare_tool
+from inference.storage.evaluations import compare, compare_chunks, compare_tool
 from inference.storage.recorded import held_out_rows, recorded_shares
 from inference.storage.rows import load_measurements, scheme_texts, store_measurements
 from inference.storage.streaming import set_chunks, table_of_keys
@@ -96,8 +96,6 @@ def test_a_set_compares_as_the_list_of_its_measurements(filled: ExperimentSet, u
 
 
 def test_tools_are_scored_as_they_stream_by(filled: ExperimentSet) -> None:
-    comparison, _ = compare_by_scheme(PortMappingModel(VALUE), filled, Unit.CPI)
-    assert comparison.scores == compare(PortMappingModel(VALUE), filled, Unit.CPI).scores
     results = load_measurements(filled)
     for tool in ("a", "b"):
         answers = [one for one in results if one.usable and one.annotations.get(tool) is not None]

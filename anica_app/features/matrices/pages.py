@@ -1,4 +1,6 @@
-"""The addresses that matrices had: their pages are those of any comparison."""
+"""The form for a comparison of tools on random blocks, and the addresses that matrices had: their pages are
+those of any comparison.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How well a source agrees with the reference: in numbers, and group by group."""
+"""How well a source agrees with the reference: in numbers, group by group, and by which factor it is too
+long or too short, scheme by scheme.
+"""
 
 from __future__ import annotations
 

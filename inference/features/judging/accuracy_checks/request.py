@@ -16,7 +16,6 @@ from inference.features.learning.core_model.query import usable_core_models
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.models import Machine, Predictor
 from inference.predictors import core_model, mapping, nanobench
-from inference.predictors.kinds import FoundKind, PredictorKind
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
 from inference.runs.machines.facts import read_block_machine
@@ -97,11 +96,8 @@ def _wanted(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]]:
     for kind, found, _ in programs():
         if kind.name != nanobench.KIND:  # that measures the computer of the site
             for one in found:
-                yield f"{kind.title} {one.version}", _for_processor(kind, one, processor)
-
-
-def _for_processor(kind: PredictorKind, one: FoundKind, processor: str) -> list[tuple[str, Json]]:
-    return [(kind.name, options) for options in options_for(kind.name, one.options, processor)]
+                choices = options_for(kind.name, one.options, processor)
+                yield f"{kind.title} {one.version}", [(kind.name, options) for options in choices]
 
 
 def _first_usable(wanted: Sequence[tuple[str, Json]], mode: str) -> tuple[Predictor | None, str]:

@@ -1,4 +1,6 @@
-"""The columns of a set beside one of them: a tab with their scores, which leads to the engine's views."""
+"""The columns of a set beside one of them: a tab with their scores, which leads to the engine's views; the
+same scores as a baseline to take away, held against one that is brought back.
+"""
 
 from __future__ import annotations
 

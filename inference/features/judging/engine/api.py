@@ -1,4 +1,6 @@
-"""Comparisons of predictors on the measurements of a set: scores, heat maps, biases, single experiments."""
+"""Comparisons by the API: of any sources on any items in any view, and of predictors on the measurements of
+a set, with heat maps, biases and single experiments.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`manage.py judge ITEMS SOURCE…`: any sources of answers on any items, in any view."""
+"""`manage.py judge`: any sources of answers on any items, in any view; `compare-predictors`: mappings and
+tools on the same measurements, as a table.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Accuracy as a gate: columns held against a baseline of theirs.
+"""Accuracy as a gate: sources held against a baseline of theirs, on pages and in commands.
 
-A column is worse when its MAPE has grown by more than a tolerance, or when it answers fewer blocks: a tool
+A source is worse when its MAPE has grown by more than a tolerance, or when it answers fewer items: a tool
 that leaves out what it is bad at would pass otherwise. That has no tolerance: answers are counted, not
 measured.
 """

@@ -87,19 +87,18 @@ def keep_columns(row: BasicBlockSet, columns: Sequence[ComparisonColumn]) -> lis
 
 @dataclass(frozen=True)
 class ExperimentBlock:
-    """The code of one experiment, `copies` times; or, with no code, why there is none."""
+    """The code of one experiment, `copies` times; none where it cannot be measured."""
 
     code: bytes
     copies: int
-    obstacle: str = ""
 
 
 def block_of(terms: list[tuple[str, int]], instructions: int = INSTRUCTIONS) -> ExperimentBlock:
     """The block of an experiment of x86-64; `terms` are (scheme text, multiplicity) pairs."""
     try:
         body = body_maker(DEFAULT).unroll(terms, instructions)
-    except CannotMeasureError as error:
-        return ExperimentBlock(b"", 0, str(error))
+    except CannotMeasureError:
+        return ExperimentBlock(b"", 0)
     return ExperimentBlock(body.code, body.copies)
 
 

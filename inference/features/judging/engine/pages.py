@@ -1,4 +1,4 @@
-"""Comparisons of predictors: the list, and the page of each with its scores, maps and biases."""
+"""Comparisons: the list, the page of each with its views, and their tables as CSV."""
 
 from __future__ import annotations
 

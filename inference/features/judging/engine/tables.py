@@ -1,4 +1,8 @@
-"""Tables of values at every door: columns, CSV, lines of the shell, cells of a page."""
+"""Tables of values at every door: columns, CSV, lines of the shell, cells of a page.
+
+`result_tables` makes them of what the result of a run says of a comparison. Runs of earlier versions have
+stored that alone, without the arrays of which views are made.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Addresses of the views of a comparison, on its own page or on a tab of another one."""
+"""Addresses of the views of a comparison, on its own page or on a tab of another one, and what they ask for:
+unit, items, source.
+"""
 
 from __future__ import annotations
 

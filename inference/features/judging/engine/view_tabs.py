@@ -64,8 +64,6 @@ MOST_ROWS = 500
 """Rows of a table on a page; files have all of them."""
 MOST_JUDGED_AT_ONCE = 200_000
 """Answers up to which all columns of a part are judged for their table."""
-PICTURES = {"scores": "Scores", HEAT_MAP: "Heat map", "schemes": "Bias by scheme"}
-"""Views that are more than tables."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +101,8 @@ def views_context(request: HttpRequest, row: Comparison, usual: str) -> dict[str
     Every address that it makes keeps what names the page that the views are on.
     """
     columns = columns_of(row)
-    tables = {name: view.label for name, view in VIEWS.items() if view.has_page and view.suits(columns)}
-    labels = {**PICTURES, **tables}
+    labels = {name: VIEWS[name].label if name in VIEWS else "Heat map" for name in _PICTURES}
+    labels |= {name: view.label for name, view in VIEWS.items() if view.has_page and view.suits(columns)}
     name = view_name(request, tuple(labels), usual)
     at = {"column": request.GET["column"]} if request.GET.get("column", "").isdecimal() else {}
     context: dict[str, Any] = {
@@ -131,8 +129,8 @@ def views_context(request: HttpRequest, row: Comparison, usual: str) -> dict[str
         "everything": part.selection.is_all,
         "all_items_url": view_url(request, name, {"unit": part.unit.value, **at}, part=False),
         "kept": urlencode(part_fields(request)),
-        "view_template": f"inference/engine/tab_{name if name in PICTURES else 'view'}.html",
-        **_FILLED.get(name, _tables)(request, question),
+        "view_template": f"inference/engine/tab_{name if name in _PICTURES else 'view'}.html",
+        **_PICTURES.get(name, _tables)(request, question),
     }
 
 
@@ -308,11 +306,12 @@ def common_in(column: ComparedColumn, rows: Sequence[Predicted | PredictedBlock]
     )
 
 
-_FILLED: dict[str, Callable[[HttpRequest, ViewQuestion], dict[str, Any]]] = {
+_PICTURES: dict[str, Callable[[HttpRequest, ViewQuestion], dict[str, Any]]] = {
     "scores": _scores,
     HEAT_MAP: _map,
     "schemes": bias_tab,
 }
+"""Views that are more than tables: what their pages need."""
 
 
 def source_url(column: ComparedColumn) -> str:

@@ -1,4 +1,7 @@
-"""Runs that hold a port mapping against LLVM's scheduling model."""
+"""Where LLVM's scheduling model differs from a port mapping: the report, and the runs that make it.
+
+The report is a value of JSON alone, so that a run keeps it as its result; `markdown` writes it for an issue.
+"""
 
 from __future__ import annotations
 

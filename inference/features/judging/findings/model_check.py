@@ -1,4 +1,7 @@
-"""What a run that checks the port mapping model has told, folded from its journal: live as years later."""
+"""Checks of the port mapping model: what can be asked, and what their runs have told, as tables.
+
+What a run has told is folded from its journal: live as years later.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Runs that check the port mapping model on a machine (thesis §3.2.2): single schemes, mixes, orders."""
+"""Runs that check the port mapping model on a machine (thesis §3.2.2): single schemes, mixes, orders.
+
+What was measured is kept in two experiment sets, the orders of a multiset in one of its own per repeat.
+"""
 
 from __future__ import annotations
 

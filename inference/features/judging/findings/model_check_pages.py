@@ -1,4 +1,6 @@
-"""How well the port mapping model describes a machine: the part of a run's page, and its CSV files."""
+"""How well the port mapping model describes a machine: the part of a run's page, its CSV files, and the
+form that starts a check.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from django.db import transaction
 
 from inference.core.explain import SchemeFate
 from inference.formats.document import PART
-from inference.formats.errors import ExchangeError
 from inference.formats.explaining import ImportedExplanation
 from inference.formats.file_units import FileUnit
 from inference.formats.import_formats import taken_in
@@ -212,8 +211,6 @@ def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return taken_in(file, path.name)
-    except ExchangeError as error:
-        raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}") from error
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from django.db import connections, transaction
 
+from benchmarks._in_process_worker import done
+from inference.core.evaluator import PortMappingModel
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.predicting import PortMappingModel
-from inference.features.library.sets.comparing import keep_comparison
 from inference.isa.scheme import Scheme
 from inference.models import ISA, ExperimentSet, Measurement
 from inference.storage.instruction_sets import store_isa
@@ -166,7 +166,7 @@ def generated_sets(
         _measurements(sets[2], lengths[: len(chosen)], cycles[: len(chosen)])
     for each in sets:
         keep_summary(each)
-    keep_comparison(sets[0], sets[1])
+    done("compare-sets", {"first": sets[0].pk, "second": sets[1].pk})
     return sets
 
 

@@ -4,7 +4,7 @@ from inference.models.block_set import BasicBlock, BasicBlockSet, BlockColumn, P
 from inference.models.characterisation import Characterisation, Witness
 from inference.models.comparison import ComparedColumn, Comparison
 from inference.models.core_model import StoredCoreModel
-from inference.models.experiment import Experiment, ExperimentSet, ExperimentTerm, Measurement, SetComparison
+from inference.models.experiment import Experiment, ExperimentSet, ExperimentTerm, Measurement
 from inference.models.front_end import MeasuredFrontEnd
 from inference.models.isa import ISA, InstructionScheme
 from inference.models.latency import LatencySet, SchemeLatencies
@@ -48,7 +48,6 @@ __all__ = [
     "RunEvent",
     "SchemeConflict",
     "SchemeLatencies",
-    "SetComparison",
     "StoredCoreModel",
     "Upload",
     "Webhook",

@@ -24,6 +24,8 @@ from tests.upgrade.tables import row_counts, tables
 NEWEST = list(COMMITS)[-1]
 UNUSED = {"auth_group", "auth_group_permissions", "auth_user_groups", "auth_user_user_permissions"}
 """Tables of Django into which no release writes."""
+RECOMPUTED = {"inference_setcomparison"}
+"""Tables of results that today's releases work out anew."""
 
 
 @pytest.mark.parametrize("version", COMMITS)
@@ -37,7 +39,11 @@ def test_an_older_site_is_migrated_shown_and_goes_on(
     with opened(old, tmp_path, django_db_blocker):
         assert schema().lacks or version == NEWEST  # which has the tables of today until a migration joins
         with connection.cursor() as cursor:
-            rows = {table: count for table, count in row_counts(cursor).items() if count}
+            rows = {
+                table: count
+                for table, count in row_counts(cursor).items()
+                if count and table not in RECOMPUTED
+            }
             call_command("migrate", verbosity=0, skip_checks=True)
             assert row_counts(cursor).items() >= rows.items()
             assert tables(cursor) == made_at_once

@@ -14,7 +14,7 @@ CHOICE_BY_HAND = re.compile(
     r"(?:\{% if \2(?:\.pk)? == [\w.]+ %\} selected\{% endif %\})?>\{\{ (?:\2(?:\.name)?|\3) \}\}</option>"
     r"\{% endfor %\}</select>\s*</div>"
 )
-NOT_YET = {"comparing", "evaluations"}
+NOT_YET = {"evaluations"}
 """Pages of the comparison engine's features, which are rebuilt."""
 
 

@@ -1,5 +1,5 @@
 """`manage.py compare-sets`."""
 
-from inference.features.library.sets.compare_command import Command
+from inference.features.judging.comparing.commands import CompareSetsCommand as Command
 
 __all__ = ["Command"]

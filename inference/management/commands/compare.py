@@ -1,5 +1,5 @@
 """`manage.py compare`."""
 
-from inference.features.judging.comparing.command import Command
+from inference.features.judging.comparing.commands import CompareCommand as Command
 
 __all__ = ["Command"]

@@ -64,6 +64,7 @@ def test_json_is_one_object(mappings: None) -> None:
     ]
     assert said["furthest_apart"] == {"scheme": "add R, R", "first": 0.5, "second": 1.0}
     assert (said["same_number_of_uops"], said["up_to_hidden"]) == (1.0, None)
+    assert json.loads(printed("judge", "mapping:one", "mapping:different", "--json")) == said
 
 
 def test_a_data_set_tells_which_uops_can_be_seen(mappings: None) -> None:

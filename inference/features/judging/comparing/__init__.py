@@ -1,9 +1,11 @@
-"""Two models of a processor side by side."""
+"""Two of a kind side by side: port mappings, experiment sets, sets of latencies."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.contributions import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
@@ -18,6 +20,31 @@ def _tab(request: HttpRequest, subject: ShownMapping) -> Context:
 
     return compare_tab(request, subject.row)
 
+
+def _compare_sets_job() -> Job:
+    from inference.features.judging.comparing.sets import CompareSetsJob  # noqa: PLC0415  runs load it
+
+    return CompareSetsJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.judging.comparing.set_pages import outcomes_of_pairs  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=outcomes_of_pairs)
+
+
+KINDS = (
+    RunKind(
+        "compare-sets",
+        label="Set comparison",
+        job=_compare_sets_job,
+        summary="Two experiment sets side by side",
+        example={"first": 3, "second": 4},
+        lane=Lane.SHORT,
+    ),
+)
+
+PRESENTATIONS = {"compare-sets": _presentation}
 
 PANELS = (
     PagePanel(

@@ -12,8 +12,11 @@ from pydantic import Field
 
 from inference.core.identity import ComparedScheme
 from inference.core.mapping import Uops, ports_in
+from inference.features.judging.comparing.latency_api import router as latency_router
 from inference.features.judging.comparing.query import (
     Model,
+    Relation,
+    SamplingRequest,
     Structure,
     compared_schemes,
     described_loads,
@@ -22,7 +25,7 @@ from inference.features.judging.comparing.query import (
     finite,
     furthest_json,
 )
-from inference.features.judging.comparing.request import Relation, SamplingRequest
+from inference.features.judging.comparing.set_api import router as set_router
 from inference.features.judging.comparing.tables import comparison_csv
 from inference.features.learning.explained.query import (
     ReferenceContradiction,
@@ -39,6 +42,8 @@ from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
+router.add_router("", set_router)
+router.add_router("", latency_router)
 
 
 class DifferingOut(Schema):

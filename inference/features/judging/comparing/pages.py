@@ -20,8 +20,10 @@ from inference.core.errors import InvalidInputError
 from inference.core.identity import ComparedScheme, SchemeRelation
 from inference.core.metrics import Unit
 from inference.features.judging.comparing.query import (
+    MOST,
     DifferingExperiment,
     Model,
+    SamplingRequest,
     Structure,
     compared_schemes,
     described_loads,
@@ -29,7 +31,6 @@ from inference.features.judging.comparing.query import (
     differences_first,
     loads_summary,
 )
-from inference.features.judging.comparing.request import MOST, SamplingRequest
 from inference.features.judging.comparing.tables import (
     comparison_csv,
     contradiction_in_words,
@@ -117,7 +118,7 @@ def _structure(request: HttpRequest, row: PortMapping, other: PortMapping) -> di
 
     def url(witness: DifferingExperiment) -> str:
         if witness.experiment_id is None:
-            return _experiment_url(row, str(witness.distinction.experiment))
+            return _experiment_url(row, str(witness.experiment))
         return f"{reverse('experiment', args=[witness.experiment_id])}?{urlencode({'mapping': row.pk})}"
 
     return {

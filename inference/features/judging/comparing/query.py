@@ -12,23 +12,23 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
 
 from inference.core.deviating import Deviation, Furthest, Sampling, deviation
+from inference.core.evaluator import PortMappingModel, ThroughputModel
 from inference.core.experiment import Experiment
 from inference.core.identity import ComparedScheme, Distinction, MappingComparison, SchemeRelation
-from inference.core.identity.comparison import NOISE
-from inference.core.identity.hidden import agreement_up_to_hidden
+from inference.core.identity.comparison import NOISE, agreement_up_to_hidden
 from inference.core.mapping import Uops
-from inference.core.predicting import PortMappingModel, ThroughputModel
+from inference.core.metrics import Unit
 from inference.core.protocols import Json
-from inference.core.resources import Conversion, TooManyResourcesError, from_port_mapping
+from inference.core.resources import MAX_RESOURCES, Conversion, TooManyResourcesError, from_port_mapping
 from inference.core.resources import ResourceMapping as Resources
-from inference.core.resources.mapping import MAX_RESOURCES
 from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.query import measured_row, settled_cycles
-from inference.features.library.mappings.query import comparison_of
-from inference.formats.errors import ExchangeError
+from inference.features.library.mappings.query import comparison_of, require_same_isa
 from inference.models import ExperimentSet, Measurement, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.storage.resource_mappings import load_resource_mapping
@@ -37,6 +37,7 @@ from inference.storage.rows import load_mapping, measurements_of
 SHORT = 3  # instructions of the measured experiments among which one that distinguishes is looked for
 LOOKED_AT = 1000  # of them, at most
 
+Relation = Literal["", "different", "only-first", "only-second", "equal"]
 _ORDER = {kind: place for place, kind in enumerate(SchemeRelation)}
 
 Model = PortMapping | ResourceMapping
@@ -44,52 +45,53 @@ _Key = tuple[type[Model], int, datetime]
 """Of a mapping in memory: what it says never changes, and a new one has a new number and date."""
 
 
+MOST = 20_000
+"""Experiments that page and API ask for; the shell takes more."""
+
+
+class SamplingRequest(BaseModel):
+    """Which random experiments both are asked about."""
+
+    experiments: int = Field(Sampling.experiments, ge=1, le=MOST)
+    length: int = Field(Sampling.length, ge=1, le=100, description="Instructions of each.")
+    seed: int = Field(Sampling.seed, ge=0, le=2**63 - 1)
+    unit: Unit = Sampling.unit
+    r_max: float | None = Field(
+        None,
+        description="Instructions per cycle to hold both to, instead of their own.",
+        examples=[5.0],
+    )
+
+    def as_sampling(self) -> Sampling:
+        """Raises `InvalidInputError` for an R_max that no mapping can have."""
+        return Sampling(**self.model_dump())
+
+
 def _key(row: Model) -> _Key:
     return type(row), row.pk, row.created
 
 
-def require_same_isa(row: Model, other: Model) -> None:
-    """Raise `ExchangeError` for models of different instruction sets."""
-    if row.isa_id != other.isa_id:
-        raise ExchangeError(
-            f"{row.name!r} describes {row.isa.name}, {other.name!r} describes {other.isa.name}: "
-            "mappings of the same instruction set can be compared"
-        )
-
-
 @dataclass(frozen=True)
-class DifferingExperiment:
+class DifferingExperiment(Distinction):
     """An experiment on which two mappings differ, with what both predict and, if it was measured, the result.
 
-    `measured` is the median of the settled measurements in cycles; `experiment_id` the row, None without one.
+    `measured` is the median of the settled measurements in cycles; `experiment_id` None for no stored one.
     """
 
-    distinction: Distinction
-    measured: float | None
-    experiment_id: int | None
+    measured: float | None = None
+    experiment_id: int | None = None
 
     @property
     def nearer(self) -> int | None:
         """Which mapping is nearer to the measurement: 0 the first, 1 the second; None if neither is."""
         if self.measured is None:
             return None
-        first, second = (abs(said - self.measured) for said in self.cycles)
+        first, second = (abs(cycles - self.measured) for cycles in (self.first, self.second))
         return None if first == second else int(second < first)
 
-    @property
-    def cycles(self) -> tuple[float, float]:
-        """Cycles that the first and the second mapping predict."""
-        return self.distinction.first, self.distinction.second
-
     def as_json(self) -> Json:
-        said = self.distinction
-        experiment = str(said.experiment)
-        return {
-            "experiment": experiment,
-            "first": said.first,
-            "second": said.second,
-            "measured": self.measured,
-        }
+        fields = {name: getattr(self, name) for name in ("first", "second", "measured")}
+        return {"experiment": str(self.experiment), **fields}
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +145,8 @@ class Structure:
 
     def _witness(self, distinction: Distinction) -> DifferingExperiment:
         stored = measured_row(distinction.experiment, self.row.isa)
-        if stored is None:
-            return DifferingExperiment(distinction, None, None)
-        return DifferingExperiment(distinction, settled_cycles(stored.measurements.all()), stored.pk)
+        result = () if stored is None else (settled_cycles(stored.measurements.all()), stored.pk)
+        return DifferingExperiment(distinction.experiment, distinction.first, distinction.second, *result)
 
     def _measured_distinction(self, noise: float) -> Distinction | None:
         """Of the shortest measured experiments the one on which the mappings differ most, if by more than

@@ -15,7 +15,7 @@ from inference.features.judging.comparing.query import (
 )
 from inference.features.judging.engine.tables import LinkedText, code, csv_of, number
 from inference.features.learning.explained.query import ReferenceContradiction
-from inference.models import PortMapping
+from inference.models import ExperimentSet, PortMapping
 from inference.storage.provenance import provenance_of
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
 
@@ -24,9 +24,13 @@ def comparison_csv(first: PortMapping, second: PortMapping) -> str:
     """Every scheme of two port mappings, differences first. Raises `ExchangeError` for different ISAs."""
     comparison = Structure(first, second).comparison
     table = schemes_table(differences_first(comparison.schemes), comparison.ports)
+    return csv_of(table, head_of_pair(first, second))
+
+
+def head_of_pair(first: PortMapping | ExperimentSet, second: PortMapping | ExperimentSet) -> str:
+    """Lines of comments: which is which, and who made them."""
     both = (("first", first), ("second", second))
-    head = "".join(f"# {which}\n{provenance_of(row).commented('#')}" for which, row in both)
-    return csv_of(table, head)
+    return "".join(f"# {which}\n{provenance_of(row).commented('#')}" for which, row in both)
 
 
 def structure_tables(
@@ -38,8 +42,8 @@ def structure_tables(
     experiments: list[tuple[Value, ...]] = [
         (
             "tells them apart",
-            LinkedText(str(witness.distinction.experiment), url(witness)),
-            *witness.cycles,
+            LinkedText(str(witness.experiment), url(witness)),
+            *(witness.first, witness.second),
             witness.measured,
             None if witness.nearer is None else names[witness.nearer],
         )

@@ -20,6 +20,7 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
 from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, WORSE, GatedCommand, baseline_of
+from inference.features.judging.engine.pages import answer_lines, score_table
 from inference.features.judging.engine.query import (
     ComparisonPart,
     ViewQuestion,
@@ -27,12 +28,10 @@ from inference.features.judging.engine.query import (
     comparison_rows,
     key_of,
     schemes_found,
-    scores_of,
     selected,
     sheet_of,
 )
 from inference.features.judging.engine.request import (
-    BY_KIND_OF_COLUMN,
     KIND,
     JudgeConfig,
     read_config,
@@ -40,17 +39,18 @@ from inference.features.judging.engine.request import (
 )
 from inference.features.judging.engine.sources import Subject, source_named
 from inference.features.judging.engine.tables import csv_of, shell_lines
-from inference.features.judging.engine.views import VIEWS, answer_lines, score_table, view_json
+from inference.features.judging.engine.views import VIEWS, ComparisonView, view_json
 from inference.models import BasicBlockSet, Comparison, ExperimentSet, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import by_name
-from inference.web.run_command import RunCommand
 
 _SETS: dict[str, type[Subject]] = {"set": ExperimentSet, "blocks": BasicBlockSet}
 _RUN = "run"
 FINDINGS = {"doubts": "mapping", "excess": "mapping", "congruence": "mapping", "conflicts": "set"}
 """{view that is a command of this name: the kind of its items}."""
+SIDE_BY_SIDE = {"mapping": "compare", "latencies": "compare-latencies"}
+"""{kind of which several are compared by themselves, without items: the command that does it}."""
 
 
 class Command(GatedCommand):
@@ -68,7 +68,8 @@ class Command(GatedCommand):
             "items",
             metavar="ITEMS",
             help="set:NAME, an experiment set; blocks:NAME, a basic-block set; run:NUMBER, a comparison; "
-            "mapping:NAME, a port mapping whose doubts, excess or congruence are viewed",
+            "mapping:NAME, a port mapping whose doubts, excess or congruence are viewed, or that is compared "
+            "with the source mapping:NAME; latencies:NAME, compared with the sources latencies:NAME",
         )
         parser.add_argument(
             "sources",
@@ -80,7 +81,6 @@ class Command(GatedCommand):
         parser.add_argument("--against", metavar="SOURCE", default="", help="what sources are held against")
         parser.add_argument("--view", choices=tuple({**VIEWS, **FINDINGS}), default="scores")
         parser.add_argument("--column", metavar="NAME", default="", help="the source that is looked at")
-        parser.add_argument("--unit", choices=[unit.value for unit in Unit], default=Unit.CYCLES.value)
         parser.add_argument("--shortest", type=int, metavar="N", help="instructions of an item, at least")
         parser.add_argument("--longest", type=int, metavar="N", help="instructions of an item, at most")
         parser.add_argument("--search", default="", metavar="SEARCH", help="items with such schemes")
@@ -94,12 +94,9 @@ class Command(GatedCommand):
         parser.add_argument(
             "--metric", choices=[metric.value for metric in DifferenceMetric], default="relative"
         )
-        for name in ("instructions", "most", "seed"):
-            parser.add_argument(f"--{name}", type=int, default=JudgeConfig.usual(name), metavar="N")
+        _add_run_options(parser)
         preset = JudgeConfig.usual("mode")
         add_mode_option(parser, f"{preset}; empty: as the items were measured", preset)
-        parser.add_argument("--name", default="", help="of the run")
-        parser.add_argument("--csv", type=Path, metavar="FILE", help="the view as CSV; - for the output")
         gate = parser.add_mutually_exclusive_group()
         gate.add_argument("--write-baseline", metavar="FILE", default="", help="keep the scores in a file")
         gate.add_argument(
@@ -117,7 +114,13 @@ class Command(GatedCommand):
         for option in ("apart", "threshold"):
             if not 0 <= options[option] < math.inf:
                 raise CommandError(f"--{option} must be a number of at least 0, not {options[option]:g}")
-        if options["view"] not in VIEWS or options["items"].startswith("mapping:"):
+        kind, _, first = options["items"].partition(":")
+        named = [source.partition(":") for source in options["sources"]]
+        if kind in SIDE_BY_SIDE and named and all(source[0] == kind for source in named):
+            names = (first, *(source[2] for source in named))
+            call_command(SIDE_BY_SIDE[kind], *names, json=options["json"], stdout=self.stdout)
+            return
+        if options["view"] not in VIEWS or kind in SIDE_BY_SIDE:
             self._show_findings(options)
             return
         row = self._comparison(options)
@@ -155,18 +158,40 @@ class Command(GatedCommand):
     def _show(self, row: Comparison, options: dict[str, Any]) -> None:
         question = _question(row, options)
         view = VIEWS[options["view"]]
-        tables = view.tables(question)
         if options["csv"] is not None:
-            self.deliver(csv_of(tables[0]), None if options["csv"] == Path("-") else options["csv"])
+            self.deliver(self.csv_text(view, question), _output_file(options["csv"]))
         if options["json"]:
             view_data = view_json(view, question, selected(row, question.part.selection))
             self.stdout.write(json.dumps(view_data, ensure_ascii=False))
         elif options["csv"] != Path("-"):
-            for line in shell_lines(tables):
+            for line in shell_lines(view.tables(question)):
                 self.stdout.write(line)
+        if options["answers"] is not None:
+            lines = answer_lines(sheet_of(key_of(row)), [column.name for column in question.columns])
+            self.deliver("".join(lines), _output_file(options["answers"]))
         for column in question.columns:
             if column.error:
                 self.stderr.write(f"{column.name}: {column.error}")
+
+    def csv_text(self, view: ComparisonView, question: ViewQuestion) -> str:
+        return csv_of(view.tables(question)[0])
+
+
+def _add_run_options(parser: ArgumentParser) -> None:
+    """What the run is called, how many items are asked for, and where its numbers are written."""
+    parser.add_argument("--unit", choices=[unit.value for unit in Unit], default=Unit.CYCLES.value)
+    for name in ("instructions", "most", "seed"):
+        parser.add_argument(f"--{name}", type=int, default=JudgeConfig.usual(name), metavar="N")
+    parser.add_argument("--name", default="", help="of the run")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="the table as CSV; - for the output")
+    parser.add_argument(
+        "--answers", type=Path, metavar="FILE", help="a line per experiment with all answers, as CSV"
+    )
+
+
+def _output_file(path: Path) -> Path | None:
+    """Where to write; None for the output, which - stands for."""
+    return None if path == Path("-") else path
 
 
 def _config(options: dict[str, Any]) -> Json:
@@ -222,11 +247,8 @@ def _question(row: Comparison, options: dict[str, Any]) -> ViewQuestion:
     return ViewQuestion(row, columns, column, part, options["threshold"], options["metric"])
 
 
-UNITS = ("cycles", "cpi", "ipc")
-
-
-class ComparePredictorsCommand(RunCommand):
-    """A comparison in the shell; see the module."""
+class ComparePredictorsCommand(Command):
+    """`judge` on an experiment set, with an option for each kind of source."""
 
     help = (
         "Give the experiments of a set to port mappings, resource mappings, llvm-mca, OSACA or whatever "
@@ -244,69 +266,26 @@ class ComparePredictorsCommand(RunCommand):
             **many,
             help="a predictor to ask: one of `manage.py predictors`, or e.g. llvm-mca:release=19,cpu=skylake",
         )
-        parser.add_argument("--instructions", type=int, default=10, help="of a block at least (default: 10)")
-        parser.add_argument(
-            "--most", type=int, default=20_000, help="experiments to ask for (default: 20000)"
-        )
-        parser.add_argument("--seed", type=int, default=1, help="draws them, where there are more")
+        _add_run_options(parser)
         add_mode_option(parser, "in a loop where the set was measured here, else as each predictor says")
-        parser.add_argument("--unit", choices=UNITS, default="cycles")
-        parser.add_argument("--name", default="", help="of the run")
-        parser.add_argument("--csv", type=Path, metavar="FILE", help="the table as CSV; - for the output")
-        parser.add_argument(
-            "--answers", type=Path, metavar="FILE", help="a line per experiment with all answers, as CSV"
-        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        config = _lists_config(options)
-        usual = unused_name(options["name"] or f"Predictors on {options['set']}"[:180])
-        run = self.do_run(lambda: submit(BY_KIND_OF_COLUMN, config, usual))
-        self._show(run.pk, options)
+        resources = set(ResourceMapping.objects.values_list("name", flat=True))
+        sources = [
+            *(
+                f"resources:{by_name(ResourceMapping, name).pk}"
+                if name in resources
+                else f"mapping:{by_name(PortMapping, name).pk}"
+                for name in options["mapping"]
+            ),
+            *(f"tool:{name}" for name in options["tool"]),
+            *(f"set:{by_name(ExperimentSet, name).pk}" for name in options["other_set"]),
+            *(f"predictor:{name}" for name in options["predictor"]),
+        ]
+        items = f"set:{by_name(ExperimentSet, options['set']).pk}"
+        preset = Command().create_parser("manage.py", "judge").parse_args([items, *sources])
+        name = options["name"] or f"Predictors on {options['set']}"
+        super().handle(**{**vars(preset), **options, "name": name[:180]})
 
-    def _show(self, run: int, options: dict[str, Any]) -> None:
-
-        row = comparison_rows().get(run=run)
-        columns, unit = columns_of(row), Unit(options["unit"])
-        found = [(column, scores_of(column, ComparisonPart(unit))) for column in columns]
-        if options["csv"] is not None:
-            self.deliver(score_table(columns, ComparisonPart(unit)), _output_file(options["csv"]))
-        if options["csv"] != Path("-"):
-            width = max(len(column.name) for column in columns)
-            self.stdout.write(f"{'':{width}}  coverage      MAPE       r       τ")
-            for column, scores in found:
-                share = f"{100 * scores.n / row.n:.1f} %"
-                mape = "–" if scores.mape is None else f"{scores.mape:.2f} %"
-                numbers = "".join(f"{_decimals(value):>8}" for value in (scores.pearson, scores.kendall))
-                self.stdout.write(f"{column.name:{width}}  {share:>8}  {mape:>8}{numbers}")
-                if column.error:
-                    self.stderr.write(f"{column.name}: {column.error}")
-        if options["answers"] is not None:
-            lines = answer_lines(sheet_of(key_of(row)), [column.name for column in columns])
-            self.deliver("".join(lines), _output_file(options["answers"]))
-        self.stderr.write(f"its page: /comparisons/{run}/")
-
-
-def _output_file(given: Path) -> Path | None:
-    """Where to write; None for the output, which - stands for."""
-    return None if given == Path("-") else given
-
-
-def _decimals(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _lists_config(options: dict[str, Any]) -> dict[str, Any]:
-    """The description of the run. Raises `CommandError` for names that nothing has."""
-
-    resources = list(ResourceMapping.objects.filter(name__in=options["mapping"]))
-    named = {row.name for row in resources}
-    mappings = [by_name(PortMapping, name) for name in options["mapping"] if name not in named]
-    return {
-        "experiment_set": by_name(ExperimentSet, options["set"]).pk,
-        "mappings": [row.pk for row in mappings],
-        "resource_mappings": [row.pk for row in resources],
-        "tools": options["tool"],
-        "other_sets": [by_name(ExperimentSet, name).pk for name in options["other_set"]],
-        "predictors": [chosen(name, may_choose=True).pk for name in options["predictor"]],
-        **{name: options[name] for name in ("instructions", "most", "seed", "mode")},
-    }
+    def csv_text(self, view: ComparisonView, question: ViewQuestion) -> str:
+        return score_table(question.columns, question.part)

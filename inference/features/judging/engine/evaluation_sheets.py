@@ -1,25 +1,29 @@
 """An evaluation as a comparison: its measurements beside the mapping, and tools whose answers came with them.
 
-`Evaluation` stores what sums it up. Everything else is read from the measurements when it is looked at, and
-stays in memory as the arrays of stored comparisons do.
+The run that evaluates stores this comparison as any other. Evaluations without one (of what a mapping's run
+held out, by a command, of earlier versions) are read from the measurements when they are looked at, and stay
+in memory as the arrays of stored comparisons do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 
-from inference.core.arrays import Floats
+from inference.core.evaluator import ThroughputModel, predicted_cycles
 from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
-from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.protocols import Json
-from inference.core.tables import ExperimentTable
-from inference.features.judging.engine.query import Key, unsaved_comparison
-from inference.models import ComparedColumn, Comparison, Evaluation
+from inference.core.tables import ExperimentTable, Floats, Int64s
+from inference.features.judging.engine.query import Key, UnsavedComparison, comparison_rows, sheet_of
+from inference.features.judging.engine.request import EVALUATE
+from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
+from inference.models import ComparedColumn, Comparison, Evaluation, PortMapping, ResourceMapping
 from inference.storage.evaluations import evaluated_chunks
 from inference.storage.resource_mappings import load_model
 from inference.storage.streaming import Chunk
@@ -47,6 +51,34 @@ def measured_cycles(chunks: Sequence[Chunk]) -> Floats:
     return np.concatenate([np.zeros(0), *(chunk.cycles for chunk in chunks)])
 
 
+def medians(experiments: Int64s, cycles: Floats) -> tuple[Int64s, Floats, Int64s]:
+    """Experiments once each, ascending, the medians of their cycles, and the place of the first of each."""
+    order = np.lexsort((cycles, experiments))
+    distinct, first, counts = np.unique(experiments[order], return_index=True, return_counts=True)
+    low, high = order[first + (counts - 1) // 2], order[first + counts // 2]
+    places = np.minimum.reduceat(order, first) if len(first) else order
+    return distinct, (cycles[low] + cycles[high]) / 2, places
+
+
+def median_items(items: Items, cycles: Floats) -> tuple[Items, Floats]:
+    """Measured experiments once each, by their first measurements, with the medians of their cycles."""
+    assert items.experiments is not None, "they were measured"
+    experiments, middle, places = medians(items.experiments, cycles)
+
+    def read_table() -> ExperimentTable:
+        assert items.table is not None, "experiments have schemes"
+        return items.table.selected(places, np.arange(items.table.n_schemes))
+
+    once = replace(
+        items,
+        ids=items.ids[places],
+        lengths=items.lengths[places],
+        experiments=experiments,
+        read_table=read_table,
+    )
+    return once, middle
+
+
 def model_answers(
     chunks: Sequence[Chunk], model: ThroughputModel, pulse: Callable[[], None] = lambda: None
 ) -> Answers:
@@ -56,11 +88,6 @@ def model_answers(
         pulse()
         parts.append(predicted_cycles(model, chunk.table))
     return Answers.of(np.concatenate(parts), NOT_DESCRIBED)
-
-
-def tools_in(chunks: Sequence[Chunk]) -> list[str]:
-    """The tools whose answers came with the measurements, in the order of their first answers."""
-    return list(dict.fromkeys(tool for chunk in chunks for tool in chunk.answers))
 
 
 def tool_answers(chunks: Sequence[Chunk], tool: str) -> Answers:
@@ -95,14 +122,50 @@ def _renumbered(table: ExperimentTable, number: dict[str, int]) -> tuple[np.ndar
 _IN_MEMORY = 2  # of 10^6 experiments, 120 MB each
 
 
+def unsaved_comparison(
+    key: Key, columns: Iterable[Json], address: str, csv_address: str = "", **facts: Any
+) -> Comparison:
+    """A comparison of these arrays; `columns` and `facts`: fields of the rows."""
+    sheet = sheet_of(key)
+    lengths = np.unique(sheet.items.lengths).tolist()
+    row = Comparison(pk=-1, n=len(sheet.items), common=int(sheet.common.sum()), lengths=lengths, **facts)
+    listed = [
+        ComparedColumn(comparison=row, position=position, summary={"lacks": answers.lacking()}, **fields)
+        for position, (fields, answers) in enumerate(zip(columns, sheet.columns, strict=True))
+    ]
+    row.unsaved = UnsavedComparison(key, listed, address, csv_address)
+    return row
+
+
 @dataclass(frozen=True, eq=False)
 class EvaluationSheet:
-    """The answers of the mapping and then of the `tools`; `read`: measurements, settled or not."""
+    """The answers of the mapping and then of tools; `read`: measurements, settled or not."""
 
     sheet: AnswerSheet
-    tools: tuple[str, ...]
+    columns: tuple[ComparisonColumn, ...]
     schemes: tuple[str, ...]
     read: int
+
+
+def sheet_of_chunks(
+    row: PortMapping | ResourceMapping, measured: Iterable[Chunk], pulse: Callable[[], None] = lambda: None
+) -> EvaluationSheet:
+    """A mapping, and the tools whose answers came with the measurements, beside these."""
+    chunks = list(measured)
+    kind = SourceKind.MAPPING if isinstance(row, PortMapping) else SourceKind.RESOURCES
+    own = ComparisonColumn(AnswerSource(kind, row.name, row), model_answers(chunks, load_model(row), pulse))
+    tools = [
+        ComparisonColumn(AnswerSource(SourceKind.TOOL, tool), tool_answers(chunks, tool))
+        for tool in dict.fromkeys(tool for chunk in chunks for tool in chunk.answers)
+    ]
+    columns = (own, *tools)
+    answers = [column.answers for column in columns]
+    return EvaluationSheet(
+        AnswerSheet(experiment_items(chunks), measured_cycles(chunks), answers),
+        columns,
+        tuple(sorted({scheme for chunk in chunks for scheme in chunk.table.schemes})),
+        sum(chunk.read for chunk in chunks),
+    )
 
 
 @lru_cache(maxsize=_IN_MEMORY)
@@ -110,38 +173,41 @@ def _evaluation_sheet(pk: int, _computed: datetime) -> EvaluationSheet:
     """Reads the measurements once: some seconds for 10^6 of them."""
     related = ("mapping", "resource_mapping", "experiment_set__isa", "held_out_by")
     evaluation = Evaluation.objects.select_related(*related).get(pk=pk)
-    chunks = list(evaluated_chunks(evaluation))
-    tools = tools_in(chunks)
-    columns = [
-        model_answers(chunks, load_model(evaluation.predictor)),
-        *(tool_answers(chunks, tool) for tool in tools),
-    ]
-    return EvaluationSheet(
-        AnswerSheet(experiment_items(chunks), measured_cycles(chunks), columns),
-        tuple(tools),
-        tuple(sorted({scheme for chunk in chunks for scheme in chunk.table.schemes})),
-        sum(chunk.read for chunk in chunks),
-    )
+    return sheet_of_chunks(evaluation.predictor, evaluated_chunks(evaluation))
 
 
 def _read(pk: int, computed: datetime) -> AnswerSheet:
     return _evaluation_sheet(pk, computed).sheet
 
 
+def predictor_field(row: PortMapping | ResourceMapping) -> str:
+    """What an evaluation run's description calls a mapping of this kind."""
+    return "mapping" if isinstance(row, PortMapping) else "resource_mapping"
+
+
+def stored_evaluations(
+    predictor: PortMapping | ResourceMapping, experiment_set: int | None
+) -> QuerySet[Comparison]:
+    """The comparisons that runs have stored which evaluated a mapping on a set, the newest first."""
+    fields = {f"run__config__{predictor_field(predictor)}": predictor.pk}
+    rows = comparison_rows().filter(run__kind=EVALUATE, run__config__experiment_set=experiment_set)
+    return rows.filter(**fields).order_by("-pk")
+
+
 def compared_evaluation(evaluation: Evaluation) -> Comparison:
-    """An evaluation, whatever its unit, as a comparison."""
-    kinds, identity = ComparedColumn.Kind, (evaluation.pk, evaluation.computed)
+    """An evaluation, whatever its unit, as a comparison: the one that its run has stored, where it has."""
+    stored = stored_evaluations(evaluation.predictor, evaluation.experiment_set_id)
+    row = stored.filter(made__gte=evaluation.computed).first()
+    if row is not None:
+        return row
+    identity = (evaluation.pk, evaluation.computed)
     answers = _evaluation_sheet(*identity)
-    of_mapping: Json = {
-        "kind": kinds.MAPPING if evaluation.mapping_id is not None else kinds.RESOURCES,
-        "name": evaluation.predictor.name,
-        "mapping": evaluation.mapping,
-        "resource_mapping": evaluation.resource_mapping,
-    }
-    of_tools: list[Json] = [{"kind": kinds.TOOL, "name": tool} for tool in answers.tools]
     return unsaved_comparison(
         Key(_read, identity),
-        [of_mapping, *of_tools],
+        [
+            {"kind": column.source.column_kind, "name": column.source.name, **column.source.column_fields}
+            for column in answers.columns
+        ],
         evaluation_url(evaluation),
         isa=evaluation.predictor.isa,
         experiment_set=evaluation.experiment_set,

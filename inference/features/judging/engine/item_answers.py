@@ -18,21 +18,22 @@ from functools import cached_property
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.events import Progress
 from inference.core.experiment import Experiment
 from inference.core.judging.sheet import Answers, Items
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Floats, Int64s
 from inference.features.asking.block_sets.columns import add_columns, answers_of, codes_of
 from inference.features.asking.predictors.opening import opened
 from inference.features.judging.engine.evaluation_sheets import (
     experiment_items,
     measured_cycles,
+    median_items,
+    medians,
     model_answers,
     tool_answers,
 )
 from inference.features.judging.engine.request import INSTRUCTIONS, JudgeConfig
-from inference.features.judging.engine.sources import AnswerSource, SourceKind
+from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.bodies import body_maker
 from inference.isa.targets import DEFAULT
@@ -64,15 +65,6 @@ NOTHING_THERE = "the column has nothing for it"
 UNKNOWN = "(unknown instruction)"
 """Stands in the table for instructions that have no scheme."""
 _ROWS = 10_000
-
-
-@dataclass(frozen=True, eq=False)
-class ComparisonColumn:
-    """A column to be stored; `error`: why the source says nothing at all."""
-
-    source: AnswerSource
-    answers: Answers
-    error: str = ""
 
 
 def keep_columns(row: BasicBlockSet, columns: Sequence[ComparisonColumn]) -> list[BlockColumn]:
@@ -231,22 +223,34 @@ class ExperimentAnswers:
         return QuestionBlocks(self._task, len(table), at, blocks, DEFAULT)
 
 
+class MedianAnswers(ExperimentAnswers):
+    """Each experiment of the set once, with the median of its measurements: for another set's medians."""
+
+    @cached_property
+    def _once(self) -> tuple[Items, Floats]:
+        return median_items(experiment_items(self._chunks), measured_cycles(self._chunks))
+
+    @cached_property
+    def items(self) -> Items:
+        return self._once[0]
+
+    @property
+    def measured(self) -> Floats:
+        return self._once[1]
+
+
 def measured_elsewhere(items: Items, other: ExperimentSet) -> Answers:
     """What another set has of the same experiments: the median of its settled measurements of each."""
     rows = Measurement.objects.filter(experiment_set=other, state=Measurement.State.SETTLED)
-    values = rows.order_by("experiment_id", "cycles").values_list("experiment_id", "cycles")
-    rows_of_other = np.array(list(values.iterator(_ROWS)), dtype=np.float64).reshape(-1, 2)
-    experiments, first, counts = np.unique(
-        rows_of_other[:, 0].astype(np.int64), return_index=True, return_counts=True
-    )
+    values = rows.order_by("id").values_list("experiment_id", "cycles").iterator(_ROWS)
+    pairs = np.fromiter(values, dtype=[("experiment", np.int64), ("cycles", np.float64)])
+    experiments, middle, _ = medians(pairs["experiment"], pairs["cycles"])
     cycles = np.full(len(items), np.nan)
     own = items.experiments
     if len(experiments) and own is not None:
-        low, high = first + (counts - 1) // 2, first + counts // 2
-        medians = (rows_of_other[low, 1] + rows_of_other[high, 1]) / 2
         place = np.minimum(np.searchsorted(experiments, own), len(experiments) - 1)
         there = experiments[place] == own
-        cycles[there] = medians[place[there]]
+        cycles[there] = middle[place[there]]
     return Answers.of(cycles, NOT_MEASURED)
 
 

@@ -15,20 +15,19 @@ from statistics import median
 
 import numpy as np
 
-from inference.core.arrays import Int64s
 from inference.core.judging.sheet import ItemKind, Items
 from inference.core.protocols import Checkpoint
+from inference.core.tables import Int64s
 from inference.features.asking.predictors.kinds import kind_of, measured
 from inference.features.judging.engine.item_answers import (
     BlockAnswers,
-    ComparisonColumn,
     block_table,
     keep_columns,
     sampled,
     tell_progress,
 )
 from inference.features.judging.engine.request import JudgeConfig
-from inference.features.judging.engine.sources import AnswerSource, SourceKind
+from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
 from inference.isa.blocks import mnemonics_of
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.answer_arrays import column_of

@@ -6,7 +6,7 @@ worked out from the arrays, which stay in memory for the comparisons looked at l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.db.models import QuerySet
 
-from inference.core.arrays import Int64s
 from inference.core.judging.accuracy import AccuracyJudgement, ColumnRoles, column_verdict
 from inference.core.judging.agreement import Agreement, SchemeBias, agreement
 from inference.core.judging.agreement import biases as biases_of
@@ -23,14 +22,12 @@ from inference.core.judging.sheet import EVERYTHING as ALL_ITEMS
 from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemKind, ItemSelection
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
-from inference.figures.heatmap import HeatMap, heat_map
+from inference.core.tables import Int64s
+from inference.figures.heatmap import HeatMap, Reach, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
-from inference.figures.reach import Reach
-from inference.isa.blocks.listing import intel_or_digits
 from inference.models import BasicBlock, ComparedColumn, Comparison, Measurement
 from inference.models.scheme_search import texts_found
 from inference.storage.answer_sheets import biases_from, read_sheet
-from inference.storage.instruction_sets import code_isa
 from inference.storage.rows import StoredMeasurement, measurements_of
 
 _IN_MEMORY = 2  # comparisons: one of 10^6 items takes 60 MB, and 8 MB for each source looked at
@@ -81,7 +78,7 @@ class Key(NamedTuple):
     """What stands for a comparison in memory: `read(*of)` gives its arrays, always the same ones."""
 
     read: Callable[..., AnswerSheet]
-    of: tuple[Hashable, ...]
+    of: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,21 +93,6 @@ class UnsavedComparison:
     columns: Sequence[ComparedColumn]
     address: str
     csv_address: str = ""
-
-
-def unsaved_comparison(
-    key: Key, columns: Iterable[Json], address: str, csv_address: str = "", **facts: Any
-) -> Comparison:
-    """A comparison of these arrays; `columns` and `facts`: fields of the rows."""
-    sheet = sheet_of(key)
-    lengths = np.unique(sheet.items.lengths).tolist()
-    row = Comparison(pk=-1, n=len(sheet.items), common=int(sheet.common.sum()), lengths=lengths, **facts)
-    listed = [
-        ComparedColumn(comparison=row, position=position, summary={"lacks": answers.lacking()}, **fields)
-        for position, (fields, answers) in enumerate(zip(columns, sheet.columns, strict=True))
-    ]
-    row.unsaved = UnsavedComparison(key, listed, address, csv_address)
-    return row
 
 
 def key_of(row: Comparison) -> Key:
@@ -182,6 +164,11 @@ class ViewQuestion:
         if self.part.against is not None:
             return self.columns[self.part.against].name
         return self.row.reference or "measured"
+
+    @property
+    def limit(self) -> str:
+        is_absolute = self.metric == DifferenceMetric.ABSOLUTE
+        return f"{self.threshold:g} cycles" if is_absolute else f"{100 * self.threshold:g} % of their mean"
 
 
 def selected(row: Comparison, selection: ItemSelection) -> int:
@@ -389,10 +376,3 @@ def items_at(row: Comparison, points: ComparedPoints) -> dict[int, Predicted | P
     else:
         rows = {entry.id: entry for entry in measurements_of(Measurement.objects.filter(pk__in=ids))}
     return {at: shape(x, y, rows[pk]) for at, pk, x, y in numbers if pk in rows}
-
-
-def item_text(row: Comparison, item: Predicted | PredictedBlock) -> str:
-    """An experiment as files have it, or the assembly of a block."""
-    if isinstance(item, PredictedBlock):
-        return "; ".join(intel_or_digits(bytes(item.block.code), code_isa(row.isa)))
-    return str(item.stored.value.experiment)

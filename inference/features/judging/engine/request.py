@@ -31,8 +31,11 @@ KIND = "judge"
 BY_KIND_OF_COLUMN = "comparison"
 """The kind of runs whose description has a list of ids for each kind of column."""
 KINDS = (KIND, BY_KIND_OF_COLUMN)
-ALL_KINDS = (*KINDS, "accuracy", "accuracy-check", "matrix")
+COMPARE_SETS = "compare-sets"
+ALL_KINDS = (*KINDS, COMPARE_SETS, "accuracy", "accuracy-check", "matrix")
 """With those that other features describe in their own words (`JudgeJob.description`)."""
+EVALUATE = "evaluate"
+"""Runs of this kind store a comparison too, which the tab of their mapping shows."""
 MOST_COLUMNS = 24
 INSTRUCTIONS = 10
 """Of the block that an experiment becomes, at least (thesis §5.2.2)."""

@@ -16,6 +16,7 @@ from inference.core.judging.sheet import ItemKind, ItemSelection
 from inference.core.metrics import Unit
 from inference.features.judging.engine.query import (
     ComparisonPart,
+    ViewQuestion,
     columns_of,
     key_of,
     numbers_of,
@@ -28,7 +29,7 @@ from inference.web.validation import one_of, whole_number
 
 HEAT_MAP = "map"
 VIEW_NAMES = frozenset({HEAT_MAP, *VIEWS})
-_FIELDS_OF_HOST = ("tab", "set")
+_FIELDS_OF_HOST = ("tab", "set", "with", "first", "second")
 _FIELDS_OF_PART = (
     *("unit", "q", "ext", "category", "among", "of", "shortest", "longest", "common", "colours"),
     *("against", "bound", "apart", "threshold", "metric"),
@@ -43,9 +44,8 @@ def view_name(request: HttpRequest, names: tuple[str, ...], usual: str) -> str:
 
 def host_fields(request: HttpRequest) -> dict[str, str]:
     """What of the address names the page whose tab the views are; {} on the comparison's own page."""
-    if request.GET.get("tab", "") in {"", *VIEW_NAMES}:
-        return {}
-    return {name: request.GET[name] for name in _FIELDS_OF_HOST if request.GET.get(name)}
+    fields = {name: request.GET[name] for name in _FIELDS_OF_HOST if request.GET.get(name)}
+    return {name: value for name, value in fields.items() if name != "tab" or value not in VIEW_NAMES}
 
 
 def part_fields(request: HttpRequest) -> dict[str, str]:
@@ -116,7 +116,7 @@ def bounds_of(row: Comparison) -> tuple[str, ...]:
     return () if bounds is None else bounds.names
 
 
-def threshold_in(request: HttpRequest) -> dict[str, Any]:
+def _threshold(request: HttpRequest) -> dict[str, Any]:
     """When two sources disagree: by per cent of their mean, or by hundredths of a cycle."""
     metric = one_of(request, "metric", tuple(DifferenceMetric), DifferenceMetric.RELATIVE)
     return {"metric": metric, "threshold": (whole_number(request, "threshold", 50) or 0) / 100}
@@ -144,6 +144,12 @@ def column_in(request: HttpRequest, columns: Sequence[ComparedColumn]) -> Compar
             f"column must be the place of a source beside the reference ({places}), not {position}"
         )
     return column
+
+
+def question_in(request: HttpRequest, row: Comparison, part: ComparisonPart) -> ViewQuestion:
+    """What the address asks a view about: which column, and when two sources disagree."""
+    columns = columns_of(row)
+    return ViewQuestion(row, columns, column_in(request, columns), part, **_threshold(request))
 
 
 def filter_context(request: HttpRequest, row: Comparison) -> dict[str, Any]:

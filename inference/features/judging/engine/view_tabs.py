@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 import numpy as np
+from django.core.exceptions import BadRequest
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.text import Truncator
 
+from inference.core.evaluator import predicted_cycles
 from inference.core.experiment import Experiment
 from inference.core.in_common import InCommon, in_common
 from inference.core.judging.accuracy import AccuracyJudgement
 from inference.core.metrics import Scores, Unit
-from inference.core.predicting import predicted_cycles
 from inference.core.tables import ExperimentTable
 from inference.core.texts import count_of
 from inference.features.judging.engine.bias_tab import Strong, bias_tab, strong_biases
@@ -37,16 +39,15 @@ from inference.features.judging.engine.query import (
     verdict_of,
 )
 from inference.features.judging.engine.sources import SourceKind
-from inference.features.judging.engine.tables import page_cells
+from inference.features.judging.engine.tables import csv_of, page_cells
 from inference.features.judging.engine.view_addresses import (
     HEAT_MAP,
     choice_of,
-    column_in,
     filter_context,
     host_fields,
     part_fields,
+    question_in,
     selectable,
-    threshold_in,
     view_name,
     view_url,
 )
@@ -56,8 +57,11 @@ from inference.isa.search import SearchError
 from inference.models import BlockColumn, ComparedColumn, Comparison, Measurement
 from inference.storage.resource_mappings import load_model
 from inference.web.contributions import MenuPlace, entries_of
+from inference.web.published_page import PublishedTable
 from inference.web.validation import chosen_bin
 
+MOST_ROWS = 500
+"""Rows of a table on a page; files have all of them."""
 MOST_JUDGED_AT_ONCE = 200_000
 """Answers up to which all columns of a part are judged for their table."""
 PICTURES = {"scores": "Scores", HEAT_MAP: "Heat map", "schemes": "Bias by scheme"}
@@ -117,7 +121,7 @@ def views_context(request: HttpRequest, row: Comparison, usual: str) -> dict[str
     except SearchError as error:
         shown = {"unit": Unit.CYCLES.value, "unit_label": Unit.CYCLES.label}
         return {**context, **shown, "filter_error": str(error)}
-    question = ViewQuestion(row, columns, column_in(request, columns), part, **threshold_in(request))
+    question = question_in(request, row, part)
     return {
         **context,
         "column": question.column,
@@ -130,6 +134,15 @@ def views_context(request: HttpRequest, row: Comparison, usual: str) -> dict[str
         "view_template": f"inference/engine/tab_{name if name in PICTURES else 'view'}.html",
         **_FILLED.get(name, _tables)(request, question),
     }
+
+
+def view_csv(request: HttpRequest, row: Comparison, name: str, head: str) -> str:
+    """A view as a file below the comments in `head`, of what the address asks for. Raises `BadRequest`."""
+    try:
+        question = question_in(request, row, choice_of(request, row))
+    except SearchError as error:
+        raise BadRequest(str(error)) from error
+    return csv_of(VIEWS[name].tables(question)[0], head)
 
 
 def _scores(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
@@ -166,10 +179,27 @@ def _tables(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
     view = VIEWS[view_name(request, tuple(VIEWS), "")]
     return {
         "view": view,
+        "csv_url": _csv_url(request, question, view.name),
         "pair_menu": entries_of(MenuPlace.PREDICTOR_PAIR),
         "pair": _predictors_of_pair(question) if view.name == "telling" else (),
-        "view_tables": list(map(page_cells, view.tables(question))),
+        "view_tables": [page_cells(_first_rows(table)) for table in view.tables(question)],
     }
+
+
+def _first_rows(table: PublishedTable) -> PublishedTable:
+    if len(table.rows) <= MOST_ROWS:
+        return table
+    note = f"{table.note} The first {MOST_ROWS:,} of {len(table.rows):,} rows.".strip()
+    return replace(table, rows=table.rows[:MOST_ROWS], note=note)
+
+
+def _csv_url(request: HttpRequest, question: ViewQuestion, name: str) -> str:
+    """Where the view is a file; "" where it is none."""
+    row, fields = question.row, part_fields(request) | {"column": str(question.column.position)}
+    if row.unsaved is None:
+        return f"{reverse('comparison-view-csv', args=[row.run_id, name])}?{urlencode(fields)}"
+    base = row.unsaved.csv_address
+    return base and f"{base}&{urlencode({'view': name, **fields})}"
 
 
 def _predictors_of_pair(question: ViewQuestion) -> tuple[int, ...]:
@@ -209,11 +239,14 @@ def _map(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
         for at, each in enumerate(by_length)
     ]
     linear = request.GET.get("colours") == "linear"
+    across, up = _axes(question)
     return {
+        "across": across,
+        "up": up,
         "source_url": source_url(column),
         "verdict": verdict_of(question.columns, column, part),
         "scores": scores_of(column, part),
-        "heat_map": {"figure": drawn.figure(part.unit, linear=linear)},
+        "heat_map": {"figure": drawn.figure(part.unit, linear=linear, axes=(across, up))},
         "bin_rows": rows,
         "bin_total": total,
         "bin": None if place is None else (drawn.bounds(place[1]), drawn.bounds(place[0])),
@@ -222,6 +255,13 @@ def _map(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
         "panels": panels if len(panels) > 1 else [],
         **_small_maps(request, [each.heat_map for each in by_length], part.unit),
     }
+
+
+def _axes(question: ViewQuestion) -> tuple[str, str]:
+    """What the axes of a map are called."""
+    is_measured = question.column.kind == ComparedColumn.Kind.SET
+    up = question.column.name if is_measured else "predicted"
+    return Truncator(question.reference).chars(40), Truncator(up).chars(40)
 
 
 def _small_maps(request: HttpRequest, maps: Sequence[HeatMap], unit: Unit) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from inference.core.metrics import Unit
-from inference.features.judging.engine.evaluation_sheets import compared_evaluation
+from inference.features.judging.engine.evaluation_sheets import compared_evaluation, predictor_field
 from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import views_context
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.web.contributions import MenuPlace, entries_of
-from inference.web.request_fields import start_or_tell
+from inference.web.request_fields import start_run
 from inference.web.validation import one_of, row_number
 
 HELD_OUT = "held-out"
@@ -89,14 +89,9 @@ def start_evaluation(
     chosen = get_object_or_404(ExperimentSet, pk=row_number(request.POST.get("set", "")))
     unit = request.POST.get("unit", "cycles")
     config = {predictor_field(row): row.pk, "experiment_set": chosen.pk, "unit": unit}
-    if start_or_tell(request, "evaluate", config, f"Evaluate {row.name} on {chosen.name}") is None:
+    if start_run(request, "evaluate", config, f"Evaluate {row.name} on {chosen.name}") is None:
         return redirect(f"{page}?tab=accuracy")
     return redirect(f"{page}?tab=accuracy&set={chosen.pk}&unit={unit}")
-
-
-def predictor_field(row: PortMapping | ResourceMapping) -> str:
-    """What an evaluation run's description calls a mapping of this kind."""
-    return "mapping" if isinstance(row, PortMapping) else "resource_mapping"
 
 
 def _url_name(row: PortMapping | ResourceMapping) -> str:

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.features.learning.latencies.comparison_api import router as comparison_router
 from inference.features.learning.latencies.query import (
     SCHEME_COLUMNS,
     SET_COLUMNS,
     bypass_kinds,
     latencies_of,
+    latencies_xml,
     latency_sets,
     memory_answer,
 )
 from inference.isa.search import SearchError
 from inference.models import LatencySet
 from inference.storage.documented_latencies import documented_share
+from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedOut, NamedRows
 from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import Note, Ref, SchemeText, Text
+from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
-router.add_router("", comparison_router)
 SchemeSort = Annotated[str, sorts(SCHEME_COLUMNS)]
 
 
@@ -282,3 +283,11 @@ def _scheme(row: Any) -> dict[str, Any]:
         "pairs": row.pairs_with_chains(),
         "idioms": row.idioms,
     }
+
+
+@router.get("/latencies/{latency_set_id}/xml", response=str, openapi_extra={FILE: "application/xml"})
+def export_latencies(request: HttpRequest, latency_set_id: Id) -> HttpResponse:
+    """The whole set as XML like uops.info's."""
+    rows = LatencySet.objects.select_related("machine__isa").defer("readings")
+    row = get_object_or_404(rows, pk=latency_set_id)
+    return attachment(latencies_xml(row), "application/xml; charset=utf-8", row.name, "xml")

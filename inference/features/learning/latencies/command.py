@@ -7,9 +7,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from inference.features.learning.latencies.comparison_command import comparison_lines
 from inference.features.learning.latencies.query import (
     instructions_of,
     latencies_xml,
@@ -130,9 +130,8 @@ class Command(RunCommand):
         if options["xml"]:
             write_file(options["xml"], latencies_xml(row).encode())
         if options["compare"]:
-            rows = [row, *(by_name(LatencySet, name) for name in options["compare"])]
-            for line in comparison_lines(rows, as_json=options["json"]):
-                self.stdout.write(line)
+            names = (row.name, *options["compare"])
+            call_command("compare-latencies", *names, json=options["json"], stdout=self.stdout)
         elif options["memory"]:
             self._show_memory(row, as_json=options["json"])
         elif options["documented"]:

@@ -23,12 +23,12 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from inference.core.experiment import Experiment
-from inference.core.hidden_uops import hidden_kinds
 from inference.core.identity import MappingComparison, compare
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.mapping import hidden_kinds
 from inference.core.measured_slots import MeasuredSlots, padding_of, read_slots
 from inference.formats.errors import ExchangeError
-from inference.models import Evaluation, Measurement, PortMapping, PortUsage
+from inference.models import Evaluation, Measurement, PortMapping, PortUsage, ResourceMapping
 from inference.models.row_counts import row_count
 from inference.storage.exported import own_sets
 from inference.storage.rows import load_mapping, measurements_of
@@ -135,13 +135,18 @@ def comparable(row: PortMapping) -> QuerySet[PortMapping]:
     return PortMapping.objects.filter(isa=row.isa_id).exclude(pk=row.pk).defer("report").order_by("-id")
 
 
-def comparison_of(row: PortMapping, other: PortMapping) -> MappingComparison:
-    """Both mappings up to a renaming of the other's ports; raises `ExchangeError` for different ISAs."""
+def require_same_isa(row: PortMapping | ResourceMapping, other: PortMapping | ResourceMapping) -> None:
+    """Raise `ExchangeError` for models of different instruction sets."""
     if row.isa_id != other.isa_id:
         raise ExchangeError(
             f"{row.name!r} describes {row.isa.name}, {other.name!r} describes {other.isa.name}: "
             "mappings of the same instruction set can be compared"
         )
+
+
+def comparison_of(row: PortMapping, other: PortMapping) -> MappingComparison:
+    """Both mappings up to a renaming of the other's ports; raises `ExchangeError` for different ISAs."""
+    require_same_isa(row, other)
     return _compared((row.pk, row.created), (other.pk, other.created))
 
 

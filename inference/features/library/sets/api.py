@@ -9,7 +9,6 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.features.library.sets.comparison_api import router as comparison_router
 from inference.features.library.sets.query import (
     MEASUREMENT_COLUMNS,
     SET_COLUMNS,
@@ -26,7 +25,6 @@ from inference.web.api.shapes import Name, Ref, Text, parameter
 from inference.web.validation import Id
 
 router = Router()
-router.add_router("", comparison_router)
 MeasurementSort = Annotated[str, sorts(MEASUREMENT_COLUMNS)]
 State = Literal["", "settled", "unsettled", "contended", "failed"]
 

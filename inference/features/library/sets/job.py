@@ -1,4 +1,4 @@
-"""Runs on whole experiment sets: two are compared, several become one."""
+"""Runs that make one experiment set of several."""
 
 from __future__ import annotations
 
@@ -8,15 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
-from inference.features.library.sets.comparing import (
-    SetReport,
-    compare_sets,
-    require_comparable,
-    store_comparison,
-)
 from inference.features.library.sets.merging import (
     TOLERANCE,
     Conflicts,
@@ -32,17 +25,6 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import OneOf, RunRequest, is_id
 from inference.storage.names import free_name, free_or_refuse
-from inference.storage.set_summary import rows_of
-
-_COMPARED = ("first", "second")
-
-
-class ComparedSets(RunRequest):
-    """The numbers of two experiment sets."""
-
-    noun = "a comparison of sets"
-    first: int
-    second: int
 
 
 class MergedSets(RunRequest):
@@ -58,42 +40,6 @@ class MergedSets(RunRequest):
     note: str = ""
     conflicts: Annotated[str, OneOf(Conflicts)] = Conflicts.FIRST.value
     tolerance: Annotated[float, Field(ge=0, le=1000)] = TOLERANCE
-
-
-class CompareSetsJob:
-    """Runs of kind `compare-sets`; see `ComparedSets`."""
-
-    def check(self, config: Json) -> Json:
-        """The description; raises `ConfigError` and, for sets that cannot be compared, `ExchangeError`."""
-        asked = ComparedSets.read(config)
-        first, second = _sets([asked.first, asked.second])
-        require_comparable(first, second)
-        return asked.as_json()
-
-    def submitted(self, run: Run) -> None:
-        """Nothing refers to such a run."""
-
-    def work(self, task: Task) -> Store:
-        """Compare, to be kept when the run is finished. Raises `JobError` where a set is gone."""
-        first, second = _existing([task.run.config[field] for field in _COMPARED])
-        rows = [rows_of(first), rows_of(second)]  # before: what comes in meanwhile makes it out of date
-        return partial(_keep, first, second, rows, compare_sets(first, second))
-
-
-def _keep(
-    first: ExperimentSet, second: ExperimentSet, rows: list[Json], report: SetReport
-) -> tuple[Json, Sequence[Event]]:
-    store_comparison(first, second, rows, report)
-    share = report.share(5.0)
-    result: Json = {
-        **dict(zip(_COMPARED, (first.pk, second.pk), strict=True)),
-        "name": f"{first.name} and {second.name}",
-        "n": report.n,
-        "within_5": None if share is None else round(share, 2),
-    }
-    told = "nothing in common" if share is None else f"{share:.1f} % within 5 % of each other"
-    text = f"{report.n:,} experiments in both: {told}"
-    return result, [Log("info", text), ResultStored(result)]
 
 
 class MergeSetsJob:

@@ -12,8 +12,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from pydantic import Field, JsonValue
 
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, Progress, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import (
     MODELS,

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import QuerySet, Sum
 from django.db.models.functions import Length
 
-from inference.core.predicting import ThroughputModel
+from inference.core.evaluator import ThroughputModel
 from inference.core.protocols import Json
 from inference.core.resources import ResourceMapping as Resources
 from inference.formats.document import PART, ReadExperiments

@@ -1,0 +1,155 @@
+"""Two experiment sets side by side by the API."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from inference.features.judging.comparing.sets import (
+    OF_FORMER_FILES,
+    SET_ROWS,
+    ComparedSets,
+    compared_sets,
+    counts_within,
+)
+from inference.features.judging.comparing.tables import head_of_pair
+from inference.features.judging.engine.differences_view import Closeness
+from inference.features.judging.engine.query import EVERYTHING, Predicted, heat_map_of, in_bin
+from inference.features.judging.engine.tables import csv_of
+from inference.features.judging.engine.views import VIEWS
+from inference.web.api.document import FILE
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.result_shapes import HeatMapOut, SchemeErrorOut
+from inference.web.api.shapes import Cycles, Ref, Scores, parameter
+from inference.web.file_answers import attachment
+from inference.web.validation import Id
+
+router = Router(tags=["Experiment sets"])
+ADDRESS = "/sets/{set_id}/comparisons/{other_set_id}"
+
+
+class WithinOut(Schema):
+    """How many experiments differ by at most so many per cent."""
+
+    tolerance: float = Field(description="Per cent of the first set.", examples=[5.0])
+    n: int = Field(examples=[4890])
+
+
+class LengthAgreementOut(Schema):
+    """The experiments of so many instructions that both sets have."""
+
+    length: int = Field(examples=[2])
+    n: int = Field(examples=[4851])
+    mean: float = Field(description="Mean absolute difference in per cent.", examples=[0.4])
+    within: list[WithinOut]
+
+
+class SetComparisonOut(Scores):
+    """How two sets compare, over the `n` experiments that both have settled, relative to the first."""
+
+    first: Ref
+    second: Ref
+    only_first: int = Field(examples=[10])
+    only_second: int = Field(examples=[0])
+    median: float | None = Field(description="Of the absolute differences, per cent.", examples=[0.2])
+    within: list[WithinOut]
+    lengths: list[LengthAgreementOut]
+    heat_map: HeatMapOut = Field(description="Rows are of the second set, columns of the first, in cycles.")
+
+
+class PairOut(Schema):
+    """An experiment with the median cycles of both sets."""
+
+    experiment_id: Id
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    first: Cycles
+    second: Cycles
+    difference: float = Field(description="Per cent of the first.", examples=[-1.5])
+
+
+@router.get(ADDRESS, response=SetComparisonOut)
+def compare_experiment_sets(request: HttpRequest, set_id: Id, other_set_id: Id) -> Any:
+    """Compare two sets of one instruction set: what share of what both have measured repeats.
+
+    Large sets are compared by a run of the kind `compare-sets` first: without it, the answer is 409.
+    """
+    compared = _compared(set_id, other_set_id)
+    return {
+        "first": compared.first,
+        "second": compared.second,
+        **compared.figures(),
+        "within": _within(compared.closeness),
+        "lengths": [
+            {"length": length, "n": close.n, "mean": close.mean, "within": _within(close)}
+            for length, close in compared.lengths.items()
+        ],
+        "heat_map": heat_map_of(compared.question.column, EVERYTHING).as_json(),
+    }
+
+
+@router.get(f"{ADDRESS}/schemes", response=PageOf[SchemeErrorOut])
+def list_scheme_differences(request: HttpRequest, set_id: Id, other_set_id: Id, paging: Query[Paging]) -> Any:
+    """Differences by scheme, over the experiments that contain it, the largest first."""
+    return listed_in_memory(_compared(set_id, other_set_id).schemes, paging, lambda schemes: schemes)
+
+
+@router.get(f"{ADDRESS}/experiments", response=list[PairOut])
+def list_differing_experiments(
+    request: HttpRequest,
+    set_id: Id,
+    other_set_id: Id,
+    row: int | None = parameter(None, ge=0, le=1000, examples=[3]),
+    column: int | None = parameter(None, ge=0, le=1000, examples=[3]),
+) -> Any:
+    """The experiments that differ most: of all, or of a bin of the heat map (`row`, `column`); 50 at most."""
+    compared = _compared(set_id, other_set_id)
+    if (row is None) != (column is None):
+        raise ProblemError(422, "a bin has a row and a column", where="query", right="give both or none")
+    place = None if row is None or column is None else (row, column)
+    items, _ = in_bin(compared.question.column, EVERYTHING, place)
+    return [
+        {
+            "experiment_id": item.stored.experiment_id,
+            "experiment": str(item.stored.value.experiment),
+            "first": item.measured,
+            "second": item.predicted,
+            "difference": item.difference,
+        }
+        for item in items
+        if isinstance(item, Predicted)
+    ]
+
+
+@router.get(f"{ADDRESS}/export", response=str, openapi_extra={FILE: "text/csv"})
+def export_set_comparison(
+    request: HttpRequest, set_id: Id, other_set_id: Id, by: Literal["schemes", "lengths"] = "schemes"
+) -> HttpResponse:
+    """The comparison as CSV: a row per scheme, or per number of instructions."""
+    compared = _compared(set_id, other_set_id)
+    (table,) = VIEWS[OF_FORMER_FILES[by]].tables(compared.question)
+    text = csv_of(table, head_of_pair(compared.first, compared.second))
+    name = f"{compared.first.name} and {compared.second.name}"
+    return attachment(text, "text/csv; charset=utf-8", name, "csv")
+
+
+def _compared(set_id: int, other_set_id: int) -> ComparedSets:
+    """Both rows and their comparison. Raises `ExchangeError` for sets that cannot be compared."""
+    first, second = (get_object_or_404(SET_ROWS, pk=pk) for pk in (set_id, other_set_id))
+    compared = compared_sets(first, second)
+    if compared is None:
+        raise ProblemError(
+            409,
+            f"{first.name!r} and {second.name!r} are large, and not compared yet",
+            where="path",
+            right=f"start a run of the kind compare-sets with first {set_id} and second {other_set_id}",
+        )
+    return compared
+
+
+def _within(close: Closeness | None) -> list[dict[str, Any]]:
+    return [{"tolerance": tolerance, "n": n} for tolerance, n in counts_within(close)]

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from inference.features import FEATURES, addresses
-from inference.web.api.urls import urlpatterns as api
+from inference.web.api.reference import urlpatterns as api
 
 urlpatterns = [*api, *addresses(FEATURES)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.dispatch import Signal
@@ -19,11 +20,10 @@ from inference.core.protocols import Json
 from inference.core.texts import check_line
 from inference.models import Run
 from inference.runs import wakeups, webhooks
-from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
+from inference.runs.errors import ConfigError, LimitError, RunNameTakenError, RunStateError
 from inference.runs.journal import hold, write
 from inference.runs.kinds import job, keeps
 from inference.runs.leases import abandoned
-from inference.runs.user_limits import room_for_run
 from inference.storage.names import NAME_LIMIT, free_name, hold_names
 
 asked_of_run = Signal()
@@ -59,7 +59,7 @@ def submit(
     with transaction.atomic():
         hold_names(Run)
         if part_of is None:
-            room_for_run(user)
+            _room_for_run(user)
         if Run.objects.filter(name=name).exists():
             raise RunNameTakenError(name, free_name(Run, name))
         run = Run.objects.create(
@@ -77,6 +77,23 @@ def submit(
         wakeups.announce(wakeups.WORK)
     run.refresh_from_db()
     return run
+
+
+def _room_for_run(user: Any) -> None:
+    """Raise `LimitError` where the user has as many unfinished runs as one may have.
+
+    Asked where nobody else submits a run at the same time (`hold_names`), so that two of them cannot both be
+    the last one.
+    """
+    most = settings.RUNS_PER_USER
+    if user is None or not most:
+        return
+    unfinished = Run.objects.filter(created_by=user).exclude(state__in=Run.FINAL).count()
+    if unfinished >= most:
+        raise LimitError(
+            f"you have {unfinished} unfinished runs, and {most} is the most at a time: wait for one to end, "
+            "or cancel one"
+        )
 
 
 def unused_name(wanted: str) -> str:

@@ -18,7 +18,7 @@ from inference.models import AgentToken, Machine
 from inference.runs.machines import sessions
 from inference.sockets import agent_urlpatterns, websocket_urlpatterns
 from inference.storage.instruction_sets import new_isa
-from inference.web.api import operations
+from inference.web.api.site import resolver
 from pmweb.accounts.people import change_role, deactivate, invite
 from pmweb.accounts.roles import AccessLevel, level_of, rights
 from pmweb.models import Role
@@ -48,7 +48,7 @@ def an_example(parameter: re.Match[str]) -> str:
     return NOWHERE if parameter["kind"] == "int" else WORDS.get(parameter["name"], "a")
 
 
-ADDRESSES = sorted({*named(get_resolver().url_patterns), *named(operations.urlpatterns)})
+ADDRESSES = sorted({*named(get_resolver().url_patterns), *named(resolver().url_patterns)})
 """Pairs of a name and an address; several can have one name."""
 NAMES = {name for name, _ in ADDRESSES}
 SOCKETS = {each.name for each in [*websocket_urlpatterns, *agent_urlpatterns]}

@@ -11,6 +11,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from inference.core.errors import InvalidInputError
 from inference.predictors.ambiguity import MOST_AMBIGUOUS, CyclesPattern, Growth, ambiguity_of
 from inference.predictors.pattern_automaton import PatternUse
+from inference.web.api.site import resolver
 
 BYTES_ONCE = r"(?:0x|\\x)?(?:[0-9a-f]{2})+(?:[\s_]*(?:0x|\\x)?(?:[0-9a-f]{2})+)*"
 """How machine code in cells was recognised: 58 characters took minutes."""
@@ -84,7 +85,7 @@ def test_addresses_of_the_site_are_read_in_one_way() -> None:
         return [*own, *(pattern for other in inner for pattern in patterns(other))]
 
     regexes = {pattern.pattern for pattern in patterns(get_resolver())}
-    regexes |= {p.pattern.regex.pattern for p in get_resolver("inference.web.api.operations").url_patterns}
+    regexes |= {address.pattern.regex.pattern for address in resolver().url_patterns}
     assert len(regexes) > 300
     assert {text for text in regexes if ambiguity_of(text, 0, PatternUse.SEARCH)} == set()
 

@@ -1,4 +1,4 @@
-"""The reference of the API as a page, drawn from the OpenAPI document."""
+"""The addresses of the API, and its reference as a page, drawn from the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.urls import path, re_path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.gzip import gzip_page
 
 from inference.web.api.client import CLIENT_NAME, client_answer, python_example
 from inference.web.api.document import BY_SESSION, FILE, SCOPE, Json, operations_of
-from inference.web.api.site import ROOT, document
+from inference.web.api.site import NAME, ROOT, document, resolver
 
 _BEARER = '-H "Authorization: Bearer $PMWEB_TOKEN"'
 _SITE = "$PMWEB"
@@ -115,8 +117,8 @@ def groups() -> tuple[OperationGroup, ...]:
     """All operations, in the order of the document's headings."""
     whole = document()
     by_heading: dict[str, list[Operation]] = {}
-    for method, path, operation in operations_of(whole):
-        by_heading.setdefault(operation["tags"][0], []).append(_operation(method, path, operation, whole))
+    for method, address, operation in operations_of(whole):
+        by_heading.setdefault(operation["tags"][0], []).append(_operation(method, address, operation, whole))
     return tuple(OperationGroup(heading, tuple(each)) for heading, each in by_heading.items())
 
 
@@ -231,3 +233,19 @@ def _answers(operation: Json) -> Iterator[Example]:
             text = example if isinstance(example, str) else json.dumps(example, ensure_ascii=False, indent=2)
             shown = f"a file: {operation[FILE]}" if FILE in operation else text
             yield f"{status} {response['description']}, {kind}", shown
+
+
+def operation(request: HttpRequest) -> HttpResponseBase:
+    """Whatever answers at an address below `ROOT`; the first request of a process makes all of them."""
+    found = resolver().resolve(request.path_info)
+    answer: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
+    return answer
+
+
+operation.csrf_exempt = True  # type: ignore[attr-defined]  # `access` checks requests of sessions itself
+
+urlpatterns = [
+    path("api/", reference, name="api"),
+    path(f"api/{CLIENT_NAME}", api_client, name="api-client"),
+    re_path(rf"^{ROOT.removeprefix('/')}", operation, name=NAME),
+]

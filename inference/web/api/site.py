@@ -9,7 +9,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.http.response import HttpResponseBase
-from django.urls import URLPattern, path, re_path
+from django.urls import URLResolver, path, re_path
+from django.urls.resolvers import RegexPattern
 from ninja import NinjaAPI
 from ninja.operation import Operation
 from ninja.parser import Parser
@@ -63,20 +64,22 @@ def _made() -> NinjaAPI:
     return made
 
 
-def addresses() -> list[URLPattern]:
-    """What answers below `ROOT`: the URL configuration of `inference.web.api.operations`."""
+@cache
+def resolver() -> URLResolver:
+    """What answers below `ROOT`: making it takes as long as all pages, so that only who asks waits."""
     prefix = ROOT.removeprefix("/")
     found = [
         path(f"{prefix}{each.pattern}", _answering(each.callback), name=NAME)
         for each in api().urls[0]
         if str(each.pattern)  # ninja's own root has none
     ]
-    return [
+    addresses = [
         path(f"{prefix}openapi.json", openapi, name=NAME),
         path(f"{prefix}{CLIENT_NAME}", client_file, name=NAME),
         *found,
         re_path(rf"^{prefix}.*$", _nothing, name=NAME),
     ]
+    return URLResolver(RegexPattern(r"^/"), addresses)
 
 
 def document() -> dict[str, Any]:

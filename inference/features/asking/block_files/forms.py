@@ -20,7 +20,8 @@ from inference.formats.problems import ExchangeError
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping, Upload
 from inference.models.named import Named
-from inference.storage.names import NAME_LIMIT, free_or_refuse
+from inference.storage.names import NAME_LIMIT
+from inference.web.naming import usable_name
 from inference.web.reading_process import SlowFileError
 from inference.web.request_fields import RequestField, RequestForm, note_field
 
@@ -36,11 +37,7 @@ class BlockImportForm(RequestForm):
 
     def clean_name(self) -> str:
         """Refuse a name in use."""
-        try:
-            free_or_refuse(self.model, self.cleaned_data["name"])
-        except ExchangeError as error:
-            raise forms.ValidationError(str(error)) from error
-        return str(self.cleaned_data["name"])
+        return usable_name(self.model, self.cleaned_data["name"])
 
 
 class BlocksForm(BlockImportForm):

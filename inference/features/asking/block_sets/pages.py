@@ -38,7 +38,7 @@ from inference.web.contributions import PanelPlace, panels_of
 from inference.web.file_answers import streamed_table
 from inference.web.naming import naming_paths
 from inference.web.paging import Order, Page, list_page
-from inference.web.request_fields import RunForm, start_run
+from inference.web.request_fields import RunForm, form_page, start_run
 from inference.web.validation import one_of, whole_number
 
 
@@ -179,12 +179,8 @@ def block_set_ask(request: HttpRequest, pk: int) -> HttpResponse:
     ticked = form.ticked() if form.is_bound else set()
     offers = form.offers
     groups = (("Tools", offers.tools), ("Mappings", offers.mappings), ("Machines", offers.machines))
-    context = {
-        "block_set": found,
-        "form": form,
-        "groups": [(title, [(one, one.text in ticked) for one in group]) for title, group in groups if group],
-    }
-    return render(request, "inference/block_sets/ask.html", context, status=400 if form.is_bound else 200)
+    ticks = [(title, [(one, one.text in ticked) for one in group]) for title, group in groups if group]
+    return form_page(request, "inference/block_sets/ask.html", form, block_set=found, groups=ticks)
 
 
 def block_set_csv(request: HttpRequest, pk: int) -> HttpResponseBase:

@@ -167,18 +167,13 @@ def _core_models_found() -> list[FoundKind]:
 
 
 def _mappings_found() -> list[FoundKind]:
-    rows: list[PortMapping | ResourceMapping] = [
-        *PortMapping.objects.filter(isa__name__in=names_with_blocks())
-        .select_related("isa")
-        .defer("report")
-        .order_by("-id")[:LISTED],
-        *ResourceMapping.objects.filter(isa__name__in=names_with_blocks())
-        .select_related("isa")
-        .order_by("-id")[:LISTED],
-    ]
+    right = names_with_blocks()
+    rows: list[PortMapping | ResourceMapping] = []
+    for model in (PortMapping, ResourceMapping):
+        newest = model._default_manager.filter(isa__name__in=right).order_by("-id")[:LISTED]
+        rows.extend(newest.select_related("isa").defer("report"))
     if not rows:
-        right = " or ".join(names_with_blocks())
-        raise PredictorError(f"there is no mapping for {right} yet: infer or import one")
+        raise PredictorError(f"there is no mapping for {' or '.join(right)} yet: infer or import one")
     return [
         FoundKind(
             {"mapping": row.name},
@@ -189,11 +184,14 @@ def _mappings_found() -> list[FoundKind]:
     ]
 
 
+def machines_for_blocks() -> list[Machine]:
+    """Those that measure basic blocks and are not hindered, by name."""
+    rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING).select_related("isa")
+    return [row for row in rows.order_by("name")[:LISTED] if not obstacle_to_measuring(row)]
+
+
 def _machines_found() -> list[FoundKind]:
-    rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING).order_by("name")[
-        :LISTED
-    ]
-    found = [FoundKind({"machine": row.name}, row.cpu) for row in rows if not obstacle_to_measuring(row)]
+    found = [FoundKind({"machine": row.name}, row.cpu) for row in machines_for_blocks()]
     if not found:
         raise PredictorError("no machine measures blocks here: connect one")
     return found

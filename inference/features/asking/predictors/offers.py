@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inference.features.asking.predictors.kinds import LISTED, MEASURING, reason_against
+from inference.features.asking.predictors.kinds import LISTED, machines_for_blocks, reason_against
 from inference.features.asking.predictors.query import (
     Listed,
     check_processor,
@@ -23,7 +23,6 @@ from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS
 from inference.predictors.processor_names import PROCESSORS
 from inference.predictors.protocol import PredictorError
-from inference.runs.machines.facts import obstacle_to_measuring
 from inference.web.api.errors import ProblemError
 
 USUAL_MAPPINGS = 8
@@ -68,7 +67,7 @@ def offers() -> Offers:
         tools=[_tool(one) for one in found if one.usable],
         core_models=[_core_model(row) for row in usable_core_models()[:LISTED]],
         mappings=[*_mappings(), *_stored(special, mapping.KIND)],
-        machines=[*_machines(), *_stored(special, machine.KIND)],
+        machines=[*map(_machine, machines_for_blocks()), *_stored(special, machine.KIND)],
     )
 
 
@@ -118,15 +117,6 @@ def _mappings() -> list[OfferedPredictor]:
 def _core_model(row: StoredCoreModel) -> OfferedPredictor:
     text = written(core_model.KIND, {"model": row.name})
     return OfferedPredictor(text, f"core model {row.name}", row.machine.cpu if row.machine else "")
-
-
-def _machines() -> list[OfferedPredictor]:
-    rows = (
-        Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING)
-        .select_related("isa")
-        .order_by("name")
-    )
-    return [_machine(row) for row in rows[:LISTED] if not obstacle_to_measuring(row)]
 
 
 def _machine(row: Machine) -> OfferedPredictor:

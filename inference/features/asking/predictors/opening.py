@@ -109,17 +109,14 @@ class StraightAnswers(DatabaseAnswers):
 def opened_panel(task: Task, ids: Sequence[int], isa: str) -> Iterator[Panel]:
     """The predictors of a run, asked side by side about blocks of one instruction set.
 
-    Raises `JobError` where one cannot work here.
+    Raises `JobError` or `PredictorError` where one cannot work here.
     """
     rows = {row.pk: row for row in PredictorRow.objects.filter(pk__in=ids)}
     gone = [pk for pk in ids if pk not in rows]
     if gone:
         raise JobError(f"the predictor {gone[0]} that this run needs has been deleted")
     with ExitStack() as stack:
-        try:
-            tools = [stack.enter_context(closing(opened(rows[pk], task, isa=isa))) for pk in ids]
-        except PredictorError as error:
-            raise JobError(str(error)) from error
+        tools = [stack.enter_context(closing(opened(rows[pk], task, isa=isa))) for pk in ids]
         panel = Panel(tools, task.reporter.pulse)
         stack.callback(panel.close)
         yield panel

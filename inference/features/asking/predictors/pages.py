@@ -22,11 +22,12 @@ from inference.predictors.kinds import PredictorKind, UnconfiguredError
 from inference.predictors.permission import are_commands_allowed
 from inference.predictors.protocol import PredictorError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.names import NOTE_LIMIT, free_or_refuse
+from inference.storage.names import NOTE_LIMIT
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.contributions import PanelPlace, shown_panels
-from inference.web.request_fields import StrictForm, describe_fields
+from inference.web.naming import usable_name
+from inference.web.request_fields import StrictForm, describe_fields, form_page
 
 _LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
 """Options of programs that change no number."""
@@ -93,12 +94,7 @@ class AddForm(StrictForm):
     def clean_name(self) -> str:
         """Refuse a name in use."""
         name: str = self.cleaned_data["name"].strip()
-        if name:
-            try:
-                free_or_refuse(Predictor, name)
-            except ExchangeError as error:
-                raise forms.ValidationError(str(error)) from error
-        return name
+        return usable_name(Predictor, name) if name else ""
 
     def store(self) -> Predictor | None:
         """The predictor of a valid form; None where it cannot be made, which is then an error of the form."""
@@ -207,8 +203,7 @@ def predictor_add(request: HttpRequest, kind: str) -> HttpResponse:
         pass
     except PredictorError as error:
         missing = str(error)
-    context = {"form": form, "kind": found, "missing": missing}
-    return render(request, "inference/predictors/add.html", context, status=400 if form.errors else 200)
+    return form_page(request, "inference/predictors/add.html", form, kind=found, missing=missing)
 
 
 def predictor_remove(request: HttpRequest, pk: int) -> HttpResponse:

@@ -161,11 +161,11 @@ def picture(schedule: Schedule, terms: Sequence[tuple[str, int]], measured: floa
     step = _tick_step(top)
     scale = HEIGHT / (top * 1.06)
     floor = TOP + HEIGHT
-    letters = {text: _letter(index) for index, text in enumerate(data["schemes"])}
     counts = dict(terms)
+    canvas = _Canvas(data, floor, scale)
     drawn = (
-        *(_bucket(index, data, letters, floor, scale) for index in range(len(data["ports"]))),
-        *(_outside(index, data, letters, floor, scale) for index in range(len(data["limits"]))),
+        *map(canvas.port, range(len(data["ports"]))),
+        *map(canvas.limit, range(len(data["limits"]))),
     )
     return Picture(
         width=LEFT + len(drawn) * (BUCKET + GAP),
@@ -177,7 +177,7 @@ def picture(schedule: Schedule, terms: Sequence[tuple[str, int]], measured: floa
         port_cycles=data["port_cycles"],
         limited_by=data["limited_by"],
         buckets=drawn,
-        schemes=tuple((letters[text], text, counts[text]) for text in data["schemes"]),
+        schemes=tuple((_letter(index), text, counts[text]) for index, text in enumerate(data["schemes"])),
         ticks=tuple(
             (floor - mark * step * scale, f"{mark * step:g}")
             for mark in range(int(top * 1.06 / step + 1e-9) + 1)
@@ -186,68 +186,59 @@ def picture(schedule: Schedule, terms: Sequence[tuple[str, int]], measured: floa
     )
 
 
-def _bucket(
-    index: int, data: dict[str, Any], letters: dict[str, str], floor: float, scale: float
-) -> PortBucket:
-    port = data["ports"][index]
-    x = LEFT + index * (BUCKET + GAP)
-    blocks = []
-    for block in port["blocks"]:
-        text = data["schemes"][block["scheme"]]
-        height = block["height"] * scale
-        blocks.append(
-            BucketBlock(
-                x=x,
-                y=floor - block["bottom"] * scale - height,
-                width=BUCKET,
-                height=height,
-                colour=index % len(LIGHT),
-                letter=letters[text],
-                title=f"{text}: {block['height']:.3g} cycles of µop {data['uops'][block['uop']]['label']} "
-                f"on port {port['name']}",
-            )
-        )
-    return PortBucket(
-        name=port["name"],
-        x=x,
-        load=port["load"],
-        label=_cycles(port["load"]),
-        told=_told(port),
-        full=port["bottleneck"] and data["limited_by"] == "ports",
-        blocks=tuple(blocks),
-        range=_range(port, x, floor, scale),
-    )
+@dataclass(frozen=True)
+class _Canvas:
+    """Where cycles are drawn, and what is drawn there; letters are those of the schemes' places."""
 
+    data: dict[str, Any]
+    floor: float
+    scale: float
 
-def _outside(
-    index: int, data: dict[str, Any], letters: dict[str, str], floor: float, scale: float
-) -> PortBucket:
-    """A limit outside the ports, filled by what each scheme takes of it."""
-    limit = data["limits"][index]
-    what = LIMITS[limit["name"]]
-    x = LEFT + (len(data["ports"]) + index) * (BUCKET + GAP)
-    blocks = tuple(
-        BucketBlock(
+    def port(self, index: int) -> PortBucket:
+        """The bucket of a port."""
+        port = self.data["ports"][index]
+        x = LEFT + index * (BUCKET + GAP)
+        uops = [f"µop {uop['label']} on port {port['name']}" for uop in self.data["uops"]]
+        return PortBucket(
+            name=port["name"],
             x=x,
-            y=floor - (block["bottom"] + block["height"]) * scale,
-            width=BUCKET,
-            height=block["height"] * scale,
-            colour=OUTSIDE,
-            letter=letters[data["schemes"][block["scheme"]]],
-            title=f"{data['schemes'][block['scheme']]}: {block['height']:.3g} cycles of {what}",
+            load=port["load"],
+            label=_cycles(port["load"]),
+            told=_told(port),
+            full=port["bottleneck"] and self.data["limited_by"] == "ports",
+            blocks=tuple(
+                self._block(block, x, index % len(LIGHT), uops[block["uop"]]) for block in port["blocks"]
+            ),
+            range=_range(port, x, self.floor, self.scale),
         )
-        for block in limit["blocks"]
-    )
-    return PortBucket(
-        name=_SHORT[limit["name"]],
-        x=x,
-        load=limit["cycles"],
-        label=_cycles(limit["cycles"]),
-        told=f"{what}: {_cycles(limit['cycles'])} cycles",
-        full=data["limited_by"] == limit["name"],
-        blocks=blocks,
-        range=None,
-    )
+
+    def limit(self, index: int) -> PortBucket:
+        """A limit outside the ports, filled by what each scheme takes of it."""
+        limit = self.data["limits"][index]
+        what = LIMITS[limit["name"]]
+        x = LEFT + (len(self.data["ports"]) + index) * (BUCKET + GAP)
+        return PortBucket(
+            name=_SHORT[limit["name"]],
+            x=x,
+            load=limit["cycles"],
+            label=_cycles(limit["cycles"]),
+            told=f"{what}: {_cycles(limit['cycles'])} cycles",
+            full=self.data["limited_by"] == limit["name"],
+            blocks=tuple(self._block(block, x, OUTSIDE, what) for block in limit["blocks"]),
+            range=None,
+        )
+
+    def _block(self, block: dict[str, Any], x: float, colour: int, what: str) -> BucketBlock:
+        height = block["height"] * self.scale
+        return BucketBlock(
+            x=x,
+            y=self.floor - block["bottom"] * self.scale - height,
+            width=BUCKET,
+            height=height,
+            colour=colour,
+            letter=_letter(block["scheme"]),
+            title=f"{self.data['schemes'][block['scheme']]}: {block['height']:.3g} cycles of {what}",
+        )
 
 
 def _range(port: dict[str, Any], x: float, floor: float, scale: float) -> Range | None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.core.errors import InvalidInputError
 from inference.core.resources import Conversion, TooManyResourcesError
 from inference.formats.problems import ExchangeError
 from inference.models import PortMapping, ResourceMapping
@@ -32,12 +31,10 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Convert and store, or say why that cannot be done."""
+        row = by_name(PortMapping, options["mapping"])
+        name = options["name"] or free_name(ResourceMapping, f"{row.name} as resources")
         try:
-            row = by_name(PortMapping, options["mapping"])
-            name = options["name"] or free_name(ResourceMapping, f"{row.name} as resources")
             made = convert(row, name, Conversion(options["max_resources"]), options["note"])
         except TooManyResourcesError as error:
             raise CommandError(f"{error} (--max-resources)") from error
-        except (ExchangeError, InvalidInputError) as error:
-            raise CommandError(str(error)) from error
         self.stdout.write(f"resource mapping {made.name!r}: {len(made.resources)} resources")

@@ -30,7 +30,7 @@ from inference.web.file_answers import export_path
 from inference.web.listed_mappings import best_score, listed_mappings
 from inference.web.naming import naming_paths
 from inference.web.paging import Page, list_page
-from inference.web.request_fields import StrictForm
+from inference.web.request_fields import StrictForm, form_page
 
 
 def resource_mappings_page(request: HttpRequest) -> HttpResponse:
@@ -123,9 +123,7 @@ def mapping_convert(request: HttpRequest, pk: int) -> HttpResponse:
         else:
             messages.success(request, f"“{made.name}” predicts the same as “{row.name}”.")
             return redirect("resource-mapping", made.pk)
-    context = {"mapping": row, "form": form}
-    status = 400 if form.is_bound else 200
-    return render(request, "inference/resources/convert.html", context, status=status)
+    return form_page(request, "inference/resources/convert.html", form, mapping=row)
 
 
 urlpatterns = [

@@ -32,7 +32,7 @@ from inference.web.contributions import PanelPlace, shown_panels
 from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url, source_label
 from inference.web.paging import Order, Page, page_of
-from inference.web.request_fields import StrictForm
+from inference.web.request_fields import StrictForm, form_page
 from inference.web.validation import whole_number
 
 SYNTAX = (
@@ -176,9 +176,7 @@ def isa_load(request: HttpRequest) -> HttpResponse:
             form.add_error("document", str(error))
         else:
             return redirect("isa", pk=isa.pk)
-    return render(
-        request, "inference/schemes/isa_load.html", {"form": form}, status=400 if form.is_bound else 200
-    )
+    return form_page(request, "inference/schemes/isa_load.html", form)
 
 
 urlpatterns = [

@@ -33,7 +33,7 @@ from inference.web.file_answers import export_path
 from inference.web.listed_mappings import evaluation_url
 from inference.web.naming import naming_paths, usable_name
 from inference.web.paging import Order, Page, list_page, page_of
-from inference.web.request_fields import RequestField, RequestForm, note_field
+from inference.web.request_fields import RequestField, RequestForm, form_page, note_field
 from inference.web.validation import one_of, whole_number
 
 COUNTED = 10_000
@@ -224,8 +224,7 @@ def sets_merge(request: HttpRequest) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             return redirect("run", run.pk)
-    status = 400 if form.is_bound else 200
-    return render(request, "inference/sets/merge.html", {"form": form, "sets": sets}, status=status)
+    return form_page(request, "inference/sets/merge.html", form, sets=sets)
 
 
 urlpatterns = [

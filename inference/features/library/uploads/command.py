@@ -210,8 +210,6 @@ def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return taken_in(file, path.name)
-    except ExchangeError as error:
-        raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}") from error
 

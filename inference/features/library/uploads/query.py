@@ -11,9 +11,10 @@ from pathlib import PurePath
 from typing import IO, Any, cast
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.db.models.functions import Length
 
 from inference.core.evaluator import ThroughputModel
@@ -25,10 +26,9 @@ from inference.formats.import_formats import to_be_kept
 from inference.formats.parsing import NEAREST, Parsed
 from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run, Upload
 from inference.models.run import UNDECIDED
-from inference.runs.errors import ConfigError, JobError
+from inference.runs.errors import ConfigError, JobError, LimitError
 from inference.runs.lifecycle import submit, unused_name
 from inference.runs.request import read_row
-from inference.runs.user_limits import room_for_upload
 from inference.storage.importing import MadeRow, Preview
 from inference.storage.instruction_sets import vocabulary
 from inference.storage.names import NAME_LIMIT
@@ -115,9 +115,31 @@ def _keep(received: _Received, user: Any) -> Upload:
     same = Upload.objects.filter(UNDECIDED, sha256=digest, file_name=name).defer("content").first()
     if same is not None:
         return same
-    room_for_upload(user, received.size)
+    _room_for(user, received.size)
     received.file.seek(0)
     return Upload.objects.create(file_name=name, content=received.file.read(), sha256=digest, created_by=user)
+
+
+def _room_for(user: Any, size: int) -> None:
+    """Raise `LimitError` where the user's files, with one more of so many bytes, are more than one may have.
+
+    Within the transaction that stores it.
+    """
+    if user is None:
+        return
+    # Until the transaction ends, this user's other uploads wait: two cannot both be the last one.
+    get_user_model().objects.select_for_update().filter(pk=user.pk).first()
+    files = Upload.objects.filter(created_by=user)
+    most, most_bytes = settings.UPLOADS_PER_USER, settings.UPLOADED_BYTES_PER_USER
+    if most and files.count() >= most:
+        raise LimitError(f"{most} files of yours wait, and no more can: import or discard some")
+    if most_bytes:
+        together = files.aggregate(bytes=Sum(Length("content")))["bytes"] or 0
+        if together + size > most_bytes:
+            raise LimitError(
+                f"your files that wait would have {(together + size) / 2**20:.1f} MiB together, and "
+                f"{most_bytes >> 20} MiB is the most: import or discard some"
+            )
 
 
 def receive(files: Sequence[UploadedFile[bytes]], user: Any) -> list[Upload]:

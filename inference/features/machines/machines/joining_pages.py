@@ -26,7 +26,7 @@ from inference.runs.machines.sessions import AGENT_FILE, add_machine, agent_line
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.file_answers import attachment
 from inference.web.naming import validate_line
-from inference.web.request_fields import StrictForm
+from inference.web.request_fields import StrictForm, form_page
 
 DEFAULT_PORTS = {"http": "80", "https": "443"}
 
@@ -94,8 +94,7 @@ def machine_add(request: HttpRequest) -> HttpResponse:
     form = AddMachineForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         return line_to_paste(request, add_machine(form.cleaned_data["name"]), is_new=True)
-    context = {"form": form, "python": dotted_python()}
-    return render(request, "inference/machines/add.html", context, status=400 if form.is_bound else 200)
+    return form_page(request, "inference/machines/add.html", form, python=dotted_python())
 
 
 def line_to_paste(

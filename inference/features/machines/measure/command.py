@@ -54,6 +54,7 @@ class Command(RunCommand):
         )
         parser.add_argument(
             "--break-dependencies",
+            dest="breaking",
             action="store_true",
             help="measure schemes with hard-wired operands together with an instruction that breaks their "
             "dependencies",
@@ -84,11 +85,13 @@ class Command(RunCommand):
     def _submitted(self, options: dict[str, Any]) -> Run:
         """The run that the options describe."""
         machine = by_name(Machine, options["machine"])
-        config = {
-            "machine": machine.pk,
-            **_bodies(options),
-            **(_listed(options) or _planned(machine, options)),
+        plan = ("plan", "mixes", "length", "seed", "repeats")
+        experiments = _listed(options) or {
+            **{key: options[key] for key in plan},
+            **chosen_schemes(machine.isa, options["schemes"]),
         }
+        bodies = {key: options[key] for key in ("unroll", "breaking", "values")}
+        config = {"machine": machine.pk, **bodies, **experiments}
         name = options["name"] or lifecycle.unused_name(f"{config['plan']} on {machine.name}"[:180])
         run = lifecycle.submit("measure", config, name)
         complete = MeasureConfig(**run.config)
@@ -100,23 +103,6 @@ class Command(RunCommand):
         wanted = effort(machine, count, complete.plan, complete.given)
         self.stderr.write(f"about {wanted.experiments} experiments, {wanted.seconds:.0f} s of measuring")
         return run
-
-
-def _bodies(options: dict[str, Any]) -> Json:
-    """How loop bodies are made."""
-    return {
-        "unroll": options["unroll"],
-        "breaking": options["break_dependencies"],
-        "values": options["values"],
-    }
-
-
-def _planned(machine: Machine, options: dict[str, Any]) -> Json:
-    """What is measured by a plan over schemes."""
-    return {
-        **{key: options[key] for key in ("plan", "mixes", "length", "seed", "repeats")},
-        **chosen_schemes(machine.isa, options["schemes"]),
-    }
 
 
 def _listed(options: dict[str, Any]) -> Json:

@@ -213,7 +213,7 @@ PARENTS = {
     # file: {key of a document: what has the set instead}
     "inference/features/asking/blocks/api.py": {"instructions": "the block around them"},
     "inference/features/learning/front_end/query.py": {"code": "the front end"},
-    "inference/formats/core_model_json.py": {"block": "the core model"},
+    "inference/formats/scheduler_json.py": {"block": "the core model"},
     "inference/storage/core_models.py": {"code": "the front end"},
     "inference/core/latency/idioms.py": {"code": "the latencies"},
     "inference/core/latency/reading.py": {"code": "the latencies"},

@@ -8,8 +8,9 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.pacing import SilentReporter
 from inference.features.judging.evaluations.job import EvaluateJob
-from inference.models import Evaluation, ExperimentSet, PortMapping, Upload
+from inference.models import Comparison, Evaluation, ExperimentSet, PortMapping, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import Task
@@ -165,6 +166,7 @@ def test_an_evaluation_is_stored_and_repeated_in_place(mapping, measured):
     assert evaluation.mape == pytest.approx(12.5)
     assert run.result["scores"]["mape"] == evaluation.mape
     assert run.result["evaluation"] == evaluation.pk
+    assert Comparison.objects.get().run == run
 
 
 def test_a_resource_mapping_is_evaluated_like_a_port_mapping(mapping, measured):
@@ -179,7 +181,7 @@ def test_a_resource_mapping_is_evaluated_like_a_port_mapping(mapping, measured):
 def test_predicting_is_over_before_the_transaction_that_ends_the_run(mapping, measured):
     config = {"mapping": mapping.pk, "experiment_set": measured.pk, "unit": "cycles"}
     run = lifecycle.submit("evaluate", config, "a run")
-    store = EvaluateJob().work(Task(run, leases.claim("w"), reporter=None, checkpoint=None))
+    store = EvaluateJob().work(Task(run, leases.claim("w"), reporter=SilentReporter(), checkpoint=None))
     measured.measurements.all().delete()
     result, _ = store()
     assert result["scores"]["n"] == 2

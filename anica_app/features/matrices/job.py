@@ -19,11 +19,11 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.predictors.common_isa import common_isa
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
-from inference.features.judging.engine.item_answers import BlockAnswers, ComparisonColumn, keep_columns
+from inference.features.judging.engine.item_answers import BlockAnswers, keep_columns
 from inference.features.judging.engine.judge_jobs import JudgeJob
 from inference.features.judging.engine.new_blocks import NewBlocks
 from inference.features.judging.engine.request import JudgeConfig
-from inference.features.judging.engine.sources import SourceKind
+from inference.features.judging.engine.sources import ComparisonColumn, SourceKind
 from inference.isa.blocks import mnemonics_of
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 from inference.runs.described_rows import read_rows

@@ -7,8 +7,7 @@ import numpy as np
 from inference.core.judging.sheet import Answers, AnswerSheet, Grouping, ItemKind, Items
 from inference.features.judging.accuracy_checks.query import check_of_sheet
 from inference.features.judging.accuracy_checks.request import AccuracyCheckConfig
-from inference.features.judging.engine.item_answers import ComparisonColumn
-from inference.features.judging.engine.sources import AnswerSource, SourceKind
+from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
 from inference.isa.targets import X86
 from inference.models import BasicBlockSet, Machine, Run
 from inference.predictors.protocol import Failure

@@ -14,7 +14,6 @@ from inference.features.asking.predictors.query import chosen
 from inference.features.judging.accuracy_checks.query import check_of, check_of_sheet, error_of
 from inference.features.judging.accuracy_checks.request import usual_predictors
 from inference.features.judging.column_accuracy.accuracy import accuracy_of
-from inference.features.judging.engine.item_answers import ComparisonColumn
 from inference.features.judging.engine.judge_jobs import bounds_by, first_core_model, machines_core_model
 from inference.features.judging.engine.new_blocks import drawn_blocks, medians
 from inference.features.judging.engine.query import (
@@ -25,7 +24,7 @@ from inference.features.judging.engine.query import (
     verdict_of,
 )
 from inference.features.judging.engine.request import QuestionLimits
-from inference.features.judging.engine.sources import AnswerSource, SourceKind
+from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
 from inference.isa.targets import X86
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import BasicBlockSet, Machine, PortMapping, Predictor, Run, StoredCoreModel

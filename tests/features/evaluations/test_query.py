@@ -1,17 +1,24 @@
 """Measurements beside predictions, the lists of a heat map, and the scores of tools."""
 
+from html import unescape
+
 import numpy as np
 import pytest
+from django.test import Client
 
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
-from inference.features.judging.engine.query import scores_of
+from inference.features.judging.engine import evaluation_sheets
+from inference.features.judging.engine.query import heat_map_of, scores_of
+from inference.features.judging.engine.views import VIEWS
 from inference.features.judging.evaluations.query import question_of, worst_of
-from inference.models import ExperimentSet, PortMapping
+from inference.models import Comparison, ExperimentSet, PortMapping
+from inference.runs.lifecycle import submit
 from inference.storage.errors import UnknownNameError
 from inference.storage.evaluations import compare_tool, evaluate, evaluations_of, evaluations_on, residuals_in
 from tests.rows import instructions
 from tests.rows.instructions import ADD
+from tests.work import work_off
 
 isa, mapping, measured = instructions.isa, instructions.mapping, instructions.measured
 
@@ -95,3 +102,32 @@ def test_evaluations_are_listed_without_their_heat_maps(
             (evaluation.pk, "measured")
         ]
         assert [(row.pk, row.mapping.name) for row in evaluations_on(measured)] == [(evaluation.pk, "m")]
+
+
+def test_a_run_stores_what_pages_look_at(mapping: PortMapping, measured: ExperimentSet) -> None:
+    evaluation = evaluate(mapping, measured)
+    read_anew = question_of(evaluation)
+    config = {"mapping": mapping.pk, "experiment_set": measured.pk}
+    for name in ("judged", "judged again"):
+        work_off(submit("evaluate", config, name))
+    evaluation.refresh_from_db()
+    stored = question_of(evaluation)
+    assert (read_anew.row.pk < 0, stored.row.run.name) == (True, "judged again")
+    assert Comparison.objects.count() == 1, "the earlier run's goes"
+    assert [column.name for column in stored.columns] == [mapping.name, "IACA", "OSACA"]
+    for name in ("scores", "worst", "lengths", "schemes", "matrix", "telling"):
+        assert VIEWS[name].tables(stored) == VIEWS[name].tables(read_anew), name
+    assert heat_map_of(stored.column, stored.part) == heat_map_of(read_anew.column, read_anew.part)
+    assert question_of(evaluate(mapping, measured)).row.pk < 0, "the run knows nothing of what came later"
+
+
+def test_the_first_look_at_what_a_run_evaluated_reads_no_set(
+    mapping: PortMapping, measured: ExperimentSet, visitor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work_off(submit("evaluate", {"mapping": mapping.pk, "experiment_set": measured.pk}, "judged"))
+    monkeypatch.setattr(evaluation_sheets, "evaluated_chunks", None)
+    address = f"/mappings/{mapping.pk}/?tab=accuracy&set={measured.pk}"
+    for view in ("map", "scores", "matrix"):
+        response = visitor.get(f"{address}&view={view}")
+        assert (response.status_code, response.context["selected"]) == (200, 5)
+    assert f"{address}&unit=cycles&view=telling" in unescape(response.content.decode())

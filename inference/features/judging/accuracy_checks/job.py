@@ -14,11 +14,10 @@ from inference.features.judging.accuracy_checks.request import (
     read_config,
     usual_predictors,
 )
-from inference.features.judging.engine.item_answers import ComparisonColumn
 from inference.features.judging.engine.judge_jobs import JudgeJob
 from inference.features.judging.engine.new_blocks import drawn_blocks
 from inference.features.judging.engine.request import JudgeConfig
-from inference.features.judging.engine.sources import SourceKind
+from inference.features.judging.engine.sources import ComparisonColumn, SourceKind
 from inference.models import BasicBlockSet, Machine, Predictor
 from inference.predictors import machine as measuring
 from inference.predictors.protocol import PredictorError

@@ -9,7 +9,7 @@ from inference.core.judging.agreement import agreement, errors_by_group
 from inference.core.judging.residual_traits import memory_traits, telling_traits, traits_of_table
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
-from inference.features.judging.engine.item_answers import ComparisonColumn
+from inference.features.judging.engine.sources import ComparisonColumn
 from inference.features.running.runs.asked import links
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.figures.heatmap import heat_map

@@ -8,10 +8,9 @@ from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.judging.column_accuracy.accuracy import accuracy_of_sheet
-from inference.features.judging.engine.item_answers import ComparisonColumn
 from inference.features.judging.engine.judge_jobs import JudgeJob
 from inference.features.judging.engine.request import JudgeConfig
-from inference.features.judging.engine.sources import SourceKind
+from inference.features.judging.engine.sources import ComparisonColumn, SourceKind
 from inference.models import BlockColumn
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task

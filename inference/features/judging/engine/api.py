@@ -15,6 +15,7 @@ from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit as Units
 from inference.features.asking.predictors.named import predictors_named
+from inference.features.judging.engine.pages import answer_lines
 from inference.features.judging.engine.query import (
     ComparisonPart,
     Predicted,
@@ -40,7 +41,7 @@ from inference.features.judging.engine.request import (
     ComparisonConfig,
     JudgeConfig,
 )
-from inference.features.judging.engine.views import VIEWS, answer_lines, view_json
+from inference.features.judging.engine.views import VIEWS, view_json
 from inference.features.running.runs.runs_of_kind import NameOfRun, listed_runs, not_done, started
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison, Run

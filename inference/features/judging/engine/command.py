@@ -20,6 +20,7 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import chosen
 from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, WORSE, GatedCommand, baseline_of
+from inference.features.judging.engine.pages import answer_lines, score_table
 from inference.features.judging.engine.query import (
     ComparisonPart,
     ViewQuestion,
@@ -38,13 +39,7 @@ from inference.features.judging.engine.request import (
 )
 from inference.features.judging.engine.sources import Subject, source_named
 from inference.features.judging.engine.tables import csv_of, shell_lines
-from inference.features.judging.engine.views import (
-    VIEWS,
-    ComparisonView,
-    answer_lines,
-    score_table,
-    view_json,
-)
+from inference.features.judging.engine.views import VIEWS, ComparisonView, view_json
 from inference.models import BasicBlockSet, Comparison, ExperimentSet, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.runs.lifecycle import submit, unused_name

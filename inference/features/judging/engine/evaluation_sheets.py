@@ -1,7 +1,8 @@
 """An evaluation as a comparison: its measurements beside the mapping, and tools whose answers came with them.
 
-`Evaluation` stores what sums it up. Everything else is read from the measurements when it is looked at, and
-stays in memory as the arrays of stored comparisons do.
+The run that evaluates stores this comparison as any other. Evaluations without one (of what a mapping's run
+held out, by a command, of earlier versions) are read from the measurements when they are looked at, and stay
+in memory as the arrays of stored comparisons do.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
 from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
-from inference.features.judging.engine.query import Key, UnsavedComparison, sheet_of
-from inference.models import ComparedColumn, Comparison, Evaluation
+from inference.features.judging.engine.query import Key, UnsavedComparison, comparison_rows, sheet_of
+from inference.features.judging.engine.request import EVALUATE
+from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
+from inference.models import ComparedColumn, Comparison, Evaluation, PortMapping, ResourceMapping
 from inference.storage.evaluations import evaluated_chunks
 from inference.storage.resource_mappings import load_model
 from inference.storage.streaming import Chunk
@@ -87,11 +91,6 @@ def model_answers(
     return Answers.of(np.concatenate(parts), NOT_DESCRIBED)
 
 
-def tools_in(chunks: Sequence[Chunk]) -> list[str]:
-    """The tools whose answers came with the measurements, in the order of their first answers."""
-    return list(dict.fromkeys(tool for chunk in chunks for tool in chunk.answers))
-
-
 def tool_answers(chunks: Sequence[Chunk], tool: str) -> Answers:
     """What a tool says that had answers in the file of the measurements."""
     parts = (chunk.answers.get(tool, np.full(len(chunk.ids), np.nan)) for chunk in chunks)
@@ -141,12 +140,36 @@ def unsaved_comparison(
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSheet:
-    """The answers of the mapping and then of the `tools`; `read`: measurements, settled or not."""
+    """The answers of the mapping and then of tools; `read`: measurements, settled or not."""
 
     sheet: AnswerSheet
-    tools: tuple[str, ...]
+    columns: tuple[ComparisonColumn, ...]
     schemes: tuple[str, ...]
     read: int
+
+
+def sheet_of_chunks(
+    row: PortMapping | ResourceMapping, measured: Iterable[Chunk], pulse: Callable[[], None] = lambda: None
+) -> EvaluationSheet:
+    """A mapping, and the tools whose answers came with the measurements, beside these."""
+    chunks = list(measured)
+    kind = SourceKind.MAPPING if isinstance(row, PortMapping) else SourceKind.RESOURCES
+    own = ComparisonColumn(AnswerSource(kind, row.name, row), model_answers(chunks, load_model(row), pulse))
+    tools = dict.fromkeys(tool for chunk in chunks for tool in chunk.answers)
+    columns = (
+        own,
+        *(
+            ComparisonColumn(AnswerSource(SourceKind.TOOL, tool), tool_answers(chunks, tool))
+            for tool in tools
+        ),
+    )
+    answers = [column.answers for column in columns]
+    return EvaluationSheet(
+        AnswerSheet(experiment_items(chunks), measured_cycles(chunks), answers),
+        columns,
+        tuple(sorted({scheme for chunk in chunks for scheme in chunk.table.schemes})),
+        sum(chunk.read for chunk in chunks),
+    )
 
 
 @lru_cache(maxsize=_IN_MEMORY)
@@ -154,38 +177,36 @@ def _evaluation_sheet(pk: int, _computed: datetime) -> EvaluationSheet:
     """Reads the measurements once: some seconds for 10^6 of them."""
     related = ("mapping", "resource_mapping", "experiment_set__isa", "held_out_by")
     evaluation = Evaluation.objects.select_related(*related).get(pk=pk)
-    chunks = list(evaluated_chunks(evaluation))
-    tools = tools_in(chunks)
-    columns = [
-        model_answers(chunks, load_model(evaluation.predictor)),
-        *(tool_answers(chunks, tool) for tool in tools),
-    ]
-    return EvaluationSheet(
-        AnswerSheet(experiment_items(chunks), measured_cycles(chunks), columns),
-        tuple(tools),
-        tuple(sorted({scheme for chunk in chunks for scheme in chunk.table.schemes})),
-        sum(chunk.read for chunk in chunks),
-    )
+    return sheet_of_chunks(evaluation.predictor, evaluated_chunks(evaluation))
 
 
-def _read(pk: int, computed: datetime) -> AnswerSheet:
-    return _evaluation_sheet(pk, computed).sheet
+def predictor_field(row: PortMapping | ResourceMapping) -> str:
+    """What an evaluation run's description calls a mapping of this kind."""
+    return "mapping" if isinstance(row, PortMapping) else "resource_mapping"
+
+
+def stored_evaluations(
+    predictor: PortMapping | ResourceMapping, experiment_set: int | None
+) -> QuerySet[Comparison]:
+    """The comparisons that runs have stored which evaluated a mapping on a set, the newest first."""
+    fields = {f"run__config__{predictor_field(predictor)}": predictor.pk}
+    rows = comparison_rows().filter(run__kind=EVALUATE, run__config__experiment_set=experiment_set)
+    return rows.filter(**fields).order_by("-pk")
 
 
 def compared_evaluation(evaluation: Evaluation) -> Comparison:
-    """An evaluation, whatever its unit, as a comparison."""
-    kinds, identity = ComparedColumn.Kind, (evaluation.pk, evaluation.computed)
+    """An evaluation as a comparison, whatever its unit: what its run has stored, or made now."""
+    rows = stored_evaluations(evaluation.predictor, evaluation.experiment_set_id)
+    return rows.filter(made__gte=evaluation.computed).first() or _unsaved_evaluation(evaluation)
+
+
+def _unsaved_evaluation(evaluation: Evaluation) -> Comparison:
+    identity = (evaluation.pk, evaluation.computed)
     answers = _evaluation_sheet(*identity)
-    of_mapping: Json = {
-        "kind": kinds.MAPPING if evaluation.mapping_id is not None else kinds.RESOURCES,
-        "name": evaluation.predictor.name,
-        "mapping": evaluation.mapping,
-        "resource_mapping": evaluation.resource_mapping,
-    }
-    of_tools: list[Json] = [{"kind": kinds.TOOL, "name": tool} for tool in answers.tools]
+    sources = (column.source for column in answers.columns)
     return unsaved_comparison(
         Key(_read, identity),
-        [of_mapping, *of_tools],
+        [{"kind": source.column_kind, "name": source.name, **source.column_fields} for source in sources],
         evaluation_url(evaluation),
         isa=evaluation.predictor.isa,
         experiment_set=evaluation.experiment_set,
@@ -193,3 +214,7 @@ def compared_evaluation(evaluation: Evaluation) -> Comparison:
         read=answers.read,
         schemes=list(answers.schemes),
     )
+
+
+def _read(pk: int, computed: datetime) -> AnswerSheet:
+    return _evaluation_sheet(pk, computed).sheet

@@ -34,7 +34,7 @@ from inference.features.judging.engine.evaluation_sheets import (
     tool_answers,
 )
 from inference.features.judging.engine.request import INSTRUCTIONS, JudgeConfig
-from inference.features.judging.engine.sources import AnswerSource, SourceKind
+from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.bodies import body_maker
 from inference.isa.targets import DEFAULT
@@ -66,15 +66,6 @@ NOTHING_THERE = "the column has nothing for it"
 UNKNOWN = "(unknown instruction)"
 """Stands in the table for instructions that have no scheme."""
 _ROWS = 10_000
-
-
-@dataclass(frozen=True, eq=False)
-class ComparisonColumn:
-    """A column to be stored; `error`: why the source says nothing at all."""
-
-    source: AnswerSource
-    answers: Answers
-    error: str = ""
 
 
 def keep_columns(row: BasicBlockSet, columns: Sequence[ComparisonColumn]) -> list[BlockColumn]:

@@ -17,7 +17,6 @@ from inference.core.texts import count_of
 from inference.features.asking.predictors.query import kind_of
 from inference.features.judging.engine.item_answers import (
     BlockAnswers,
-    ComparisonColumn,
     ExperimentAnswers,
     QuestionBlocks,
     tell_progress,
@@ -29,7 +28,13 @@ from inference.features.judging.engine.request import (
     read_config,
     read_lists,
 )
-from inference.features.judging.engine.sources import AnswerSource, SourceError, Subject, source_named
+from inference.features.judging.engine.sources import (
+    AnswerSource,
+    ComparisonColumn,
+    SourceError,
+    Subject,
+    source_named,
+)
 from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.models import (
@@ -105,14 +110,9 @@ class JudgeJob:
             raise JobError(f"{named}: there is no number to hold others against")
         items = replace(items_of.items, bounds=bounds)
         sheet = AnswerSheet(items, cycles, [column.answers for column in columns])
-        summary = _summed_up(
-            task,
-            sheet,
-            columns,
-            is_measured=reference is None or reference.source.measures,
-            facts=facts(sheet, columns),
-        )
-        return partial(_store, task.run, config, items_of, reference, columns, summary)
+        is_measured = reference is None or reference.source.measures
+        summary = summed_up(task, sheet, columns, is_measured=is_measured)
+        return partial(_store, task.run, config, items_of, reference, columns, summary, facts(sheet, columns))
 
 
 class ComparisonJob(JudgeJob):
@@ -212,20 +212,20 @@ def _bounds(
 
 
 @dataclass(frozen=True, eq=False)
-class _SummedUp:
-    """Everything that is stored, worked out before the transaction that stores it."""
+class SummedUpSheet:
+    """Everything of a sheet that is stored, worked out before the transaction that stores it.
 
-    n: int
-    fields: list[Json]
-    common: int
+    `points` and `fields` are those of the comparison and of its columns.
+    """
+
     sheet: AnswerSheet
     points: Json
-    facts: Json
+    fields: list[Json]
 
 
-def _summed_up(
-    task: Task, sheet: AnswerSheet, columns: Sequence[ComparisonColumn], *, is_measured: bool, facts: Json
-) -> _SummedUp:
+def summed_up(
+    task: Task, sheet: AnswerSheet, columns: Sequence[ComparisonColumn], *, is_measured: bool = True
+) -> SummedUpSheet:
     """`is_measured`: whether the reference is a measurement."""
     fields = []
     repeats = [is_measured and column.source.measures for column in columns]
@@ -253,8 +253,31 @@ def _summed_up(
                 **column.source.column_fields,
             }
         )
-    common = int(sheet.common.sum())
-    return _SummedUp(len(sheet.items), fields, common, sheet, sheet_fields(sheet), facts)
+    return SummedUpSheet(sheet, sheet_fields(sheet), fields)
+
+
+def store_comparison(
+    run: Run, subject: Subject, read: int, summary: SummedUpSheet, *, reference: str = "", against: str = ""
+) -> Comparison:
+    """The rows of a comparison on the items of a set, of which `read` rows were read; in a transaction."""
+    is_there = type(subject)._default_manager.filter(pk=subject.pk).exists()
+    row = Comparison.objects.create(
+        run=run,
+        item_kind=summary.sheet.items.kind.value,
+        isa=subject.isa,
+        experiment_set=subject if isinstance(subject, ExperimentSet) and is_there else None,
+        block_set=subject if isinstance(subject, BasicBlockSet) and is_there else None,
+        source=subject.name,
+        reference=reference[:200],
+        against=against,
+        read=read,
+        n=len(summary.sheet.items),
+        common=int(summary.sheet.common.sum()),
+        **summary.points,
+    )
+    for position, fields in enumerate(summary.fields):
+        ComparedColumn.objects.create(comparison=row, position=position, **fields)
+    return row
 
 
 def _store(
@@ -263,43 +286,29 @@ def _store(
     reader: ExperimentAnswers | BlockAnswers,
     reference: ComparisonColumn | None,
     columns: Sequence[ComparisonColumn],
-    summary: _SummedUp,
+    summary: SummedUpSheet,
+    facts: Json,
 ) -> tuple[Json, Sequence[Event]]:
-    subject, points = reader.row, summary.points
     kept: list[BlockColumn] = []
     if isinstance(reader, BlockAnswers):
         answered = [*([] if reference is None else [reference]), *columns]
         kept = reader.keep(run, [column for column in answered if not column.error])
     if isinstance(reader, NewBlocks):
-        points = sheet_fields(replace(summary.sheet, items=replace(summary.sheet.items, ids=reader.ids())))
-    is_there = type(subject)._default_manager.filter(pk=subject.pk).exists()
-    row = Comparison.objects.create(
-        run=run,
-        item_kind=reader.items.kind.value,
-        isa=subject.isa,
-        experiment_set=subject if isinstance(subject, ExperimentSet) and is_there else None,
-        block_set=subject if isinstance(subject, BasicBlockSet) and is_there else None,
-        source=subject.name,
-        reference="" if reference is None else reference.source.name[:200],
-        against=config.against,
-        read=reader.read,
-        n=summary.n,
-        common=summary.common,
-        **points,
-    )
-    for position, fields in enumerate(summary.fields):
-        ComparedColumn.objects.create(comparison=row, position=position, **fields)
+        items = replace(summary.sheet.items, ids=reader.ids())
+        summary = replace(summary, points=sheet_fields(replace(summary.sheet, items=items)))
+    name = "" if reference is None else reference.source.name
+    row = store_comparison(run, reader.row, reader.read, summary, reference=name, against=config.against)
     scores = [
         {"name": fields["name"], **fields["summary"]["scores"][Unit.CYCLES.value]}
         for fields in summary.fields
     ]
     result: Json = {
         "comparison": row.pk,
-        "name": f"{count_of(len(scores), 'predictor')} on {subject.name}",
+        "name": f"{count_of(len(scores), 'predictor')} on {row.source}",
         "url": f"/comparisons/{run.pk}/",
         "scores": scores,
-        **({"block_set": subject.pk} if isinstance(subject, BasicBlockSet) else {}),
-        **summary.facts,
+        **({"block_set": reader.row.pk} if isinstance(reader.row, BasicBlockSet) else {}),
+        **facts,
     }
     if kept:
         heads = ({"id": column.pk, "name": column.name, "predictor": column.predictor_id} for column in kept)

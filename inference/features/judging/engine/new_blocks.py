@@ -22,14 +22,13 @@ from inference.features.asking.predictors.query import kind_of
 from inference.features.asking.predictors.stored_kinds import measured
 from inference.features.judging.engine.item_answers import (
     BlockAnswers,
-    ComparisonColumn,
     block_table,
     keep_columns,
     sampled,
     tell_progress,
 )
 from inference.features.judging.engine.request import JudgeConfig
-from inference.features.judging.engine.sources import AnswerSource, SourceKind
+from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
 from inference.isa.blocks import mnemonics_of
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.answer_arrays import column_of

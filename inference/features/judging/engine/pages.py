@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -10,12 +11,17 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path
 from django.utils.text import slugify
 
+from inference.core.judging.agreement import SchemeBias
+from inference.core.judging.sheet import AnswerSheet
 from inference.features.judging.engine.query import (
     ComparisonPart,
+    answered_in,
     biases_in,
     columns_of,
     comparison_rows,
     key_of,
+    scores_of,
+    selected,
     sheet_of,
 )
 from inference.features.judging.engine.request import ALL_KINDS
@@ -28,11 +34,12 @@ from inference.features.judging.engine.view_addresses import (
     selectable,
 )
 from inference.features.judging.engine.view_tabs import views_context
-from inference.features.judging.engine.views import VIEWS, answer_lines, scheme_table, score_table
+from inference.features.judging.engine.views import VIEWS
 from inference.features.running.runs.query import newest_runs
+from inference.formats.csv_cells import cell, rows_text, written
 from inference.formats.provenance import head_of
 from inference.isa.search import SearchError
-from inference.models import Comparison, Run
+from inference.models import ComparedColumn, Comparison, Run
 from inference.web.file_answers import table_answer
 from inference.web.requests import one_of
 
@@ -134,6 +141,48 @@ def comparison_answers_csv(request: HttpRequest, pk: int) -> StreamingHttpRespon
 
 def _row(pk: int) -> Comparison:
     return get_object_or_404(comparison_rows(), run=pk)
+
+
+_LINES = 2000
+"""Lines of answers made at once."""
+
+
+def score_table(columns: Sequence[ComparedColumn], part: ComparisonPart) -> str:
+    """A line per predictor; `coverage` is the share of the items of the part that it answers."""
+    head = ("predictor", "kind", "unit", "n", "of", "coverage", "mape", "pearson", "kendall", "error")
+    lines = []
+    for column in columns:
+        scores, of = scores_of(column, part), selected(column.comparison, part.selection)
+        coverage = answered_in(column, part) / of if of else None
+        numbers = (scores.n, of, coverage, scores.mape, scores.pearson, scores.kendall)
+        lines.append((column.name, column.kind, part.unit.value, *numbers, column.error or None))
+    return written(head, lines)
+
+
+def scheme_table(schemes: Sequence[str], biases: Sequence[SchemeBias]) -> str:
+    """A line per scheme: by which factor its experiments are predicted too slow (> 1) or too fast."""
+    head = ("scheme", "n", "factor", "factor_alone", "free")
+    return written(head, [(schemes[one.scheme], one.n, one.factor, one.alone, one.free) for one in biases])
+
+
+def answer_lines(sheet: AnswerSheet, names: Sequence[str]) -> Iterator[str]:
+    """Pieces of a file with a line per measurement: cycles measured and said, nothing where nothing is."""
+    yield written(("experiment", "instructions", "measured", *names), [])
+    table = sheet.items.table
+    assert table is not None, "experiments have schemes"
+    numbers = [sheet.reference, *(column.cycles for column in sheet.columns)]
+    for start in range(0, len(sheet.items), _LINES):
+        part = slice(start, start + _LINES)
+        rows = zip(sheet.items.lengths[part].tolist(), *(one[part].tolist() for one in numbers), strict=True)
+        lines = [
+            (
+                str(table.experiment(at)),
+                length,
+                *(None if math.isnan(value) else value for value in cycles),
+            )
+            for at, (length, *cycles) in enumerate(rows, start=start)
+        ]
+        yield rows_text(map(cell, line) for line in lines)
 
 
 urlpatterns = [

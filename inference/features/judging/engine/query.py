@@ -26,11 +26,14 @@ from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
 from inference.figures.reach import Reach
-from inference.isa.blocks.listing import intel_or_digits
-from inference.models import BasicBlock, ComparedColumn, Comparison, Measurement
+from inference.models import (
+    BasicBlock,
+    ComparedColumn,
+    Comparison,
+    Measurement,
+)
 from inference.models.scheme_search import texts_found
 from inference.storage.answer_sheets import biases_from, read_sheet
-from inference.storage.instruction_sets import code_isa
 from inference.storage.rows import StoredMeasurement, measurements_of
 
 _IN_MEMORY = 2  # comparisons: one of 10^6 items takes 60 MB, and 8 MB for each source looked at
@@ -167,6 +170,11 @@ class ViewQuestion:
         if self.part.against is not None:
             return self.columns[self.part.against].name
         return self.row.reference or "measured"
+
+    @property
+    def limit(self) -> str:
+        is_absolute = self.metric == DifferenceMetric.ABSOLUTE
+        return f"{self.threshold:g} cycles" if is_absolute else f"{100 * self.threshold:g} % of their mean"
 
 
 def selected(row: Comparison, selection: ItemSelection) -> int:
@@ -385,10 +393,3 @@ def items_at(row: Comparison, points: ComparedPoints) -> dict[int, Predicted | P
         for at, pk, reference, predicted in numbers
         if pk in stored
     }
-
-
-def item_text(row: Comparison, item: Predicted | PredictedBlock) -> str:
-    """An experiment as files have it, or the assembly of a block."""
-    if isinstance(item, PredictedBlock):
-        return "; ".join(intel_or_digits(bytes(item.block.code), code_isa(row.isa)))
-    return str(item.stored.value.experiment)

@@ -35,6 +35,8 @@ KINDS = (KIND, BY_KIND_OF_COLUMN)
 COMPARE_SETS = "compare-sets"
 ALL_KINDS = (*KINDS, COMPARE_SETS, "accuracy", "accuracy-check", "matrix")
 """With those that other features describe in their own words (`JudgeJob.description`)."""
+EVALUATE = "evaluate"
+"""Runs of this kind store a comparison too, which the tab of their mapping shows."""
 MOST_COLUMNS = 24
 INSTRUCTIONS = 10
 """Of the block that an experiment becomes, at least (thesis §5.2.2)."""

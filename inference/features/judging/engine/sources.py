@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from inference.core.judging.sheet import Answers
 from inference.features.asking.block_sets.columns import column_named, is_measured
 from inference.features.asking.predictors.modes import MEASURING
 from inference.features.asking.predictors.offers import named
@@ -38,10 +39,8 @@ from inference.storage.names import by_name
 
 Subject = ExperimentSet | BasicBlockSet
 """Whose items sources answer for."""
-
 PUBLISHED = frozenset(kind.name for kind in KINDS.values() if not kind.is_uncontained)
 """Kinds of predictors that others have published."""
-
 Row = PortMapping | ResourceMapping | StoredCoreModel | Machine | Predictor | ExperimentSet | BlockColumn
 
 
@@ -148,6 +147,15 @@ class AnswerSource:
             return self.row
         kind, option = _ASKED[self.kind]
         return row_for(kind, {option: self.name})
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonColumn:
+    """A column to be stored; `error`: why the source says nothing at all."""
+
+    source: AnswerSource
+    answers: Answers
+    error: str = ""
 
 
 def offered_predictor(text: str) -> Predictor:

@@ -64,15 +64,22 @@ def usage(title: str, ports: Sequence[str]) -> PublishedColumn:
     return PublishedColumn(title, CellKind.UOPS, ports=tuple(ports))
 
 
+def per_cent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
 RowT = TypeVar("RowT")
 Column = tuple[PublishedColumn, Callable[[RowT], Value]]
 """A heading, and what stands below it in a row."""
 
 
-def table_of(key: str, title: str, rows: Iterable[RowT], *columns: Column[RowT]) -> PublishedTable:
+def table_of(
+    key: str, title: str, rows: Iterable[RowT], *columns: Column[RowT], note: str = ""
+) -> PublishedTable:
     """A table of these columns, with a line for each of the rows."""
     heads, cells = zip(*columns, strict=True)
-    return PublishedTable(key, title, heads, tuple(tuple(cell(row) for cell in cells) for row in rows))
+    lines = tuple(tuple(cell(row) for cell in cells) for row in rows)
+    return PublishedTable(key, title, heads, lines, note)
 
 
 def csv_of(table: PublishedTable, head: str = "") -> str:
@@ -141,7 +148,9 @@ def result_tables(result: Json) -> list[PublishedTable]:
     if "check" in result:
         tables += _of_check(result["check"])
     if "both" in result:
-        tables.append(_matrix(result))
+        names = [column["name"] for column in result["columns"]]
+        note = "Per cent of the blocks for which both have a number that they disagree about."
+        tables.append(disagreement_table("Tool", names, result["differing"], result["both"], note))
     return tables
 
 
@@ -212,19 +221,27 @@ def _assembly(block: Json) -> str:
     return "; ".join(intel_or_digits(bytes.fromhex(block["hex"]), block.get("isa", DEFAULT)))
 
 
-def _matrix(result: Json) -> PublishedTable:
-    names = [column["name"] for column in result["columns"]]
-    counts = list(zip(result["differing"], result["both"], strict=True))
+def disagreement_table(
+    title: str,
+    names: Sequence[str],
+    differing: Sequence[Sequence[int]],
+    both: Sequence[Sequence[int]],
+    note: str,
+    url: Callable[[int, int], str] = lambda place, other: "",
+) -> PublishedTable:
+    """How often each two of the named sources differ, among the items for which both have a number.
+
+    `title`: what a source is called here; `url`: what leads to the items that tell two of them apart.
+    """
     rows = tuple(
         (
             name,
             *(
-                100 * far / both if both and other != place else None
-                for other, (far, both) in enumerate(zip(*counts[place], strict=True))
+                LinkedNumber(100 * far / common, url(place, other)) if common and other != place else None
+                for other, (far, common) in enumerate(zip(differing[place], both[place], strict=True))
             ),
         )
         for place, name in enumerate(names)
     )
-    heads = (PublishedColumn("Tool"), *(number(name, 1) for name in names))
-    note = "Per cent of the blocks for which both have a number that they disagree about."
+    heads = (text(title), *(number(name, 1) for name in names))
     return PublishedTable("matrix", "How often each two disagree", heads, rows, note)

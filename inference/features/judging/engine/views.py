@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from django.utils.http import urlencode
 
-from inference.core.judging.agreement import GroupErrors, SchemeBias, biases, errors_by_group, regrouped
-from inference.core.judging.disagreement import DifferenceMetric, differences, disagreements, telling_items
+from inference.core.judging.accuracy import AccuracyJudgement
+from inference.core.judging.agreement import (
+    Agreement,
+    GroupErrors,
+    SchemeBias,
+    biases,
+    errors_by_group,
+    regrouped,
+)
+from inference.core.judging.disagreement import differences, disagreements, telling_items
 from inference.core.judging.residual_traits import memory_traits, telling_traits, traits_of_table
-from inference.core.judging.sheet import AnswerSheet, ComparedPoints, Grouping, ItemKind
+from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.judging.engine.addresses import comparison_address, pair_query
@@ -21,25 +30,36 @@ from inference.features.judging.engine.differences_view import difference_tables
 from inference.features.judging.engine.excess_view import excess_tables
 from inference.features.judging.engine.query import (
     ComparisonPart,
+    Predicted,
+    PredictedBlock,
     ViewQuestion,
     agreement_of,
     answered_in,
     biases_in,
-    item_text,
     items_at,
     key_of,
     points_of,
-    scores_of,
     selected,
     sheet_for,
     sheet_of,
     verdict_of,
 )
-from inference.features.judging.engine.tables import LinkedNumber, number
-from inference.formats.csv_cells import cell, rows_text, written
-from inference.models import BasicBlock, ComparedColumn, Comparison, InstructionScheme
+from inference.features.judging.engine.request import EVALUATE
+from inference.features.judging.engine.tables import (
+    Column,
+    choice,
+    code,
+    disagreement_table,
+    number,
+    per_cent,
+    table_of,
+    text,
+)
+from inference.isa.blocks.listing import intel_or_digits
+from inference.models import BasicBlock, ComparedColumn, Comparison, Evaluation, InstructionScheme
 from inference.storage.instruction_sets import code_isa
-from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
+from inference.web.listed_mappings import evaluation_url
+from inference.web.published_page import PublishedTable
 
 
 @dataclass(frozen=True)
@@ -87,51 +107,66 @@ MOST_FOR_TRAITS = 20_000
 MOST_DECODED = 2_000
 """Blocks up to which their accesses to memory are among the traits: each is decoded for that."""
 MOST_TELLING = 20
-Kind = CellKind
-_ERRORS = (number("Items", 0), number("MAPE (%)"), number("Median (%)"), number("Signed mean (%)"))
+_ERRORS: tuple[Column[GroupErrors], ...] = (
+    (number("Items", 0), attrgetter("n")),
+    (number("MAPE (%)"), attrgetter("mape")),
+    (number("Median (%)"), attrgetter("median")),
+    (number("Signed mean (%)"), attrgetter("signed")),
+)
+_BIASES: tuple[Column[SchemeBias], ...] = (
+    (number("Items", 0), attrgetter("n")),
+    (number("Predicted / reference"), attrgetter("factor")),
+    (number("Alone"), attrgetter("alone")),
+    (number("Taken to be free", 0), attrgetter("free")),
+)
+
+
+class _ScoredColumn(NamedTuple):
+    column: ComparedColumn
+    agreed: Agreement
+    coverage: float | None
+    verdict: AccuracyJudgement | None
 
 
 def _scores(question: ViewQuestion) -> list[PublishedTable]:
-    of = selected(question.row, question.part.selection)
-    rows = []
-    for column in question.columns:
-        if column.position == question.part.against:
-            continue
-        agreed = agreement_of(column, question.part)
-        scores = agreed.scores
-        judged = verdict_of(question.columns, column, question.part)
-        words = (None, None) if judged is None else (judged.grade.value, "; ".join(judged.reasons))
-        shares = (
-            None if share is None else 100 * share
-            for share in (answered_in(column, question.part) / of if of else None, agreed.near, agreed.above)
+    columns, part, of = question.columns, question.part, selected(question.row, question.part.selection)
+    rows = [
+        _ScoredColumn(
+            column,
+            agreement_of(column, part),
+            answered_in(column, part) / of if of else None,
+            verdict_of(columns, column, part),
         )
-        coverage, near, above = shares
-        rows.append(
-            (
-                *(column.name, column.get_kind_display(), scores.n, coverage, scores.mape),
-                *(agreed.median, agreed.signed, near, above, agreed.weighted),
-                *(scores.pearson, scores.kendall, *words),
-            )
+        for column in columns
+        if column.position != part.against
+    ]
+    return [
+        table_of(
+            "scores",
+            f"Beside {question.reference}",
+            rows,
+            (text("Source"), lambda row: row.column.name),
+            (choice("Kind"), lambda row: row.column.get_kind_display()),
+            (number("Items", 0), lambda row: row.agreed.scores.n),
+            (number("Coverage (%)"), lambda row: per_cent(row.coverage)),
+            (number("MAPE (%)"), lambda row: row.agreed.scores.mape),
+            (number("Median (%)"), lambda row: row.agreed.median),
+            (number("Signed median (%)"), lambda row: row.agreed.signed),
+            (number("Within 10 % (%)"), lambda row: per_cent(row.agreed.near)),
+            (number("More than 3 % above (%)"), lambda row: per_cent(row.agreed.above)),
+            (number("Weighted MAPE (%)"), lambda row: row.agreed.weighted),
+            (number("Pearson r", 3), lambda row: row.agreed.scores.pearson),
+            (number("Kendall τ", 3), lambda row: row.agreed.scores.kendall),
+            (choice("Verdict"), lambda row: row.verdict.grade.value if row.verdict else None),
+            (text("Why"), lambda row: "; ".join(row.verdict.reasons) if row.verdict else None),
         )
-    heads = (
-        *(PublishedColumn("Source"), PublishedColumn("Kind", Kind.CHOICE)),
-        *(number("Items", 0), number("Coverage (%)"), number("MAPE (%)")),
-        *(number("Median (%)"), number("Signed median (%)"), number("Within 10 % (%)")),
-        *(number("More than 3 % above (%)"), number("Weighted MAPE (%)")),
-        *(number("Pearson r", 3), number("Kendall τ", 3)),
-        *(PublishedColumn("Verdict", Kind.CHOICE), PublishedColumn("Why")),
-    )
-    return [PublishedTable("scores", f"Beside {question.reference}", heads, tuple(rows))]
+    ]
 
 
 def _grouped(question: ViewQuestion, groups: Grouping, key: str, title: str) -> PublishedTable:
-    rows = tuple(_group_row(group) for group in errors_by_group(question.points, groups))
-    heads = (PublishedColumn(title), *_ERRORS)
-    return PublishedTable(key, f"{question.column.name} by {title.lower()}", heads, rows)
-
-
-def _group_row(group: GroupErrors) -> tuple[Value, ...]:
-    return (group.name, group.n, group.mape, group.median, group.signed)
+    errors = errors_by_group(question.points, groups)
+    name = f"{question.column.name} by {title.lower()}"
+    return table_of(key, name, errors, (text(title), attrgetter("name")), *_ERRORS)
 
 
 def length_groups(question: ViewQuestion) -> Grouping:
@@ -150,34 +185,23 @@ def _bounds(question: ViewQuestion) -> list[PublishedTable]:
     return [_grouped(question, groups, "bounds", "Largest bound")]
 
 
-_BIASES = (
-    *(number("Items", 0), number("Predicted / reference"), number("Alone")),
-    number("Taken to be free", 0),
-)
-
-
 def _schemes(question: ViewQuestion) -> list[PublishedTable]:
-    texts = question.row.schemes
-    rows = tuple(_bias_row(texts[bias.scheme], bias) for bias in biases_in(question.column, question.part))
-    heads = (PublishedColumn("Scheme", Kind.CODE), *_BIASES)
-    return [PublishedTable("schemes", f"{question.column.name} by scheme", heads, rows)]
-
-
-def _bias_row(name: str, bias: SchemeBias) -> tuple[Value, ...]:
-    return (name, bias.n, bias.factor, bias.alone, bias.free)
+    texts, title = question.row.schemes, f"{question.column.name} by scheme"
+    rows = biases_in(question.column, question.part)
+    return [table_of("schemes", title, rows, (code("Scheme"), lambda bias: texts[bias.scheme]), *_BIASES)]
 
 
 def _extensions(question: ViewQuestion) -> list[PublishedTable]:
-    table = sheet_of(key_of(question.row)).items.table
-    rows: list[tuple[Value, ...]] = []
-    if table is not None and question.row.isa_id is not None:
-        extensions = extensions_of(question.row.isa_id, table.schemes)
+    table, isa = sheet_of(key_of(question.row)).items.table, question.row.isa_id
+    names: Sequence[str] = ()
+    rows: list[SchemeBias] = []
+    if table is not None and isa is not None:
         in_cycles = ComparisonPart(Unit.CYCLES, question.part.selection, question.part.against)
         points = points_of(key_of(question.row), question.column.position, in_cycles)
-        grouped = regrouped(table, extensions)
-        rows = [_bias_row(grouped.schemes[bias.scheme], bias) for bias in biases(grouped, points)]
-    heads = (PublishedColumn("Extension"), *_BIASES)
-    return [PublishedTable("extensions", f"{question.column.name} by extension", heads, tuple(rows))]
+        grouped = regrouped(table, extensions_of(isa, table.schemes))
+        names, rows = grouped.schemes, biases(grouped, points)
+    extension = (text("Extension"), lambda bias: names[bias.scheme])
+    return [table_of("extensions", f"{question.column.name} by extension", rows, extension, *_BIASES)]
 
 
 @lru_cache(maxsize=16)
@@ -188,15 +212,17 @@ def extensions_of(isa: int, schemes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _worst(question: ViewQuestion) -> list[PublishedTable]:
-    rows = tuple(
-        (item_text(question.row, item), item.measured, item.predicted, item.difference)
-        for item in items_at(question.row, question.points.worst(50)).values()
-    )
-    heads = (
-        PublishedColumn("Item", Kind.CODE),
-        *(number(question.reference), number(question.column.name), number("Error (%)", 1)),
-    )
-    return [PublishedTable("worst", f"{question.column.name}: largest errors", heads, rows)]
+    return [
+        table_of(
+            "worst",
+            f"{question.column.name}: largest errors",
+            items_at(question.row, question.points.worst(50)).values(),
+            (code("Item"), lambda item: item_text(question.row, item)),
+            (number(question.reference), lambda item: item.measured),
+            (number(question.column.name), lambda item: item.predicted),
+            (number("Error (%)", 1), lambda item: item.difference),
+        )
+    ]
 
 
 def _traits(question: ViewQuestion) -> list[PublishedTable]:
@@ -210,27 +236,22 @@ def _traits(question: ViewQuestion) -> list[PublishedTable]:
             codes = [bytes(blocks[pk].code) for pk in items.ids[points.at].tolist()]
             traits |= memory_traits(codes, code_isa(question.row.isa))
     findings = telling_traits(points.errors, traits)
-    rows = tuple(
-        (
-            trait.kind,
-            trait.name,
-            trait.n,
-            trait.inside,
-            trait.outside,
-            trait.signed,
-            100 * trait.farther,
-            trait.p,
+    return [
+        table_of(
+            "traits",
+            f"{question.column.name}: what goes with large errors",
+            findings.found,
+            (choice("Kind"), lambda trait: trait.kind),
+            (code("Trait"), lambda trait: trait.name),
+            (number("Items", 0), lambda trait: trait.n),
+            (number("Median with it (%)"), lambda trait: trait.inside),
+            (number("Without (%)"), lambda trait: trait.outside),
+            (number("Signed (%)"), lambda trait: trait.signed),
+            (number("Farther off (%)", 0), lambda trait: 100 * trait.farther),
+            (number("p", 8), lambda trait: trait.p),
+            note=f"Of {findings.tried:,} traits that were tried.",
         )
-        for trait in findings.found
-    )
-    heads = (
-        *(PublishedColumn("Kind", Kind.CHOICE), PublishedColumn("Trait", Kind.CODE), number("Items", 0)),
-        *(number("Median with it (%)"), number("Without (%)"), number("Signed (%)")),
-        *(number("Farther off (%)", 0), number("p", 8)),
-    )
-    note = f"Of {findings.tried:,} traits that were tried."
-    title = f"{question.column.name}: what goes with large errors"
-    return [PublishedTable("traits", title, heads, rows, note)]
+    ]
 
 
 def _matrix(question: ViewQuestion) -> list[PublishedTable]:
@@ -239,38 +260,23 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
     names = [question.row.reference or "measured", *(column.name for column in question.columns)]
     cycles = [sheet.reference[among], *(column.cycles[among] for column in sheet.columns)]
     counted = disagreements(cycles, question.metric, question.threshold)
-    shown_at = _address(question.row)
-    rows = []
-    for place, name in enumerate(names):
-        shares = [
-            None
-            if place == other or not both
-            else LinkedNumber(100 * far / both, _pair_address(question, shown_at, place, other))
-            for other, (far, both) in enumerate(
-                zip(counted.differing[place].tolist(), counted.both[place].tolist(), strict=True)
-            )
-        ]
-        rows.append((name, *shares))
-    heads = (PublishedColumn("Source"), *(number(name, 1) for name in names))
-    note = (
-        f"Per cent of the items for which both have a number that differ by more than {_threshold(question)}."
-    )
-    return [PublishedTable("matrix", "How often each two disagree", heads, tuple(rows), note)]
+    address = _address(question.row)
+
+    def pair(place: int, other: int) -> str:
+        return address + urlencode(pair_query(place, other, question.metric, question.threshold))
+
+    differing, both = counted.differing.tolist(), counted.both.tolist()
+    note = f"Per cent of the items for which both have a number that differ by more than {question.limit}."
+    return [disagreement_table("Source", names, differing, both, note, pair)]
 
 
 def _address(row: Comparison) -> str:
-    """Where the views are, with what separates it from a further query."""
-    return comparison_address(row.run_id) + "?" if row.unsaved is None else f"{row.unsaved.address}&"
-
-
-def _pair_address(question: ViewQuestion, shown_at: str, place: int, other: int) -> str:
-    return shown_at + urlencode(pair_query(place, other, question.metric, question.threshold))
-
-
-def _threshold(question: ViewQuestion) -> str:
-    if question.metric == DifferenceMetric.ABSOLUTE:
-        return f"{question.threshold:g} cycles"
-    return f"{100 * question.threshold:g} % of their mean"
+    """Where the views are, with what separates it from a query: an evaluation has no page of its own."""
+    if row.unsaved is not None:
+        return f"{row.unsaved.address}&"
+    if row.run.kind == EVALUATE:
+        return evaluation_url(Evaluation.objects.get(pk=row.run.result["evaluation"])) + "&"
+    return comparison_address(row.run_id) + "?"
 
 
 def _telling(question: ViewQuestion) -> list[PublishedTable]:
@@ -281,20 +287,19 @@ def _telling(question: ViewQuestion) -> list[PublishedTable]:
     at = telling_items(own, other, sheet.items.lengths, question.metric, question.threshold, MOST_TELLING)
     points = ComparedPoints(at, other[at], own[at])
     apart = differences(own, other, question.metric)
-    rows = tuple(
-        (
-            *(item_text(question.row, item), int(sheet.items.lengths[place])),
-            *(item.measured, item.predicted, float(apart[place])),
+    return [
+        table_of(
+            "telling",
+            f"The smallest items that tell {question.column.name} from {question.reference}",
+            items_at(question.row, points).items(),
+            (code("Item"), lambda row: item_text(question.row, row[1])),
+            (number("Instructions", 0), lambda row: int(sheet.items.lengths[row[0]])),
+            (number(question.reference), lambda row: row[1].measured),
+            (number(question.column.name), lambda row: row[1].predicted),
+            (number("Apart"), lambda row: float(apart[row[0]])),
+            note=f"In cycles, where they differ by more than {question.limit}.",
         )
-        for place, item in items_at(question.row, points).items()
-    )
-    heads = (
-        *(PublishedColumn("Item", Kind.CODE), number("Instructions", 0)),
-        *(number(question.reference), number(question.column.name), number("Apart")),
-    )
-    note = f"In cycles, where they differ by more than {_threshold(question)}."
-    title = f"The smallest items that tell {question.column.name} from {question.reference}"
-    return [PublishedTable("telling", title, heads, rows, note)]
+    ]
 
 
 VIEWS = {
@@ -355,43 +360,10 @@ VIEWS = {
     )
 }
 """{name: view} of all that is a table; heat maps are on the page and in the API."""
-_LINES = 2000
-"""Lines of answers made at once."""
 
 
-def score_table(columns: Sequence[ComparedColumn], part: ComparisonPart) -> str:
-    """A line per predictor; `coverage` is the share of the items of the part that it answers."""
-    head = ("predictor", "kind", "unit", "n", "of", "coverage", "mape", "pearson", "kendall", "error")
-    lines = []
-    for column in columns:
-        scores, of = scores_of(column, part), selected(column.comparison, part.selection)
-        coverage = answered_in(column, part) / of if of else None
-        numbers = (scores.n, of, coverage, scores.mape, scores.pearson, scores.kendall)
-        lines.append((column.name, column.kind, part.unit.value, *numbers, column.error or None))
-    return written(head, lines)
-
-
-def scheme_table(schemes: Sequence[str], biases: Sequence[SchemeBias]) -> str:
-    """A line per scheme: by which factor its experiments are predicted too slow (> 1) or too fast."""
-    head = ("scheme", "n", "factor", "factor_alone", "free")
-    return written(head, [(schemes[one.scheme], one.n, one.factor, one.alone, one.free) for one in biases])
-
-
-def answer_lines(sheet: AnswerSheet, names: Sequence[str]) -> Iterator[str]:
-    """Pieces of a file with a line per measurement: cycles measured and said, nothing where nothing is."""
-    yield written(("experiment", "instructions", "measured", *names), [])
-    table = sheet.items.table
-    assert table is not None, "experiments have schemes"
-    numbers = [sheet.reference, *(column.cycles for column in sheet.columns)]
-    for start in range(0, len(sheet.items), _LINES):
-        part = slice(start, start + _LINES)
-        rows = zip(sheet.items.lengths[part].tolist(), *(one[part].tolist() for one in numbers), strict=True)
-        lines = [
-            (
-                str(table.experiment(at)),
-                length,
-                *(None if math.isnan(value) else value for value in cycles),
-            )
-            for at, (length, *cycles) in enumerate(rows, start=start)
-        ]
-        yield rows_text(map(cell, line) for line in lines)
+def item_text(row: Comparison, item: Predicted | PredictedBlock) -> str:
+    """An experiment as files have it, or the assembly of a block."""
+    if isinstance(item, PredictedBlock):
+        return "; ".join(intel_or_digits(bytes(item.block.code), code_isa(row.isa)))
+    return str(item.stored.value.experiment)

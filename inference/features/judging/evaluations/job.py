@@ -10,7 +10,13 @@ from inference.core.event import Event
 from inference.core.events import Log, ResultStored
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
-from inference.core.residuals import SchemeError
+from inference.core.residuals import Residuals, SchemeError
+from inference.features.judging.engine.evaluation_sheets import (
+    predictor_field,
+    sheet_of_chunks,
+    stored_evaluations,
+)
+from inference.features.judging.engine.judge_jobs import SummedUpSheet, store_comparison, summed_up
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
@@ -18,12 +24,11 @@ from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.evaluations import (
     Predictions,
-    compare_by_scheme,
     scores_of,
     store_evaluation,
     summary_of,
 )
-from inference.storage.resource_mappings import load_model
+from inference.storage.streaming import set_chunks
 
 _PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {
     "mapping": PortMapping,
@@ -64,8 +69,17 @@ class EvaluateJob:
         """Predict, to be stored when the run is finished. Raises `JobError` where the rows are gone."""
         config = task.run.config
         predicts, experiment_set = _existing(config)
-        unit = Unit(config["unit"])
-        return partial(_store, config, *compare_by_scheme(load_model(predicts), experiment_set, unit))
+        chunks = set_chunks(experiment_set, answers=True)
+        read = sheet_of_chunks(predicts, chunks, task.reporter.pulse)
+        items = read.sheet.items
+        assert items.table is not None, "experiments have schemes"
+        points, residuals = read.sheet.compare(0, Unit(config["unit"])), Residuals()
+        residuals.add(items.table, points.at, points.reference, points.predicted)
+        predictions = Predictions(
+            items.ids[points.at], points.reference, points.predicted, read.read - len(points)
+        ).worked_out()
+        summary = summed_up(task, read.sheet, read.columns)
+        return partial(_store, task.run, predictions, residuals.by_scheme, read.read, summary)
 
 
 def _field(config: Json) -> str:
@@ -86,13 +100,16 @@ def _existing(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSe
 
 
 def _store(
-    config: Json, predictions: Predictions, schemes: Sequence[SchemeError]
+    run: Run, predictions: Predictions, schemes: Sequence[SchemeError], read: int, summary: SummedUpSheet
 ) -> tuple[Json, Sequence[Event]]:
-    predicts, experiment_set = _existing(config)
-    evaluation = store_evaluation(predicts, experiment_set, Unit(config["unit"]), predictions, schemes)
+    predicts, experiment_set = _existing(run.config)
+    unit = Unit(run.config["unit"])
+    evaluation = store_evaluation(predicts, experiment_set, unit, predictions, schemes)
+    stored_evaluations(predicts, experiment_set.pk).delete()
+    store_comparison(run, experiment_set, read, summary)
     result = {
         "evaluation": evaluation.pk,
-        _field(config): predicts.pk,
+        predictor_field(predicts): predicts.pk,
         "name": predicts.name,
         "scores": scores_of(evaluation),
     }

@@ -13,7 +13,7 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from inference.core.metrics import Unit
-from inference.features.judging.engine.evaluation_sheets import compared_evaluation
+from inference.features.judging.engine.evaluation_sheets import compared_evaluation, predictor_field
 from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import views_context
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
@@ -92,11 +92,6 @@ def start_evaluation(
     if start_or_tell(request, "evaluate", config, f"Evaluate {row.name} on {chosen.name}") is None:
         return redirect(f"{page}?tab=accuracy")
     return redirect(f"{page}?tab=accuracy&set={chosen.pk}&unit={unit}")
-
-
-def predictor_field(row: PortMapping | ResourceMapping) -> str:
-    """What an evaluation run's description calls a mapping of this kind."""
-    return "mapping" if isinstance(row, PortMapping) else "resource_mapping"
 
 
 def _url_name(row: PortMapping | ResourceMapping) -> str:

@@ -10,7 +10,7 @@ from ninja import Query, Router, Schema
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from inference.core.model_check import AloneVerdict
-from inference.features.judging.engine.tables import csv_of
+from inference.features.judging.engine.tables import csv_of, per_cent
 from inference.features.judging.findings.llvm_job import KIND, DifferenceConfig, LlvmDifference, markdown
 from inference.features.judging.findings.model_check import (
     TABLES,
@@ -76,10 +76,6 @@ class ModelCheckOut(Schema):
     orders: list[OrdersOut]
 
 
-def _in_per_cent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
-
-
 class AloneOut(Schema):
     """A scheme alone, in cycles. `error` is in per cent of the measurement."""
 
@@ -87,7 +83,7 @@ class AloneOut(Schema):
     verdict: str = Field(examples=["discrepancy"])
     measured: float | None = Field(examples=[1.0])
     modelled: float | None = Field(examples=[0.5])
-    error: Annotated[float | None, AfterValidator(_in_per_cent)] = Field(examples=[-50.0])
+    error: Annotated[float | None, AfterValidator(per_cent)] = Field(examples=[-50.0])
     note: str = Field(examples=[""])
 
 

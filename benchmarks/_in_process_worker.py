@@ -7,7 +7,7 @@ from typing import Any
 from inference.features.library.uploads.file_reading import start_reading
 from inference.models import Run, Upload
 from inference.runs import leases, lifecycle
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 
 
 def done(kind: str, config: dict[str, Any]) -> Run:

@@ -16,7 +16,7 @@ def furnished() -> tuple[Client, str]:
     from inference.formats.block_sets import BlockSetOptions
     from inference.isa.targets import X86
     from inference.models import ISA, ResourceMapping
-    from inference.runs.machines.tokens import add_machine
+    from inference.runs.machines.sessions import add_machine
     from inference.storage.block_sets import store
     from inference.storage.instruction_sets import load_supplied
     from inference.storage.resource_mappings import store_resource_mapping

@@ -14,8 +14,7 @@ from django.db import connections
 from django.test import Client, override_settings
 
 from pmweb.accounts.people import ensure_administrator
-from pmweb.cookies import name_at
-from pmweb.origins import origin_in
+from pmweb.origins import name_at, origin_in
 from tests.launched import LaunchedSite
 
 START_SECONDS = 900.0

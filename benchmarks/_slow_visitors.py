@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from pmweb.launcher.file_limit import raise_file_limit
+from pmweb.launcher.connections import raise_file_limit
 
 SOURCES = {"half_open": "127.0.2.{}", "bodies": "127.0.0.1", "downloads": "127.0.4.1", "sockets": "127.0.4.2"}
 """Addresses of the visitors by kind; of the half-open ones, a hundred each have one of their own."""

@@ -33,7 +33,7 @@ from inference.agent.passes import LocalHarness
 from inference.agent.process import ForkServer
 from inference.agent.protocol import Frame
 from inference.models import Run
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from inference.storage.instruction_sets import new_isa
 from tests.launched import descendants, wait_for_death
 
@@ -82,7 +82,7 @@ def _server(n: int) -> Survey:
 
     with temporary_database() as home:
         isa = new_isa("toy", ["a", "b", "c"], "by hand")
-        machine, other = tokens.add_machine("fuzzed", isa), tokens.add_machine("another", isa)
+        machine, other = sessions.add_machine("fuzzed", isa), sessions.add_machine("another", isa)
         run = Run.objects.create(
             kind="measure",
             name="fuzz",
@@ -93,7 +93,7 @@ def _server(n: int) -> Survey:
         )
         web = Web(cast("Any", SimpleNamespace(home=home)))
         try:
-            survey = Server(web.socket_address, tokens.issue(machine), machine, other, run).fuzz(n, SEED)
+            survey = Server(web.socket_address, sessions.issue(machine), machine, other, run).fuzz(n, SEED)
             survey.expect(web.process.poll() is None, "the web server has ended")
             before, error, after = (home / "web-log").read_text().partition("Traceback")
             survey.expect(not error, before[-500:] + error + after[:3000])

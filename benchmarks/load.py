@@ -39,7 +39,7 @@ from inference.core.mapping import PortMapping as Mapped
 from inference.measuring.simulated_agent import simulated_facts
 from inference.models import Machine, PortMapping, Run
 from inference.runs import lifecycle
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping
 from pmweb.accounts.people import ensure_administrator
@@ -121,8 +121,8 @@ def _prepared(size: Size, server: str) -> Load:
     truth = Mapped(tuple(map(str, range(_PORTS))), usage)
     isa = new_isa("made up", usage, "the benchmark")
     row = store_mapping("made up", isa, truth, origin=PortMapping.Origin.IMPORT)
-    machines = [tokens.add_machine(f"machine {number}", isa) for number in range(size.agents)]
-    given = [tokens.issue(machine) for machine in machines]
+    machines = [sessions.add_machine(f"machine {number}", isa) for number in range(size.agents)]
+    given = [sessions.issue(machine) for machine in machines]
     # As their agents will say: runs are taken for machines that have once been there.
     Machine.objects.update(facts=simulated_facts("simulated", truth))
     runs = _submitted(size, row, machines)

@@ -33,7 +33,7 @@ from inference.core.events import Log
 from inference.models import Run, RunEvent
 from pmweb.accounts.api_tokens import issue
 from pmweb.accounts.roles import give_role
-from pmweb.launcher.file_limit import raise_file_limit
+from pmweb.launcher.connections import raise_file_limit
 from pmweb.models import Role, Scope
 from tests.launched import LaunchedSite
 

@@ -33,9 +33,9 @@ from inference.features.library.mappings.query import ShownMapping
 from inference.isa.targets import X86
 from inference.models import ExperimentSet, PortMapping, Run, Upload
 from inference.storage.rows import load_mapping
-from inference.web import reading_process, reading_server
-from inference.web.panels import PanelPlace, panels_of
-from inference.web.reading_server import ANSWER_HEAD
+from inference.web import reading_process
+from inference.web.contributions import PanelPlace, panels_of
+from inference.web.reading_process import ANSWER_HEAD
 
 _OURS = tuple(f"{settings.BASE_DIR}/{app}/" for app in ("pmweb", "inference", "anica_app"))
 _APART = ("/models/", "/migrations/", "/inference/runs/")
@@ -122,7 +122,7 @@ def _read_here() -> Iterator[None]:
 
 def _answer(request: dict[str, Any], there: socket.socket) -> None:
     with there:
-        status, text = reading_server._answer(request, there)
+        status, text = reading_process._answer(request, there)
         there.sendall(ANSWER_HEAD.pack(status, 0.0) + text)
     connection.close()
 

@@ -12,16 +12,17 @@ class PmwebConfig(AppConfig):
     def ready(self) -> None:
         """Note in the audit log what happens from now on; add what workers and the API do for the site."""
         from inference.runs import chores  # noqa: PLC0415
-        from inference.web.api import registry  # noqa: PLC0415  models can be imported from here on
-        from pmweb.accounts import noting  # noqa: PLC0415
+        from inference.web import contributions  # noqa: PLC0415  models can be imported from here on
+        from pmweb.accounts import audit, sessions  # noqa: PLC0415
         from pmweb.api import routers  # noqa: PLC0415
 
-        noting.connect()
-        registry.register(routers)
+        audit.connect()
+        sessions.connect()
+        contributions.ROUTERS.append(routers)
         chores.register(chores.Chore(_pruning_is_due, ("prune", "--asked")))
 
 
 def _pruning_is_due() -> bool:
-    from pmweb.retention.pruning import due  # noqa: PLC0415  workers load it
+    from pmweb.retention import due  # noqa: PLC0415  workers load it
 
     return due()

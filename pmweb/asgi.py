@@ -19,13 +19,12 @@ django.setup(set_prefix=False)  # whatever touches models is imported after it
 from inference.runs.data_directory import keep_private  # noqa: E402
 from inference.runs.lifeline import HEARTBEAT_INTERVAL, Heartbeat  # noqa: E402
 from inference.sockets import agent_urlpatterns, websocket_urlpatterns  # noqa: E402
-from pmweb.access_log import Logged  # noqa: E402
-from pmweb.cookies import OwnCookies  # noqa: E402
 from pmweb.environment import WEB_PROCESS  # noqa: E402
 from pmweb.handler import Pages  # noqa: E402
-from pmweb.origins import OwnOriginAlone  # noqa: E402
+from pmweb.logs import Logged  # noqa: E402
+from pmweb.metrics import timed  # noqa: E402
+from pmweb.origins import OwnCookies, OwnOriginAlone  # noqa: E402
 from pmweb.permissions.sockets import guarded  # noqa: E402
-from pmweb.timing import timed  # noqa: E402
 
 keep_private()
 

@@ -25,7 +25,7 @@ from typing import Any
 from django.conf import settings
 from django.urls import Resolver404, resolve
 
-from pmweb.visitors import Visitor
+from pmweb.callers import Visitor
 
 CHEAP_SECONDS = 0.1
 """Of processor time; what usually takes less is cheap."""

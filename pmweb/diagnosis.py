@@ -24,7 +24,7 @@ from inference.core.protocols import Json
 from inference.models import Machine, Run
 from inference.models.schema import schema
 from inference.storage.instruction_sets import SUPPLIED
-from pmweb import __version__, environment, installation, metrics, own_words, services
+from pmweb import __version__, environment, installation, metrics, own_words
 from pmweb.logs import without_tokens
 
 _FACTS = (
@@ -59,8 +59,8 @@ def _installation() -> str:
             ("pmweb", __version__),
             ("Python", platform.python_version()),
             ("Operating system", platform.platform()),
-            ("Database", services.database(named=False)),
-            ("Between processes", services.messages(named=False)),
+            ("Database", installation.database_server(named=False)),
+            ("Between processes", installation.message_server(named=False)),
             ("Processors", f"{len(os.sched_getaffinity(0))} of this computer"),
             ("Dask", own_words.sentence(condition(settings.DASK)) or "configured"),
             *installation.library_versions(),

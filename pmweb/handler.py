@@ -7,16 +7,21 @@ again of the processor: one after the other they all have their answer sooner.
 
 Requests that are expensive wait for each other in a line of their own, as far as their budget lets them
 (`budgets`); whether the site is well is told without waiting. An answer is sent when its place is left and
-its cost is counted: nobody waits for those who read slowly (`response_body`).
+its cost is counted: nobody waits for those who read slowly. What a view has computed is in a file as soon as
+it is long, and is read from there piece by piece, as the visitor takes it: the view, its thread and its
+connection to the database are done with the request.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
@@ -25,7 +30,7 @@ from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.base import BaseHandler
 from django.core.signals import request_started
 from django.db import connections
-from django.http import HttpResponse
+from django.http import FileResponse, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
 
@@ -33,9 +38,7 @@ from inference.containment import ProgramMeter, metered
 from inference.web.api.errors import Flaw, answer
 from pmweb import budgets
 from pmweb.budgets import Budgets, Costs, route_of
-from pmweb.callers import CALLER, ConnectionCaller
-from pmweb.response_body import completed, is_endless
-from pmweb.visitors import Visitor, Visitors
+from pmweb.callers import CALLER, ConnectionCaller, Visitor, Visitors
 
 AT_ONCE = 3
 """Requests that are answered at a time, beside those that are known to be expensive."""
@@ -54,6 +57,11 @@ BODY = "pmweb.body"
 
 IDLE_THREADS = 2 * AT_ONCE
 """That many wait for requests; where slow ones need more of them, they end afterwards."""
+
+
+PIECE_BYTES = 1 << 16
+IN_MEMORY_BYTES = 2 * PIECE_BYTES
+"""Of a body; a longer one goes into a file."""
 
 
 class Pages(ASGIHandler):
@@ -277,3 +285,46 @@ def _too_much(scope: dict[str, Any], wait: int) -> HttpResponse:
         return HttpResponse(f"{detail}\n", "text/plain; charset=utf-8", 429, headers=headers)
     right = "wait for as long as Retry-After says, and ask for one thing after another"
     return answer(429, detail, [Flaw(detail, "request", right)], headers)
+
+
+def is_endless(response: HttpResponseBase) -> bool:
+    """Whether its body comes to be while it is sent, and can take as long as it likes."""
+    return isinstance(response, StreamingHttpResponse) and response.is_async
+
+
+def completed(response: HttpResponseBase) -> HttpResponseBase:
+    """The response with all of its body computed, and closed."""
+    try:
+        if isinstance(response, StreamingHttpResponse):
+            response.streaming_content = _pieces(_opened_again(response) or _spooled(response))
+        elif isinstance(response, HttpResponse) and len(response.content) > IN_MEMORY_BYTES:
+            parts = _pieces(_spooled(response))
+            streaming = StreamingHttpResponse(parts, status=response.status_code, headers=response.headers)
+            streaming.cookies = response.cookies
+            return streaming
+        return response
+    finally:
+        response.close()
+
+
+def _opened_again(response: StreamingHttpResponse) -> IO[bytes] | None:
+    """The file of a response that sends one, for whoever reads it when the response is closed."""
+    file: Any = response.file_to_stream if isinstance(response, FileResponse) else None
+    try:
+        return None if file is None else os.fdopen(os.dup(file.fileno()), "rb")
+    except io.UnsupportedOperation:  # it is in memory, or a part of one
+        return None
+
+
+def _spooled(response: StreamingHttpResponse | HttpResponse) -> IO[bytes]:
+    file = SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115  closed by whoever has read it
+    for part in response:
+        file.write(part)
+    file.seek(0)
+    return file
+
+
+async def _pieces(file: IO[bytes]) -> AsyncIterator[bytes]:
+    with file:
+        while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
+            yield piece

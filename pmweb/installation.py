@@ -9,15 +9,19 @@ import os
 import platform
 import re
 import shutil
+import sqlite3
 import sys
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.db import connection
 
 from inference.agent.packing import OLDEST_PYTHON
 from inference.agent.protocol import PROTOCOL
@@ -28,7 +32,8 @@ from inference.core.protocols import Json
 from inference.features.machines.machines.query import condition_of, counts_of, local_machine
 from inference.sandbox.strangers import Abilities
 from inference.sandbox.users import UNPRIVILEGED
-from pmweb import __version__, services
+from pmweb import __version__
+from pmweb.launcher.prepare import database_name
 
 LIBRARIES = (
     "django",
@@ -48,6 +53,12 @@ LIBRARIES = (
 _ASK_SECONDS = 3.0
 _TCP_SINCE = 4  # Landlock
 _VERSION = re.compile(r"(?<!\d)\d+(?:\.\d+)+")
+
+
+CHROMIUMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""What it may be called; Debian's build without a window needs less."""
+
+_PATIENCE = 2.0
 
 
 @dataclass(frozen=True)
@@ -72,9 +83,6 @@ class InstalledProgram:
     path: str
     version: str
 
-
-CHROMIUMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-"""What it may be called; Debian's build without a window needs less."""
 
 PROGRAMS = (
     OptionalProgram(
@@ -191,8 +199,8 @@ def facts() -> list[tuple[str, str]]:
         ("pmweb", __version__),
         ("Python", f"{platform.python_version()} ({sys.executable})"),
         ("Operating system", platform.platform()),
-        ("Database", services.database()),
-        ("Between processes", services.messages()),
+        ("Database", database_server()),
+        ("Between processes", message_server()),
         ("Data directory", str(settings.HOME)),
     ]
 
@@ -291,3 +299,47 @@ def _confinement(facts: Json) -> str:
     told = "its system calls are filtered" if filtered else "this kernel filters no system calls"
     bypass = known.get("store_bypass")
     return f"{told}; speculative store bypass: {bypass}" if bypass else told
+
+
+def database_server(*, named: bool = True) -> str:
+    """The database in use, with its version and what matters of how it is used; its name, if `named`."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute("PRAGMA journal_mode")
+            journal = cursor.fetchone()[0]
+            mode = settings.DATABASES["default"]["OPTIONS"]["transaction_mode"]
+            return f"SQLite {sqlite3.sqlite_version}, journal {journal}, transactions {mode}"
+        cursor.execute(
+            "SELECT current_setting('server_version'),"
+            " (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()),"
+            " (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),"
+            " current_setting('max_connections')"
+        )
+        version, encrypted, connections, most = cursor.fetchone()
+    how = "TLS" if encrypted else "not encrypted"
+    name = f"database {database_name()}, " if named else ""
+    return (
+        f"PostgreSQL {version.split()[0]}, {name}{how}, {connections} of {most} connections used by this site"
+    )
+
+
+def message_server(*, named: bool = True) -> str:
+    """What carries wake-up calls between computers, and whether it answers; where it is, if `named`."""
+    url = settings.REDIS_URL
+    if not url:
+        return "by local sockets, within this computer; PMWEB_REDIS_URL=redis://host:6379/0 for several"
+    import redis  # noqa: PLC0415  only there where the site is to be spread over computers
+
+    split = urlsplit(url)
+    address = f"{split.hostname}:{split.port or 6379}" if split.hostname else split.path
+    place = f" at {address}" if named else ""
+    try:
+        with redis.Redis.from_url(url, socket_connect_timeout=_PATIENCE, socket_timeout=_PATIENCE) as client:
+            version = client.info("server")["redis_version"]
+            began = time.perf_counter()
+            client.ping()
+            milliseconds = (time.perf_counter() - began) * 1000
+    except redis.RedisError as error:
+        why = error if named else type(error).__name__
+        return f"Redis{place} cannot be used ({why}): events are found by polling, twice a second"
+    return f"Redis {version}{place}, answers in {milliseconds:.1f} ms"

@@ -1,6 +1,10 @@
 """How the log looks: words for the person at the terminal, or one JSON object per line for programs.
 
-Neither tells a token that an address has: of a log-in link, or of a shared one.
+The access log, where the operator wants one, has a line for each answer and WebSocket, and who it was for: in
+text the Combined Log Format of web servers, with the seconds it took at the end. Where they have the user of
+HTTP's own log-in stands the account; `ada/token:7` is token 7 of ada's, `agent-token:3` an agent.
+
+None tells a token that an address has: of a log-in link, or of a shared one.
 """
 
 from __future__ import annotations
@@ -9,11 +13,23 @@ import json
 import logging
 import os
 import re
+import time
 from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+
+from pmweb.callers import CALLER, ConnectionCaller
+from pmweb.origins import Application, Message, Receive, Send
 
 _LAUNCHER = "pmweb.launcher"
 _SLASH = r"(?:/|%(?:25)*2[Ff])"  # quoted, too: as the part of a query that says where to go next
 _TOKEN_PATH = re.compile(rf"({_SLASH}(?:login|shared){_SLASH})(?:(?!{_SLASH})[^\s?\"'&#])+")
+
+
+logger = logging.getLogger("pmweb.access")
+_LEFT = 499
+"""What web servers note for a visitor who has left before the answer; no such status is ever sent."""
 
 
 def without_tokens(text: str) -> str:
@@ -53,3 +69,71 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             line["traceback"] = without_tokens(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False)
+
+
+class Logged:
+    """An application with every answer noted, once it is complete."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if not settings.ACCESS_LOG or "headers" not in scope:
+            await self._application(scope, receive, send)
+            return
+        begun, caller, status, size = time.time(), scope.get(CALLER) or ConnectionCaller(), 0, 0
+
+        async def noting(message: Message) -> None:
+            nonlocal status, size
+            match message["type"]:
+                case "http.response.start":
+                    status = message["status"]
+                case "http.response.body":
+                    size += len(message.get("body", b""))
+                case "websocket.accept":
+                    status = 101
+                case "websocket.close" if not status:
+                    status = 403
+            await send(message)
+
+        try:
+            await self._application({**scope, CALLER: caller}, receive, noting)
+        finally:
+            logger.info("", extra={"access": _noted(scope, begun, caller.name, status or _LEFT, size)})
+
+
+class AccessFormatter(logging.Formatter):
+    """Combined Log Format, and the seconds that it took."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a record, without its end; nothing in it can begin another line."""
+        of: dict[str, Any] = record.access  # type: ignore[attr-defined]
+        at = datetime.fromtimestamp(record.created, UTC).strftime("%d/%b/%Y:%H:%M:%S %z")
+        request = f"{of['method']} {of['path']} HTTP/{of['version']}"
+        return (
+            f"{of['address'] or '-'} - {of['caller']} [{at}] {_quoted(request)} {of['status']} {of['bytes']} "
+            f"{_quoted(of['referer'])} {_quoted(of['browser'])} {of['seconds']:.3f}"
+        )
+
+
+def _noted(scope: dict[str, Any], begun: float, caller: str, status: int, size: int) -> dict[str, Any]:
+    headers = dict(scope["headers"])
+    query = scope.get("query_string", b"").decode("latin-1")
+    path = scope["path"] + (f"?{query}" if query else "")
+    return {
+        "address": (scope.get("client") or [""])[0],
+        "caller": caller,
+        "method": scope.get("method", "GET"),
+        "path": without_tokens(path),
+        "version": scope.get("http_version", "1.1"),
+        "status": status,
+        "bytes": size,
+        "referer": without_tokens(headers.get(b"referer", b"-").decode("latin-1")),
+        "browser": headers.get(b"user-agent", b"-").decode("latin-1"),
+        "seconds": round(time.time() - begun, 3),
+    }
+
+
+def _quoted(text: str) -> str:
+    safe = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+    return f'"{safe}"'

@@ -2,18 +2,31 @@
 
 What is counted is read from the database when it is asked for: every web process says the same of the site,
 and each its own of itself (`pmweb_process_*`), with its id, since behind one address there may be several.
+
+How long a process takes to answer is measured outside of Django, so that waiting for a thread counts as well.
+How soon a visitor reads the answer does not count, nor do streams, which last as long as somebody listens.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Min, QuerySet
 from django.utils import timezone
-from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_PLAIN_0_0_4,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.metrics_core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -22,9 +35,29 @@ from inference.models.machine import SILENCE
 from inference.runs.kinds import RUN_KINDS
 from inference.runs.leases import abandoned
 from pmweb import __version__
-from pmweb.timing import PROCESS
+from pmweb.origins import Application, Message, Receive, Send
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+
+
+LIMITS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 10.0)
+"""Seconds, upper limits of the classes; the last class has none."""
+
+PROCESS = CollectorRegistry()
+"""Numbers of this process, since it began."""
+
+ANSWERS = Histogram(
+    "pmweb_process_answer_seconds",
+    "How long the web process that answered took for each answer.",
+    buckets=LIMITS,
+    registry=PROCESS,
+)
+FAILURES = Counter(
+    "pmweb_process_failed_answers",
+    "Answers with status 500 or more of the web process that answered.",
+    registry=PROCESS,
+)
+_STREAM = b"text/event-stream"
 
 
 class _SiteNumbers(Collector):
@@ -103,3 +136,29 @@ def _database_bytes() -> int:
             return int(cursor.fetchone()[0])
     name = str(settings.DATABASES["default"]["NAME"])
     return sum(os.stat(path).st_size for path in (name, f"{name}-wal") if os.path.exists(path))  # noqa: PTH110, PTH116
+
+
+disable_created_metrics()
+
+ProcessCollector(namespace="pmweb", registry=PROCESS)
+
+
+def timed(pages: Application) -> Application:
+    """The same application with every answer noted."""
+
+    async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        begun = time.perf_counter()
+
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start" and not _is_stream(message):
+                ANSWERS.observe(time.perf_counter() - begun)
+                FAILURES.inc(message["status"] >= 500)
+            await send(message)
+
+        await pages(scope, receive, noting)
+
+    return answer
+
+
+def _is_stream(message: Message) -> bool:
+    return any(value.startswith(_STREAM) for _, value in message.get("headers", ()))

@@ -14,7 +14,7 @@ from csp.constants import NONE, SELF
 from django.utils.functional import SimpleLazyObject
 
 from pmweb import environment
-from pmweb.secret import load_secret_key
+from pmweb.environment import load_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = Path(os.environ.get("PMWEB_HOME") or BASE_DIR / "var").resolve()
@@ -51,8 +51,8 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "pmweb.accounts.seen.noting_use",
-    "pmweb.accounts.caller.telling_caller",
+    "pmweb.accounts.sessions.noting_use",
+    "pmweb.accounts.api_access.telling_caller",
     "django.contrib.messages.middleware.MessageMiddleware",
     "pmweb.permissions.middleware.Permissions",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -72,15 +72,14 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "pmweb.permissions.context.rights",
+                "pmweb.accounts.roles.rights",
             ],
             "builtins": [
                 "django.templatetags.static",
                 "inference.web.presentation",
                 "anica_app.web.presentation",
                 "inference.features.asking.predictors.modes",
-                "pmweb.help.tags",
-                "pmweb.accounts.presentation",
+                "pmweb.help",
             ],
         },
     }
@@ -166,7 +165,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-SESSION_ENGINE = "pmweb.accounts.session_store"
+SESSION_ENGINE = "pmweb.accounts.sessions"
 
 # Behind a proxy with TLS. It alone may reach the web process: the X-Forwarded headers are believed.
 TLS = environment.flag("PMWEB_TLS")
@@ -207,7 +206,7 @@ LOGGING = {
     "formatters": {
         "text": {"()": "pmweb.logs.TerminalFormatter"},
         "json": {"()": "pmweb.logs.JsonFormatter"},
-        "access": {"()": "pmweb.access_log.AccessFormatter"},
+        "access": {"()": "pmweb.logs.AccessFormatter"},
     },
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT},

@@ -2,15 +2,14 @@
 
 from django.urls import include, path
 
-from pmweb.error_pages import bad_request
-from pmweb.views.pages import about, glossary, storage, storage_prune
+from pmweb.views.pages import about, bad_request, glossary, health, metrics, storage, storage_prune
 from pmweb.views.start import start
 from pmweb.views.tour import tour
-from pmweb.views.watching import health, metrics
 
 urlpatterns = [
     path("", start, name="start"),
-    path("", include("pmweb.accounts.urls")),
+    path("", include("pmweb.accounts.pages")),
+    path("", include("pmweb.accounts.administration")),
     path("about/", about, name="about"),
     path("glossary/", glossary, name="glossary"),
     path("tour/", tour, name="tour"),
@@ -18,7 +17,7 @@ urlpatterns = [
     path("storage/prune/", storage_prune, name="storage-prune"),
     path("health/", health, name="health"),
     path("metrics/", metrics, name="metrics"),
-    path("", include("pmweb.sharing.urls")),
+    path("", include("pmweb.sharing")),
     path("", include("inference.urls")),
     path("", include("anica_app.urls")),
 ]

@@ -11,10 +11,10 @@ from django.db import connections
 from django.utils import timezone
 
 from inference.models import AgentToken, Machine
-from inference.runs.machines import tokens as machine_tokens
+from inference.runs.machines import sessions as machine_tokens
 from inference.storage.instruction_sets import new_isa
-from pmweb.accounts import api_tokens, links
-from pmweb.accounts.session_store import SessionStore
+from pmweb.accounts import api_tokens, people
+from pmweb.accounts.sessions import SessionStore
 from pmweb.models import ApiToken, LoginLink
 
 TOKEN = "pmwebapi_of-a-program"
@@ -40,7 +40,7 @@ def lets_in(session: str) -> set[str]:
     """What of that lets somebody in now."""
     found = {
         "session": SESSION_KEY in SessionStore(session),
-        "link": links.user_of(LINK) is not None,
+        "link": people.link_user(LINK) is not None,
         "token": api_tokens.user_and_scope_of(TOKEN) is not None,
         "agent": machine_tokens.machine_of(TOKEN) is not None,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inference.features.library.uploads.file_reading import start_reading
 from inference.models import Run, Upload
 from inference.runs import leases
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 
 
 def work_off(run: Run) -> Run:

@@ -13,9 +13,8 @@ from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.models import Campaign
 from inference.core.errors import as_written
-from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError
-from inference.runs.request import RunRequest, settings_of
+from inference.runs.request import RunRequest, read_row, settings_of
 
 FreshBlocks = Annotated[int, Field(ge=0, le=100_000)]
 """Random blocks by which it is told how much discoveries explain."""

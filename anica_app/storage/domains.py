@@ -18,9 +18,9 @@ from inference.core.protocols import Checkpoint, Json
 from inference.models import PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.predictors.panel import Panel
-from inference.runs.described_rows import needed_row
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
+from inference.runs.request import needed_row
 from inference.storage.instruction_sets import code_isa_row
 from inference.storage.rows import load_mapping
 

@@ -30,8 +30,8 @@ from benchmarks._chaos.message_faults import DOUBLE, LOSE, SWAP
 from benchmarks._chaos.world import MACHINES, World
 from inference.models import Run
 from inference.runs.journal import LEASE_TIME
-from inference.runs.lease_monitor import PATIENCE
-from inference.runs.queue import computer_of
+from inference.runs.kinds import computer_of
+from inference.runs.leases import PATIENCE
 from tests.launched import descendants
 
 KILLS = frozenset(("child", "worker", "agent", "web", "connections"))

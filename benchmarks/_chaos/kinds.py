@@ -24,7 +24,7 @@ from inference.isa.targets import X86
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from inference.storage.rows import store_mapping, store_measurements
 
 PORTS = "0123456"
@@ -91,7 +91,7 @@ class Questions:
         self._predictors = [row_for("mapping", {"mapping": row.name}).pk for row in self._mappings]
         self._earlier = _campaign_with_families(self._predictors)
         for name in MACHINES:
-            tokens.add_machine(name, self._isa)
+            sessions.add_machine(name, self._isa)
         self.truth = write_truth(world, write_mapping_json(TRUTH, name="true", isa=X86))
 
     def kinds(self) -> list[Kind]:

@@ -120,10 +120,10 @@ class World:
 
     def hire_agents(self, truth: str) -> None:
         """Start an agent for each machine; `truth` is the file with the mapping that they simulate."""
-        from inference.runs.machines import tokens
+        from inference.runs.machines import sessions
 
         for name in MACHINES:
-            token = tokens.issue(self.machine(name))
+            token = sessions.issue(self.machine(name))
             self.tokens[name] = f"{_BEARER}{token}"
             command = ("simulate-agent", "--server", self.message_faults.address, "--mapping", truth)
             file = self.folder / f"token-{name}"

@@ -56,10 +56,9 @@ from inference.features.publishing import exports, site
 from inference.features.running import runs
 from inference.features.running.runs import kind_presentation
 from inference.formats import journal_events, other_formats
+from inference.runs import events, kinds
 from inference.runs import events as run_events
-from inference.runs import kinds, record_parts
-from inference.web import dependents, finders, menus, origins, panels, publishable
-from inference.web.api import registry
+from inference.web import contributions
 
 if TYPE_CHECKING:
     from ninja import Router
@@ -103,13 +102,13 @@ FEATURES = {
 REGISTRIES: Mapping[str, Callable[[Any], None]] = {
     "KINDS": kinds.register,
     "PRESENTATIONS": kind_presentation.register,
-    "PANELS": panels.register,
-    "ORIGINS": origins.register,
-    "RECORDS": record_parts.register,
-    "MENUS": menus.register,
-    "FINDERS": finders.register,
-    "DEPENDENTS": dependents.register,
-    "PUBLISHED": publishable.register,
+    "PANELS": contributions.PANELS.extend,
+    "ORIGINS": contributions.ORIGINS.extend,
+    "RECORDS": events.register,
+    "MENUS": contributions.MENUS.extend,
+    "FINDERS": contributions.FINDERS.extend,
+    "DEPENDENTS": contributions.DEPENDENTS.update,
+    "PUBLISHED": contributions.PUBLISHABLE.extend,
     "IMPORTERS": other_formats.register,
     "WRITERS": other_formats.register_writers,
 }
@@ -130,7 +129,7 @@ def register(features: Mapping[ModuleType, str]) -> None:
             if hasattr(feature, name):
                 add(getattr(feature, name))
         journal_events.register(partial(_modules, feature, "events"))
-    registry.register(partial(_routers, features))
+    contributions.ROUTERS.append(partial(_routers, features))
 
 
 def register_all() -> None:

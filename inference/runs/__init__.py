@@ -2,24 +2,23 @@
 
 | file | concern |
 |---|---|
+| `request` | the description of a run, checked: fields, rows that it names, selections of schemes |
 | `lifecycle` | what a user does to a run: submit, pause, resume, cancel |
-| `leases`, `lease_monitor` | what a worker does to it: claim, heartbeat, finish, give back; who is gone |
-| `versions` | the software that does it |
-| `journal` | numbered events, written with progress and checkpoint in one fenced transaction |
+| `leases` | what a worker does to it: claim, heartbeat, finish, give back; who is gone |
+| `journal`, `events` | numbered events, written with progress and checkpoint in one fenced transaction |
 | `reporter` | the listener of a search: coalesces its events into the journal |
 | `measurements` | what a run measured, remembered in its own experiment set |
-| `kinds` | what a kind of run must be able to do, and which there are; each feature has its own in `job` |
+| `kinds` | what a kind of run must be able to do, and which there are; who waits for whom |
 | `stages` | the stages of a run that measures |
-| `queue`, `limits` | lanes of long and short runs, who waits for whom; how much a user may have at a time |
-| `execute`, `executors` | does one claimed run in this process; where its pieces are computed |
+| `fork_server` | does claimed runs, each in a process that it forks |
+| `executors` | where the pieces of a run are computed |
 | `supervisor`, `child` | keep one run's child process: heartbeat, pause, cancel, death |
+| `parts` | runs that are parts of another one |
 | `chores`, `warming` | what a worker does beside runs, such as pruning; compiling what runs compute with |
 | `lifeline` | ends a process with its parent |
-| `worker`, `database_wait` | claims runs and supervises them, once the database is prepared |
+| `worker` | claims runs and supervises them |
 | `machines/` | agents' connections, and the batches that runs have measured by them |
 | `watcher` | tells the consumers of one web process which runs have news |
 | `wakeups` | messages that only make the above quicker |
-| `local_wakeups`, `layer_relay` | how they come to listeners of one host, and to other hosts |
-| `webhooks`, `webhook_address` | who is told that a run has ended, and where |
-| `webhook_delivery`, `webhook_posting` | the attempts to tell them, and one message |
+| `webhooks`, `webhook_address` | who is told that a run has ended, where, and the attempts to tell them |
 """

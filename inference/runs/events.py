@@ -1,10 +1,10 @@
-"""Events that the engine of runs emits itself, or makes of what algorithms tell."""
+"""Events that the engine of runs emits itself, and what features fold out of journals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from inference.core.event import Event
 from inference.core.event_fields import Amount, Count, Signed, one_of
@@ -52,3 +52,27 @@ class HeatMapDrawn(Event):
     lengths: Sequence[tuple[Count, Count, Amount]] = ()
     worst: Sequence[tuple[str, Count, Signed, Amount]] = ()
     schemes: Count = 0
+
+
+class RecordPart(Protocol):
+    """What one feature reads out of a journal."""
+
+    def take(self, event: Event) -> None:
+        """Fold an event in, of whatever kind; what an attempt tells again changes nothing."""
+        ...
+
+    def log_line(self, event: Event) -> str:
+        """The line that the event adds to the log; "" for none, as where the page shows all of it."""
+        return ""
+
+
+_PARTS: dict[str, Callable[[], RecordPart]] = {}
+
+
+def register(parts: Mapping[str, Callable[[], RecordPart]]) -> None:
+    """Add parts by name; each function makes an empty one."""
+    _PARTS.update(parts)
+
+
+def empty_parts() -> dict[str, RecordPart]:
+    return {name: make() for name, make in _PARTS.items()}

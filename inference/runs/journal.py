@@ -76,7 +76,7 @@ def write(rows: QuerySet[Run], run_id: int, entries: Sequence[Entry], **changes:
             for seq, (kind, payload) in enumerate(entries, start=first)
         )
         _shed_bulk(run_id, entries, first)
-        wakeups.announce_news()
+        wakeups.announce(wakeups.NEWS)
         return first
 
 

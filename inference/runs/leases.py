@@ -5,8 +5,12 @@ All of it is conditional on the lease token: an UPDATE that matches no row means
 
 from __future__ import annotations
 
+import platform
+import time
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
+from functools import cache
+from importlib import metadata
 from typing import Any
 
 from django.db import connection, transaction
@@ -14,6 +18,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from inference import __version__
 from inference.core.event import Event
 from inference.core.events import Log, StateChanged
 from inference.core.protocols import Json
@@ -21,8 +26,6 @@ from inference.models import Run
 from inference.runs import wakeups
 from inference.runs.errors import LeaseLostError
 from inference.runs.journal import LEASE_TIME, Lease, held, hold, write
-from inference.runs.lease_monitor import LeaseMonitor
-from inference.runs.versions import versions
 
 MAX_ATTEMPTS = 5
 """Claims without a checkpoint or new measurements in between, after which a run that kills its process is
@@ -165,7 +168,7 @@ def give_back(lease: Lease, note: str, *, counts: bool, delay: timedelta = timed
         if back is None:
             settle(lease, _STATE_OF_WISH[Run.Wanted(wanted(lease))], [log])
         else:
-            wakeups.announce_work()
+            wakeups.announce(wakeups.WORK)
 
 
 _STATE_OF_WISH = {
@@ -257,3 +260,43 @@ def _settle(
         rows, run_id, entries, state=state, wanted=Run.Wanted.NOTHING, lease_until=None, **changes
     )
     return settled is not None
+
+
+PATIENCE = 5.0
+"""Seconds: twice what a living holder needs to renew its lease, once it can."""
+
+
+class LeaseMonitor:
+    """What one worker has seen of ended leases. It looks several times within `PATIENCE`, or sees nothing."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[int, int, datetime | None], float] = {}
+        self._looked = -float("inf")
+
+    def begin(self) -> None:
+        """Look, with the right to write. Whoever could not for so long knows nothing of the others."""
+        now = time.monotonic()
+        if now - self._looked > PATIENCE:
+            self._since.clear()
+        self._looked = now
+
+    def is_gone(self, run: Run) -> bool:
+        """Whether its holder has done nothing about the ended lease for long enough."""
+        lease = (run.pk, run.lease_token, run.lease_until)
+        return self._looked - self._since.setdefault(lease, self._looked) >= PATIENCE
+
+
+LIBRARIES = ("numpy", "scipy", "numba", "z3-solver", "iced-x86")
+"""Those whose version can change a result."""
+
+
+@cache
+def versions() -> dict[str, str]:
+    """{name: version} of this program, Python and the libraries; those that are missing are left out."""
+    found = {"pmweb": __version__, "python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

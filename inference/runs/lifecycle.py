@@ -74,7 +74,7 @@ def submit(
         webhooks.arrange(run, webhook)
         kind_of_run.submitted(run)
         write(Run.objects.all(), run.pk, [StateChanged(Run.State.QUEUED).entry])
-        wakeups.announce_work()
+        wakeups.announce(wakeups.WORK)
     run.refresh_from_db()
     return run
 
@@ -129,7 +129,7 @@ def resume(run: Run) -> Run:
             queued = [StateChanged(state).entry]
             if write(rows, run.pk, queued, state=state, attempts=0, lease_until=None) is None:
                 raise _refusal(run, "resumed", "paused")
-            wakeups.announce_work()
+            wakeups.announce(wakeups.WORK)
     run.refresh_from_db()
     asked_of_run.send(Run, run=run, wish="resume")
     return run

@@ -19,7 +19,7 @@ from inference.models import Run
 from inference.runs import leases
 from inference.runs.child import RunChild, RunProcesses
 from inference.runs.errors import LeaseLostError
-from inference.runs.execute import STOP
+from inference.runs.fork_server import STOP
 from inference.runs.journal import LEASE_TIME, Lease
 
 logger = logging.getLogger(__name__)

@@ -69,7 +69,7 @@ class Watcher:
         self._wakeup.set()
 
     async def _look_for_news(self) -> None:
-        listening = asyncio.create_task(wakeups.listen_for_news(self._wakeup))
+        listening = asyncio.create_task(wakeups.listen(wakeups.NEWS, self._wakeup))
         try:
             while self._watches:
                 self._wakeup.clear()

@@ -19,14 +19,15 @@ from channels.db import database_sync_to_async
 from channels.worker import Worker
 from django.db import OperationalError
 
-from inference.runs import chores, leases, queue, wakeups
+from inference.runs import chores, leases, wakeups
 from inference.runs.child import RunProcesses
 from inference.runs.journal import Lease
-from inference.runs.lease_monitor import LeaseMonitor
+from inference.runs.kinds import Queue, held_up, queues
+from inference.runs.leases import LeaseMonitor
 from inference.runs.lifeline import HEARTBEAT_INTERVAL, Heartbeat
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.warming import warm
-from inference.runs.webhook_delivery import deliver_for_ever
+from inference.runs.webhooks import deliver_for_ever
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ def worker_name() -> str:
 class _Lane:
     """A lane of the queue, with the tasks that supervise its runs."""
 
-    queue: queue.Queue
+    queue: Queue
     supervised: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
@@ -59,13 +60,13 @@ class _Lane:
 class RunWorker(Worker):
     """Works up to `jobs` inferences at a time until SIGTERM or SIGINT, then puts them back into the queue.
 
-    Runs of the other lanes have slots of their own beside them (`queue.queues`).
+    Runs of the other lanes have slots of their own beside them (`queues`).
     """
 
     def __init__(self, *args: Any, jobs: int = 1, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.jobs = jobs
-        self._lanes = [_Lane(lane) for lane in queue.queues(jobs)]
+        self._lanes = [_Lane(lane) for lane in queues(jobs)]
         self._watch = LeaseMonitor()
         self._processes = RunProcesses()
 
@@ -77,7 +78,7 @@ class RunWorker(Worker):
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
         beside = (
-            asyncio.create_task(wakeups.listen_for_work(self._wakeup)),
+            asyncio.create_task(wakeups.listen(wakeups.WORK, self._wakeup)),
             asyncio.create_task(warm()),
             asyncio.create_task(deliver_for_ever()),
             asyncio.create_task(chores.do_for_ever()),
@@ -142,7 +143,7 @@ def _claim(lanes: Sequence[_Lane], watch: LeaseMonitor) -> tuple[_Lane, Lease] |
     """A run for one of the lanes; all in one go, since every call from async code opens a connection."""
     if not leases.anything_waits(set().union(*(lane.queue.kinds for lane in lanes))):
         return None
-    besides = queue.held_up()
+    besides = held_up()
     for lane in lanes:
         lease = leases.claim(worker_name(), kinds=lane.queue.kinds, besides=besides, watch=watch)
         if lease is not None:

@@ -20,7 +20,7 @@ from inference.models import (
 )
 from inference.models.named import Named
 from inference.models.run import runs_on
-from inference.web.dependents import Dependent, registered_for
+from inference.web.contributions import DEPENDENTS, Dependent
 
 ENDED = "kept, but cannot be run again"
 NEEDED = "to be ended or cancelled first"
@@ -33,7 +33,7 @@ FIRST = "to be deleted first"
 
 def dependents_of(row: Named) -> list[Dependent]:
     """Everything that depends on a set, mapping, run or machine; kinds without any are left out."""
-    if of := registered_for(row._meta.label):
+    if of := DEPENDENTS.get(row._meta.label):
         return of(row)
     for model, find in _FINDERS.items():
         if isinstance(row, model):

@@ -14,7 +14,7 @@ from inference.formats.errors import ExchangeError
 from inference.models.named import Named
 from inference.storage.names import NOTE_LIMIT, free_name, free_or_refuse, kind_of, rename
 from inference.web.deleting import delete_unless_needed, dependents_of
-from inference.web.strict_form import StrictForm
+from inference.web.request_fields import StrictForm
 
 
 def validate_line(text: str) -> None:

@@ -9,11 +9,16 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from inference.models.named import Named
+from inference.storage.names import kind_of
 
 Row = TypeVar("Row")
 ModelRow = TypeVar("ModelRow", bound=Model)
@@ -189,3 +194,37 @@ def having_words(text: str) -> Q:
     for word in text.split()[:_MOST_WORDS]:
         found &= Q(name__icontains=word) | Q(note__icontains=word)
     return found
+
+
+def list_page(
+    request: HttpRequest,
+    template: str,
+    rows: Callable[[str], QuerySet[Any]],
+    columns: Mapping[str, str],
+    usual: str,
+    context: Callable[[Page[Any]], dict[str, Any]] = lambda page: {},
+    noun: str = "",
+) -> HttpResponse:
+    """A page of the rows that have the search's text in name or note, in the order that the address names.
+
+    Args:
+        rows: Those with a text in name or note, all for an empty one.
+        columns: What an order may be by, as `Order.read` takes them; `usual` is the order without one.
+        context: What the template needs besides; `rows` where its cells show more than a row of the model.
+        noun: What a row is called, where that is not its model's name.
+    """
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), columns, usual)
+    page = page_of(rows(q), order, columns, request.GET.get("page", ""))
+    model: type[Named] = rows("").model
+    noun = noun or kind_of(model)
+    shared = {
+        "page": page,
+        "rows": page.rows,
+        "q": q,
+        "sort": str(order),
+        "any": bool(page.rows) or model._default_manager.exists(),
+        "noun": noun,
+        "what": f"{noun}s",
+    }
+    return render(request, template, shared | context(page))

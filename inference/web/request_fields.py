@@ -1,22 +1,51 @@
-"""Forms of runs: fields whose limits, choices and defaults come from the run's request, and from it alone."""
+"""Forms: strict about names, made of the requests of runs, and what starts a run from one."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any, ClassVar, get_type_hints
 
 from django import forms
+from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import QuerySet
 from django.forms.forms import DeclarativeFieldsMetaclass
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
+from inference.models import Run
+from inference.runs.errors import ConfigError, RunNameTakenError
+from inference.runs.lifecycle import submit, unused_name
 from inference.runs.request import FieldShape, RequestPart, RunRequest
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
-from inference.web.strict_form import StrictForm
+
+_OF_EVERY_PAGE = frozenset({"csrfmiddlewaretoken", "press"})
+"""Django's token, and which button was pressed."""
+
+
+class StrictForm(forms.Form):
+    """A form for which a misspelt setting is an error; it would else have its usual value without a word.
+
+    `beside`: what the form's page posts besides the fields, for its view to read.
+    """
+
+    beside: ClassVar[frozenset[str]] = frozenset()
+
+    def full_clean(self) -> None:
+        """Check the names that were sent, besides the values of the fields."""
+        super().full_clean()
+        if self.is_bound:
+            # A page that is a moment old may still have a field that has become needless.
+            fields = [self.add_prefix(name) for name in {**self.base_fields, **self.fields}]
+            for name in sorted(set(self.data).difference(fields, self.beside, _OF_EVERY_PAGE)):
+                near = " or ".join(map(repr, get_close_matches(name, fields, 2, cutoff=0.0)))
+                self.add_error(None, f"There is no field {name[:80]!r} here: leave it out, or send {near}.")
+
 
 _PLAIN: Mapping[Any, type[forms.Field]] = {
     int: forms.IntegerField,
@@ -174,3 +203,53 @@ def describe_fields(form: forms.BaseForm) -> None:
     for field in form:
         if field.help_text:
             field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+
+
+def form_page(request: HttpRequest, template: str, form: forms.Form, **context: Any) -> HttpResponse:
+    """The page of a form that starts something, with status 400 where it was refused."""
+    return render(request, template, {"form": form, **context}, status=400 if form.errors else 200)
+
+
+NOTHING_STARTED = "Nothing was started: "
+
+
+def start_run(
+    request: HttpRequest,
+    form: forms.Form,
+    kind: str,
+    config: Json,
+    usual_name: str,
+    forked_from: Run | None = None,
+) -> Run | None:
+    """The new run; None where it was refused, which the form then says. An empty name is made up."""
+    data = form.cleaned_data
+    name = data["name"] or unused_name(usual_name)
+    try:
+        return submit(kind, config, name, user=request.user, forked_from=forked_from, note=data["note"])
+    except RunNameTakenError as error:
+        form.add_error("name", str(error))
+        return None
+    except ConfigError as error:
+        form.add_error(None, str(error))
+        return None
+
+
+def start_or_tell(
+    request: HttpRequest,
+    kind: str,
+    config: Json,
+    usual_name: str,
+    *,
+    forked_from: Run | None = None,
+    lead: str = "",
+    form: forms.Form | None = None,
+) -> Run | None:
+    """The new run; None where it was refused: the form says so, without one a message behind the `lead`."""
+    try:
+        return submit(kind, config, unused_name(usual_name), user=request.user, forked_from=forked_from)
+    except ConfigError as error:
+        if form is None:
+            messages.error(request, f"{lead}{error}")
+        else:
+            form.add_error(None, str(error))
+        return None

@@ -26,7 +26,7 @@ from inference.runs import leases, lifecycle
 from inference.runs.child import RunProcesses
 from inference.runs.errors import RunStateError
 from inference.runs.journal import Lease, events_since
-from inference.runs.selections import SELECTIONS
+from inference.runs.request import SELECTIONS
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.worker import worker_name
 from inference.storage.rows import scheme_ids

@@ -2,14 +2,13 @@
 
 | file | concern |
 |---|---|
-| `people` | inviting, roles, deactivating; the account that the shell can always let in |
-| `roles` | what a role may do |
+| `people` | inviting, one-time links, deactivating; the account that the shell can always let in |
+| `roles` | what a role may do, as views and templates ask for it |
 | `backend` | the user of a session, with the role |
-| `links`, `throttle`, `forms` | ways in: one-time links, passwords, and the brake on guessing |
-| `api_tokens` | programs that act for a person |
-| `session_store` | sessions are kept under hashes of their keys |
-| `sessions` | the sessions of a person, and how they end |
+| `attempts`, `forms` | passwords, and the brake on guessing |
+| `api_tokens`, `api_access` | programs that act for a person |
+| `sessions` | the sessions of a person, kept under hashes of their keys |
 | `watching` | connections end with the session that they belong to |
-| `telling`, `audit`, `noting` | on whose behalf something is done, and the log of it |
+| `audit` | on whose behalf something is done, and the log of it |
 | `pages`, `administration` | the pages of an account, and those of administrators |
 """

@@ -1,19 +1,25 @@
-"""For administrators: who has an account, and what each of them may do."""
+"""The pages of administrators: who has an account and what each of them may do, and the audit log."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+from django.utils.dateparse import parse_date
 from django.views.decorators.cache import never_cache
 
+from inference.web.file_answers import file_answer
+from inference.web.paging import Order, page_of
+from inference.web.validation import one_of
 from pmweb.accounts import api_tokens, people, sessions
+from pmweb.accounts.audit import COLUMNS, MOST_ROWS, VIA, AuditQuery
 from pmweb.accounts.forms import InviteForm, RoleForm
-from pmweb.accounts.links import invited_until, path_of
-from pmweb.accounts.people import AccountError
+from pmweb.accounts.people import AccountError, invited_until, link_path
 from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, AuditEntry, Role
 
@@ -58,7 +64,7 @@ def account_link(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _link_page(request: HttpRequest, user: User, token: str) -> HttpResponse:
     """The answer to a POST, so that no address has the link."""
-    link = request.build_absolute_uri(path_of(token))
+    link = request.build_absolute_uri(link_path(token))
     context = {"whose": user, "link": link, "until": invited_until(user), "role": role_of(user)}
     return render(request, "pmweb/account_link.html", context)
 
@@ -120,3 +126,54 @@ def _changed(request: HttpRequest, pk: int, change: Callable[[User], object], do
     else:
         messages.success(request, f"{user.get_username()} {done}.")
     return redirect("account-of", pk)
+
+
+def _wanted(request: HttpRequest) -> AuditQuery:
+    """From the address; raises `BadRequest` for an unknown action. Days that are none ask for nothing."""
+    return AuditQuery(
+        request.GET.get("q", "").strip(),
+        one_of(request, "action", tuple(AuditEntry.Action.values)),
+        one_of(request, "via", VIA),
+        _day(request.GET.get("since", "")),
+        _day(request.GET.get("until", "")),
+    )
+
+
+def _day(text: str) -> date | None:
+    try:
+        found = parse_date(text)
+    except ValueError:  # the 31st of February
+        return None
+    return found if found is not None and 1970 <= found.year < 9999 else None
+
+
+def audit(request: HttpRequest) -> HttpResponse:
+    wanted = _wanted(request)
+    order = Order("at", descending=True)
+    context = {
+        "wanted": wanted,
+        "page": page_of(wanted.rows(), order, COLUMNS, request.GET.get("page", "")),
+        "actions": AuditEntry.Action.choices,
+        "ways": VIA,
+        "most_rows": MOST_ROWS,
+    }
+    return render(request, "pmweb/audit.html", context)
+
+
+def audit_csv(request: HttpRequest) -> HttpResponse:
+    """The same entries, the newest `MOST_ROWS` of them, oldest first."""
+    return file_answer(_wanted(request).csv(), "text/csv", "audit", "csv")
+
+
+urlpatterns = [
+    path("accounts/", accounts, name="accounts"),
+    path("accounts/invite/", invite_page, name="account-invite"),
+    path("accounts/<int:pk>/", account_of, name="account-of"),
+    path("accounts/<int:pk>/role/", account_role, name="account-role"),
+    path("accounts/<int:pk>/link/", account_link, name="account-link"),
+    path("accounts/<int:pk>/log-out/", account_log_out, name="account-log-out"),
+    path("accounts/<int:pk>/deactivate/", account_deactivate, name="account-deactivate"),
+    path("accounts/<int:pk>/reactivate/", account_reactivate, name="account-reactivate"),
+    path("audit/", audit, name="audit"),
+    path("audit.csv", audit_csv, name="audit-csv"),
+]

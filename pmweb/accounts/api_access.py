@@ -12,14 +12,17 @@ from django.contrib.auth import get_user
 from django.db import connections
 from django.db.models import Model
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 from inference.web.api.access import ApiCaller, CallerScope, Deed
-from pmweb.accounts import api_tokens, audit, credentials
+from pmweb.accounts import api_tokens, audit, sessions
 from pmweb.accounts.api_tokens import allows, most_scope, token_shown, user_and_scope_of
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import AccessLevel
-from pmweb.accounts.session_store import digest_of
+from pmweb.accounts.sessions import digest_of
 from pmweb.accounts.watching import SessionVisit, TokenVisit, Visit, watched
+from pmweb.callers import CALLER, ConnectionCaller
+from pmweb.middleware import Answer
 from pmweb.models import Scope
 
 
@@ -42,7 +45,7 @@ class ApiAccess:
         return _watching(_visit(request))
 
     def is_recent(self, request: HttpRequest) -> bool:
-        return credentials.is_recent(request)
+        return sessions.is_recent(request)
 
     def refused(self, request: HttpRequest, caller: ApiCaller | None, why: str) -> None:
         """In the audit log, though not each of many."""
@@ -96,3 +99,33 @@ def may_change(session: str, authorization: str) -> bool:
         return user.is_authenticated and allows(most_scope(user), Scope.OPERATE)
     finally:
         connections.close_all()
+
+
+def telling_caller(answer: Answer) -> Answer:
+    """Middleware: say who a request is from, as far as anything has asked."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        response = answer(request)
+        caller = getattr(request, "scope", {}).get(CALLER)
+        if caller is not None:
+            _tell(request, caller)
+        return response
+
+    return middleware
+
+
+def _tell(request: HttpRequest, caller: ConnectionCaller) -> None:
+    bearer = getattr(request, "_bearer", None)
+    user = getattr(request, "_cached_user", None)  # asking now could ask the database for nothing
+    if bearer is not None:
+        caller.proof = "token"
+        caller.name = f"{bearer.user.get_username()}/token:{bearer.token_id}"
+        caller.account, caller.may_change = bearer.user.pk, bearer.scope != Scope.READ
+    elif user is None:
+        caller.proof = "token" if "Authorization" in request.headers else ""
+    elif not user.is_authenticated:
+        caller.proof = "session"
+    else:
+        caller.proof = "session"
+        caller.name, caller.account = user.get_username(), user.pk
+        caller.may_change = getattr(request, "_level", AccessLevel.ANYONE) >= AccessLevel.OPERATOR

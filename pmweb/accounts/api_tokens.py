@@ -14,7 +14,7 @@ How to use it, e.g. from an HTTP API:
 
 `scope` is what the token may do at this moment: never more than the role of its user, so nothing else has to
 be asked. Set `request.user = user`, so that what is done is noted under that name in the audit log: runs and
-uploads that come to be, what is asked of runs, and deletions note themselves (`pmweb.accounts.noting`).
+uploads that come to be, what is asked of runs, and deletions note themselves (`pmweb.accounts.audit`).
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from pmweb.accounts import audit, known_networks
-from pmweb.accounts.audit import Action
-from pmweb.accounts.current_request import current_request
+from pmweb.accounts import attempts, audit
+from pmweb.accounts.audit import Action, current_request
 from pmweb.accounts.roles import role_of
 from pmweb.callers import token_in
 from pmweb.models import ApiToken, Role, Scope
@@ -95,9 +94,9 @@ def _note_use(row: ApiToken) -> None:
     request = current_request()
     if ApiToken.objects.filter(unnoted, pk=row.pk).update(last_used=now) and request is not None:
         address = request.META.get("REMOTE_ADDR", "")
-        if known_networks.is_new(row.user, address, row):
+        if attempts.is_new_network(row.user, address, row):
             audit.record(
-                row.user, Action.TOKENS, kind="API token", name=row.name, detail=f"used {known_networks.NEW}"
+                row.user, Action.TOKENS, kind="API token", name=row.name, detail=f"used {attempts.NEW}"
             )
 
 
@@ -129,6 +128,11 @@ def revoke(tokens: QuerySet[ApiToken], by: User | None = None) -> int:
     for row in found:
         audit.record(by, Action.TOKENS, kind="API token", name=row.name, detail=f"of {row.user}: revoked")
     return tokens.filter(revoked=None).update(revoked=timezone.now())
+
+
+def revoke_all_of(user: User, by: User | None = None) -> int:
+    """Let nobody in for the user by tokens of programs; how many there were."""
+    return revoke(ApiToken.objects.filter(user=user), by=by)
 
 
 def shown(tokens: QuerySet[ApiToken]) -> list[tuple[ApiToken, str]]:

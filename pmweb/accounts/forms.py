@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -17,10 +13,9 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from inference.web.strict_form import StrictForm
-from pmweb.accounts import api_tokens, audit, throttle
-from pmweb.accounts.audit import Action
-from pmweb.accounts.known_browsers import source_of
+from inference.web.request_fields import StrictForm
+from pmweb.accounts import api_tokens
+from pmweb.accounts.attempts import attempt
 from pmweb.models import Role, Scope
 
 NAME_LIMIT = 150
@@ -64,13 +59,13 @@ class PasswordLoginForm(StrictForm):
         password = cleaned.get("password")
         if not (name and password):
             return cleaned
-        with _attempt(self.request, name) as attempt:
+        with attempt(self.request, name) as outcome:
             self.user = authenticate(username=name, password=password)
             if self.user is None:
                 raise ValidationError(
                     "This is not the password." if self.sole else "Name and password do not match."
                 )
-            attempt.succeeded = True
+            outcome.succeeded = True
         return cleaned
 
 
@@ -90,9 +85,9 @@ class ConfirmForm(StrictForm):
     def clean_password(self) -> str:
         """Check it, unless one has to wait first."""
         password: str = self.cleaned_data["password"]
-        with _attempt(self.request, self.user.get_username()) as attempt:
-            attempt.succeeded = self.user.check_password(password)
-        if not attempt.succeeded:
+        with attempt(self.request, self.user.get_username()) as outcome:
+            outcome.succeeded = self.user.check_password(password)
+        if not outcome.succeeded:
             raise ValidationError("This is not your password.")
         return password
 
@@ -120,46 +115,10 @@ class ChangePasswordForm(_EndingWaysIn, PasswordChangeForm):
 
     def clean_old_password(self) -> str:
         """Check it, unless one has to wait first."""
-        with _attempt(self.request, self.user.get_username()) as attempt:
+        with attempt(self.request, self.user.get_username()) as outcome:
             old: str = super().clean_old_password()
-            attempt.succeeded = True
+            outcome.succeeded = True
         return old
-
-
-@dataclass
-class _Attempt:
-    succeeded: bool = False
-
-
-@contextmanager
-def _attempt(request: HttpRequest, name: str) -> Iterator[_Attempt]:
-    """While this lasts, a password is looked at; what comes of it is counted, and a failure is noted.
-
-    Raises `ValidationError` where one has to wait first.
-    """
-    source = source_of(request, name)
-    wait = throttle.begin(source, name)
-    user = User.objects.filter(username__iexact=name).first()  # nothing else that was typed is noted
-    whom = "an unknown name" if user is None else user.get_username()
-    if wait:
-        audit.refused(None, kind="user", name=whom, detail="too many wrong passwords", subject=user)
-        raise ValidationError(
-            f"Too many wrong passwords. Try again in {_in_words(wait)}, "
-            "or log in with a link: an administrator can make one."
-        )
-    attempt = _Attempt()
-    try:
-        yield attempt
-    finally:
-        if attempt.succeeded:
-            throttle.forget(source, name)
-        else:
-            audit.record(None, Action.FAILED, user, kind="user", name=whom, detail="wrong password")
-
-
-def _in_words(wait: timedelta) -> str:
-    seconds = math.ceil(wait.total_seconds())
-    return f"{seconds} s" if seconds < 100 else f"{math.ceil(seconds / 60)} min"
 
 
 class InviteForm(StrictForm):

@@ -1,28 +1,33 @@
-"""The pages of a person's own account: the password, the tokens of programs, and the sessions."""
+"""The pages by which people log in and keep their own account: password, tokens of programs, and sessions."""
 
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.contrib.auth.views import LogoutView
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect, render, resolve_url
+from django.urls import path, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from pmweb.accounts import api_tokens, credentials, known_browsers, links, sessions
+from pmweb.accounts import api_tokens, attempts, people, sessions
 from pmweb.accounts.forms import (
     ApiTokenForm,
     ChangePasswordForm,
+    ConfirmForm,
     FirstPasswordForm,
+    PasswordLoginForm,
 )
-from pmweb.accounts.login_pages import way_to_confirm
-from pmweb.accounts.people import is_fixed
+from pmweb.accounts.people import is_fixed, is_invited
 from pmweb.accounts.roles import role_of
-from pmweb.accounts.sessions import end_links, end_other_sessions, end_session, end_tokens, user_of
+from pmweb.accounts.sessions import Way, let_in, user_of
 from pmweb.models import ApiToken, Scope
 
 
@@ -63,23 +68,23 @@ def password(request: HttpRequest) -> HttpResponse:
     Whoever came by a link within a quarter of an hour need not know the old one: so it can be replaced.
     """
     user = user_of(request)
-    if not user.has_usable_password() and not credentials.is_recent(request):
+    if not user.has_usable_password() and not sessions.is_recent(request):
         return way_to_confirm(request)  # without what was sent: no session has a new password
-    knows = user.has_usable_password() and not credentials.may_replace_password(request)
+    knows = user.has_usable_password() and not sessions.may_replace_password(request)
     data = request.POST or None
     form = ChangePasswordForm(user, data, request=request) if knows else FirstPasswordForm(user, data)
     if request.method == "POST" and form.is_valid():
         form.save()
-        credentials.password_replaced(request)
+        sessions.password_replaced(request)
         said = " ".join(_ended_with_password(request, user, form.cleaned_data))
         messages.success(request, f"The password is set. {said}")
         response = redirect(settings.LOGIN_REDIRECT_URL)
-        known_browsers.remember(request, response, user)
+        attempts.remember(request, response, user)
         return response
     context = {
         "form": form,
         "is_fixed": is_fixed(user),
-        "links": links.waiting_for(user).count(),
+        "links": people.waiting_links(user).count(),
         "tokens": api_tokens.valid_tokens().filter(user=user).count(),
     }
     return render(request, "pmweb/password.html", context, status=400 if form.errors else 200)
@@ -89,12 +94,12 @@ def _ended_with_password(request: HttpRequest, user: User, wanted: dict[str, Any
     """End what goes with the old password, and say what that was."""
     before = sessions.key_of(request)
     update_session_auth_hash(request, user)
-    sessions.renamed(before, request)
-    end_other_sessions(request, user)
+    sessions.rename(before, request)
+    sessions.end_other_sessions(request, user)
     said = ["Other sessions have been logged out."]
-    if wanted["end_links"] and end_links(user, by=user):
+    if wanted["end_links"] and people.end_links(user, by=user):
         said.append("All log-in links are invalid now.")
-    if wanted["end_tokens"] and end_tokens(user, by=user):
+    if wanted["end_tokens"] and api_tokens.revoke_all_of(user, by=user):
         said.append("Your API tokens are revoked.")
     return said
 
@@ -107,7 +112,7 @@ def _page(request: HttpRequest, form: ApiTokenForm, *, status: int = 200, **made
         "tokens": api_tokens.shown(ApiToken.objects.filter(user=user)),
         "has_password": user.has_usable_password(),
         "sessions": sessions.of(user).count(),
-        "is_recent": credentials.is_recent(request),
+        "is_recent": sessions.is_recent(request),
         "site": f"{request.scheme}://{request.get_host()}",
         **made,
     }
@@ -128,14 +133,128 @@ def session_end(request: HttpRequest, pk: int) -> HttpResponse:
     if row.session == sessions.key_of(request):
         messages.error(request, "This is the session that you are using: log out instead.")
     else:
-        end_session(row, by=user)
+        sessions.end_session(row, by=user)
         messages.success(request, "That browser is logged out.")
     return redirect("sessions")
 
 
 def session_end_others(request: HttpRequest) -> HttpResponse:
     """Stay logged in here alone."""
-    number = end_other_sessions(request, user_of(request))
+    number = sessions.end_other_sessions(request, user_of(request))
     ended = "1 session has" if number == 1 else f"{number} sessions have"
     messages.success(request, f"{ended} been ended. You are logged in here alone.")
     return redirect("sessions")
+
+
+def onward_of(request: HttpRequest, otherwise: str) -> str:
+    """What `next` says; else `otherwise`, an address or the name of one."""
+    wanted = request.POST.get("next") or request.GET.get("next", "")
+    return wanted if is_here(request, wanted) else resolve_url(otherwise)
+
+
+def is_here(request: HttpRequest, address: str) -> bool:
+    """Whether an address is one of this site, from its root on: no relative one, no name of a page."""
+    return address.startswith(("/", "http://", "https://")) and url_has_allowed_host_and_scheme(
+        address, {request.get_host()}, require_https=request.is_secure()
+    )
+
+
+def way_to_confirm(request: HttpRequest) -> HttpResponseRedirect:
+    """To the page that asks, and from there back to this one; of a button, to the page it is on."""
+    page = request.get_full_path()
+    if request.method == "POST":
+        referer = request.headers.get("Referer", "")
+        page = urlsplit(referer).path if is_here(request, referer) else reverse("account")
+    return HttpResponseRedirect(f"{reverse('confirm')}?{urlencode({'next': page})}")
+
+
+def ask_who_it_is(request: HttpRequest) -> HttpResponseRedirect:
+    """The way to the page that asks, which then has what a form has sent here."""
+    sessions.keep_sent_form(request)
+    return way_to_confirm(request)
+
+
+@never_cache
+@sensitive_post_parameters("password")
+def confirm(request: HttpRequest) -> HttpResponse:
+    """Ask for the password where there is one; say how to get a link, which leads on where this was to go."""
+    user, onward = user_of(request), onward_of(request, settings.LOGIN_REDIRECT_URL)
+    has_password = user.has_usable_password()
+    form = ConfirmForm(user, request.POST or None, request=request) if has_password else None
+    if request.method == "POST" and form is not None and form.is_valid():
+        sessions.confirm(request)
+    if sessions.is_recent(request):
+        sent = sessions.pop_sent_form(request)
+        if sent is None:
+            return HttpResponseRedirect(onward)
+        return render(request, "pmweb/confirmed.html", {"sent": sent, "next": onward})
+    is_kept = sessions.has_sent_form(request)
+    here = f"{reverse('confirm')}?{urlencode({'next': onward})}"
+    sessions.keep_destination(request, here if is_kept else onward)
+    context = {
+        "form": form,
+        "next": onward,
+        "is_kept": is_kept,
+        "is_fixed": is_fixed(user),
+        "minutes": round(sessions.WINDOW.total_seconds() / 60),
+    }
+    failed = form is not None and bool(form.errors)
+    return render(request, "pmweb/confirm.html", context, status=400 if failed else 200)
+
+
+@never_cache
+@sensitive_post_parameters("password")
+def login_page(request: HttpRequest) -> HttpResponse:
+    """Ask for name and password, or say how to get a link where no password is set."""
+    onward = onward_of(request, settings.LOGIN_REDIRECT_URL)
+    if request.user.is_authenticated:
+        return HttpResponseRedirect(onward)
+    users = list(User.objects.filter(is_active=True)[:2])
+    form = PasswordLoginForm(
+        request.POST or None,
+        request=request,
+        sole=users[0] if len(users) == 1 else None,
+    )
+    if request.method == "POST" and form.is_valid():
+        assert form.user is not None  # the form found it
+        return let_in(request, form.user, Way.PASSWORD, onward)
+    context = {
+        "form": form,
+        "has_password": len(users) > 1 or any(user.has_usable_password() for user in users),
+        "next": request.POST.get("next") or request.GET.get("next", ""),
+    }
+    return render(request, "pmweb/login.html", context, status=400 if form.errors else 200)
+
+
+@never_cache
+def login_link(request: HttpRequest, token: str) -> HttpResponse:
+    """Show a button, and log in when it is pressed: fetching a link must not use it up."""
+    if request.method == "POST":
+        user = people.redeem(token)
+        if user is not None:
+            invited = is_invited(user) and not is_fixed(user)
+            confirmed_for = sessions.pop_destination(request) if user == request.user else ""
+            otherwise = resolve_url("password" if invited else settings.LOGIN_REDIRECT_URL)
+            onward = otherwise if invited else confirmed_for or otherwise
+            return let_in(request, user, Way.LINK, onward)
+    else:
+        user = people.link_user(token)
+        if user is not None:
+            context = {"usable": True, "whose": user, "invited": is_invited(user) and not is_fixed(user)}
+            return render(request, "pmweb/login_link.html", context)
+    return render(request, "pmweb/login_link.html", {"usable": False}, status=410)
+
+
+urlpatterns = [
+    path("login/", login_page, name="login"),
+    path("login/<str:token>/", login_link, name="login-link"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("account/", account, name="account"),
+    path("account/password/", password, name="password"),
+    path("account/confirm/", confirm, name="confirm"),
+    path("account/sessions/", sessions_page, name="sessions"),
+    path("account/sessions/others/end/", session_end_others, name="sessions-end-others"),
+    path("account/sessions/<int:pk>/end/", session_end, name="session-end"),
+    path("account/tokens/", api_token_make, name="api-token-make"),
+    path("account/tokens/<int:pk>/revoke/", api_token_revoke, name="api-token-revoke"),
+]

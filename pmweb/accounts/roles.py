@@ -17,6 +17,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.http import HttpRequest
 
 from pmweb.models import Account, Role
 
@@ -60,3 +61,21 @@ def give_role(user: User, role: Role, invited_by: User | None = None) -> None:
     account.user = user
     account.role = role
     account.save()
+
+
+def level_of_request(request: HttpRequest) -> AccessLevel:
+    """The level of whoever sent it, looked up once."""
+    found: AccessLevel | None = getattr(request, "_level", None)
+    if found is None:
+        found = request._level = level_of(getattr(request, "user", None))  # type: ignore[attr-defined]
+    return found
+
+
+def rights(request: HttpRequest) -> dict[str, bool]:
+    """For templates: which buttons are of use to the visitor. `may_read`: pages at all."""
+    level = level_of_request(request)
+    return {
+        "may_read": level >= AccessLevel.READER,
+        "may_operate": level >= AccessLevel.OPERATOR,
+        "may_administer": level >= AccessLevel.ADMIN,
+    }

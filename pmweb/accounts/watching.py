@@ -30,7 +30,7 @@ LOOK_EVERY = 1.0
 class SessionVisit:
     """A connection of somebody who is logged in; `over` is set when they may not have it any longer."""
 
-    session: str  # its digest (`session_store`)
+    session: str  # its digest (`sessions.digest_of`)
     user_id: int
     password: str  # its hash: another one ends the sessions of the one before
     needs: AccessLevel

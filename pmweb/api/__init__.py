@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 def routers() -> Iterator[tuple[Router, str]]:
     """Each with its heading in the reference."""
-    from pmweb.api import about, audit_log, people, sessions, sharing, storage  # noqa: PLC0415  the API loads it
+    from pmweb.api import people, site  # noqa: PLC0415  the API loads it
 
-    yield about.router, "Installation"
-    yield people.router, "Accounts"
-    yield sessions.router, "Sessions"
-    yield sharing.router, "Shared links"
-    yield audit_log.router, "Audit log"
-    yield storage.router, "Storage"
+    yield site.about_router, "Installation"
+    yield people.account_router, "Accounts"
+    yield people.session_router, "Sessions"
+    yield people.sharing_router, "Shared links"
+    yield site.audit_router, "Audit log"
+    yield site.storage_router, "Storage"

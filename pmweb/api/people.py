@@ -1,4 +1,4 @@
-"""Who is calling, and for administrators who has an account and what each may do."""
+"""Operations about people: who is calling, who has an account, where they are logged in, what they share."""
 
 from __future__ import annotations
 
@@ -12,19 +12,30 @@ from ninja import Router, Schema, Status
 from pydantic import Field
 
 from inference.runs.request import OneOf
-from inference.web.api.access import administering, confirmed_in_person
+from inference.web.api.access import (
+    account_of,
+    administering,
+    confirmed_in_person,
+    confirmed_operator,
+    operating,
+)
 from inference.web.api.errors import Flaw, ProblemError
-from inference.web.api.shapes import Input, RowOut, Time, fields_of
+from inference.web.api.shapes import Input, Name, RowOut, Time, fields_of
 from inference.web.validation import Id
-from pmweb.accounts import api_tokens, people
+from pmweb import sharing
+from pmweb.accounts import api_tokens, people, sessions
 from pmweb.accounts.forms import InviteForm
-from pmweb.accounts.links import invited_until, path_of
-from pmweb.accounts.people import AccountError, accounts
+from pmweb.accounts.people import AccountError, accounts, invited_until, link_path
 from pmweb.accounts.roles import role_of
-from pmweb.models import ApiToken, Role
+from pmweb.models import ApiToken, BrowserSession, Role, SharedLink
+from pmweb.sharing import ShareRequest, ShownLink, address_of
 
-router = Router()
+account_router = Router()
 RoleName = Annotated[str, OneOf(Role.values)]
+
+
+session_router = Router()
+sharing_router = Router()
 
 
 class ApiTokenOut(Schema):
@@ -93,7 +104,7 @@ class AccountChange(Input):
     )
 
 
-@router.get("/account", response=CallerOut)
+@account_router.get("/account", response=CallerOut)
 def get_caller(request: HttpRequest) -> Any:
     """Who is calling, what that may do, and the tokens of their programs.
 
@@ -110,7 +121,7 @@ def get_caller(request: HttpRequest) -> Any:
     }
 
 
-@router.delete("/account/tokens/{own_token_id}", response={204: None})
+@account_router.delete("/account/tokens/{own_token_id}", response={204: None})
 def revoke_own_token(request: HttpRequest, own_token_id: Id) -> Any:
     """Take a token of one's own back. To everybody else it does not exist."""
     user: Any = request.user
@@ -119,13 +130,13 @@ def revoke_own_token(request: HttpRequest, own_token_id: Id) -> Any:
     return Status(204, None)
 
 
-@router.get("/accounts", response=list[AccountOut], auth=administering)
+@account_router.get("/accounts", response=list[AccountOut], auth=administering)
 def list_accounts(request: HttpRequest) -> Any:
     """Everybody who has an account, those who are shut out last."""
     return [_account(user) for user in accounts()]
 
 
-@router.post("/accounts", response={201: LinkOut}, auth=confirmed_in_person)
+@account_router.post("/accounts", response={201: LinkOut}, auth=confirmed_in_person)
 def invite(request: HttpRequest, data: Invitation) -> Any:
     """Make an account, and the link by which its owner comes in for the first time.
 
@@ -139,7 +150,7 @@ def invite(request: HttpRequest, data: Invitation) -> Any:
     return Status(201, _link(request, user, token))
 
 
-@router.get("/accounts/{account_id}", response=AccountInFull, auth=administering)
+@account_router.get("/accounts/{account_id}", response=AccountInFull, auth=administering)
 def get_account(request: HttpRequest, account_id: Id) -> Any:
     """An account with its role and state."""
     user = _row(account_id)
@@ -150,7 +161,7 @@ def get_account(request: HttpRequest, account_id: Id) -> Any:
     }
 
 
-@router.patch("/accounts/{account_id}", response=AccountOut, auth=administering)
+@account_router.patch("/accounts/{account_id}", response=AccountOut, auth=administering)
 def change_account(request: HttpRequest, account_id: Id, data: AccountChange) -> Any:
     """Give somebody another role from the next request on, shut them out, or let them in again.
 
@@ -172,7 +183,7 @@ def change_account(request: HttpRequest, account_id: Id, data: AccountChange) ->
     return _account(_row(account_id))
 
 
-@router.post("/accounts/{account_id}/links", response={201: LinkOut}, auth=confirmed_in_person)
+@account_router.post("/accounts/{account_id}/links", response={201: LinkOut}, auth=confirmed_in_person)
 def make_link(request: HttpRequest, account_id: Id) -> Any:
     """Another log-in link, for somebody who has forgotten the password or never came; others end.
 
@@ -196,7 +207,7 @@ def _refused(error: AccountError) -> ProblemError:
 
 
 def _link(request: HttpRequest, user: User, token: str) -> dict[str, Any]:
-    link = request.build_absolute_uri(path_of(token))
+    link = request.build_absolute_uri(link_path(token))
     return {"account": _account(_row(user.pk)), "link": link, "until": invited_until(user)}
 
 
@@ -207,3 +218,91 @@ def _account(user: Any) -> dict[str, Any]:
 
 def _tokens(rows: Any) -> list[dict[str, Any]]:
     return [fields_of(row, ApiTokenOut, ended=ended) for row, ended in api_tokens.shown(rows)]
+
+
+class BrowserSessionOut(Schema):
+    """A browser in which somebody is logged in."""
+
+    id: Id
+    browser: str = Field(examples=["Firefox on Linux"])
+    way: str = Field(description="How they came in: password, link, or empty.", examples=["password"])
+    created: Time = Field(description="When they logged in.")
+    address: str = Field(description="From where they logged in.", examples=["192.0.2.7"])
+    last_seen: Time = Field(description="To the minute.")
+    last_address: str = Field(description="Where it was seen last.", examples=["192.0.2.7"])
+
+
+@session_router.get("/account/sessions", response=list[BrowserSessionOut], auth=operating)
+def list_own_sessions(request: HttpRequest) -> Any:
+    """The browsers in which the caller's person is logged in, the one seen last first."""
+    return [_session(row) for row in sessions.of(account_of(request))]
+
+
+@session_router.delete("/account/sessions/{own_session_id}", response={204: None})
+def end_own_session(request: HttpRequest, own_session_id: Id) -> Any:
+    """Log one of one's own browsers out. To everybody else it does not exist."""
+    user = account_of(request)
+    sessions.end_session(get_object_or_404(sessions.of(user), pk=own_session_id), by=user)
+    return Status(204, None)
+
+
+@session_router.delete("/accounts/{account_id}/sessions", response={204: None}, auth=administering)
+def end_sessions_of_account(request: HttpRequest, account_id: Id) -> Any:
+    """Log somebody out everywhere. Tokens, links and the password stay, so that they can come back."""
+    sessions.log_out(get_object_or_404(User, pk=account_id), by=request.user)
+    return Status(204, None)
+
+
+def _session(row: BrowserSession) -> dict[str, Any]:
+    return fields_of(row, BrowserSessionOut, browser=row.browser_name)
+
+
+class SharedLinkOut(Schema):
+    """A link that shows one thing to whoever has it."""
+
+    id: Id
+    item: str = Field(description="What it shows: kind and number.", examples=["mapping:7"])
+    name: Name
+    title: str = Field(description="Shown in place of the name.", examples=[""])
+    user: str = Field(description="Who has made it.", examples=["ada"])
+    created: Time
+    expires: Time
+    matter: str = Field(description="Why it shows nothing, empty where it does.", examples=[""])
+    uses: int = Field(description="How often its page was opened.", examples=[12])
+    last_used: Time | None = Field(description="To the minute.")
+
+
+class MadeLinkOut(SharedLinkOut):
+    """A new link; nothing tells its address again."""
+
+    url: str = Field(examples=["https://pmweb.example.org/shared/n0tAR3alOne/"])
+
+
+@sharing_router.get("/shared-links", response=list[SharedLinkOut], auth=operating)
+def list_shared_links(request: HttpRequest) -> Any:
+    """All shared links, those that show something first."""
+    return [_link_json(link) for link in sharing.shown(SharedLink.objects.all())]
+
+
+@sharing_router.post("/shared-links", response={201: MadeLinkOut}, auth=confirmed_operator)
+def share_item(request: HttpRequest, data: ShareRequest) -> Any:
+    """Make a link that shows one thing to whoever has it, for some days."""
+    user = account_of(request)
+    try:
+        row, token = sharing.share(user, data, by=user)
+    except ValueError as error:
+        raise ProblemError(403, str(error)) from error
+    (shown,) = sharing.shown(SharedLink.objects.filter(pk=row.pk))
+    return Status(201, {**_link_json(shown), "url": address_of(request, token)})
+
+
+@sharing_router.delete("/shared-links/{shared_link_id}", response={204: None})
+def revoke_shared_link(request: HttpRequest, shared_link_id: Id) -> Any:
+    """Revoke a shared link: from now on it shows nothing."""
+    sharing.revoke(get_object_or_404(SharedLink, pk=shared_link_id), by=account_of(request))
+    return Status(204, None)
+
+
+def _link_json(link: ShownLink) -> dict[str, Any]:
+    user = link.row.user.get_username()
+    return fields_of(link.row, SharedLinkOut, name=link.name, user=user, matter=link.matter)

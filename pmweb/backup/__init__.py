@@ -2,9 +2,6 @@
 
 | file | concern |
 |---|---|
-| `archive` | the file: a zip with a manifest, the dump, and the secret key |
+| `archive` | the file: a zip with a manifest, the dump, and the secret key; which ways in end with it |
 | `sqlite`, `postgresql` | how each database is dumped while the site runs, and its rows are put back |
-| `dump_text` | the rows in a dump of PostgreSQL |
-| `ways_in` | sessions, links, passwords and tokens end when a back-up is put back |
-| `errors` | why one cannot be made or put back |
 """

@@ -1,24 +1,35 @@
-"""PostgreSQL: dumped by its own program, and put back row by row into tables made anew."""
+"""PostgreSQL: dumped by its own program, and put back row by row into tables made anew.
+
+Of a dump as `pg_restore --data-only` writes it out nothing is executed. A line is the head of a table's rows,
+one of its rows, or the last number that a sequence gave out. Everything else is left out.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, transaction
 
-from pmweb.backup import archive, dump_text
-from pmweb.backup.archive import BackupError, BackupManifest
-from pmweb.backup.ways_in import KeptWays
-from pmweb.launcher.prepare import database_name
-from pmweb.new_database import tables_made
+from pmweb.backup import archive
+from pmweb.backup.archive import BackupError, BackupManifest, KeptWays
+from pmweb.launcher.prepare import database_name, tables_made
 
 _EMPTY = """DO $$ DECLARE one record; BEGIN
 FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
 EXECUTE format('DROP TABLE %I CASCADE', one.tablename); END LOOP; END $$"""
+
+
+_HEAD = re.compile(rb'COPY (?:\w+\.)?"?(\w+)"? \(("?\w+"?(?:, "?\w+"?)*)\) FROM stdin;\n')
+_NUMBER = re.compile(rb"SELECT pg_catalog\.setval\('(?:\w+\.)?\"?(\w+)\"?', (\d{1,19}), (true|false)\);\n")
+_END = b"\\.\n"
+_MIGRATIONS = "django_migrations"  # which are noted as the tables are made
 
 
 def dump(target: Path) -> dict[str, int]:
@@ -61,7 +72,7 @@ def restore(dumped: Path, manifest: BackupManifest, kept: KeptWays, *, replace: 
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(_EMPTY)
             with tables_made(DEFAULT_DB_ALIAS, manifest.migrations) as columns, script.open("rb") as lines:
-                ignored = dump_text.copy(cursor, lines, columns)
+                ignored = _copy_text(cursor, lines, columns)
             archive.check_rows(manifest.rows, archive.row_counts(cursor, columns))
             for statement in kept.ending(columns):
                 cursor.execute(statement)
@@ -100,3 +111,46 @@ def _call(program: str, *arguments: str, **environment: str) -> None:
     )
     if done.returncode:
         raise BackupError(f"{program} failed: {done.stderr.strip() or f'status {done.returncode}'}")
+
+
+def _copy_text(cursor: Any, lines: Iterable[bytes], columns: dict[str, list[str]]) -> str:
+    """Put the rows into these tables, and say of which others there are some. Raises `BackupError`."""
+    sequences = _sequences(cursor)
+    source, ignored, numbers = iter(lines), set(), []
+    for line in source:
+        if head := _HEAD.fullmatch(line):
+            table, names = head[1].decode(), [name.strip('"') for name in head[2].decode().split(", ")]
+            rows = takewhile(_END.__ne__, source)
+            if table in columns:
+                _copy_rows(cursor, table, names, columns[table], rows)
+            else:
+                ignored.add(table)
+                _skip(rows)
+        elif (number := _NUMBER.fullmatch(line)) and number[1].decode() in sequences:
+            numbers.append((number[1].decode(), int(number[2]), number[3] == b"true"))
+    for values in numbers:
+        cursor.execute("SELECT setval(quote_ident(%s)::regclass, %s, %s)", values)
+    strange = sorted(ignored - {_MIGRATIONS})
+    return f"left out, since pmweb has none of that name: table {', '.join(strange)}" if strange else ""
+
+
+def _copy_rows(cursor: Any, table: str, names: list[str], own: list[str], rows: Iterator[bytes]) -> None:
+    if set(names) != set(own) or len(names) != len(own):
+        raise BackupError(
+            f"the table {table} of the back-up has the columns {', '.join(names)}, not {', '.join(own)}"
+        )
+    quote = connection.ops.quote_name
+    into = f"COPY {quote(table)} ({', '.join(map(quote, names))}) FROM STDIN"
+    with cursor.copy(into) as target:
+        for row in rows:
+            target.write(row)
+
+
+def _skip(rows: Iterator[bytes]) -> None:
+    for _ in rows:
+        pass
+
+
+def _sequences(cursor: Any) -> set[str]:
+    cursor.execute("SELECT sequencename FROM pg_sequences WHERE schemaname = current_schema()")
+    return {name for (name,) in cursor.fetchall()}

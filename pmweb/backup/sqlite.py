@@ -18,11 +18,10 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.migrations.recorder import MigrationRecorder
 
 from pmweb.backup import archive
-from pmweb.backup.archive import BackupError, BackupManifest
-from pmweb.backup.ways_in import KeptWays
+from pmweb.backup.archive import BackupError, BackupManifest, KeptWays
 from pmweb.launcher.instance import only_instance
+from pmweb.launcher.prepare import tables_made
 from pmweb.launcher.supervisor import LaunchError
-from pmweb.new_database import tables_made
 
 _PATIENCE = 5.0  # seconds for a program that is just ending
 _PAGES_AT_A_TIME = 4000  # between which writers get their turn

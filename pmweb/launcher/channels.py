@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from itertools import islice
 from typing import Any
@@ -18,8 +19,6 @@ from twisted.internet import reactor
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
-
-from pmweb.launcher.patience import Patience
 
 REACTOR: Any = reactor  # whose methods Twisted's types know only by a plugin
 
@@ -145,3 +144,24 @@ class Channels(HTTPFactory):
         for channel in [*islice(late, ENDED_AT_ONCE)]:
             channel.end_body()
         REACTOR.callLater(LOOK_EVERY_SECONDS, self._look)
+
+
+class Patience:
+    """With somebody of whom `settings.BYTES_PER_SECOND` are expected on average, who may pause for
+    `settings.STALL_SECONDS` at most, and has to be done by `end`.
+    """
+
+    def __init__(self, now: float, end: float = math.inf) -> None:
+        self.moved = now
+        """When bytes came last."""
+        self._end = end
+        self._until = now + settings.STALL_SECONDS
+
+    def note(self, count: int, now: float) -> None:
+        """So many bytes have come, or have been read."""
+        self.moved = now
+        self._until = min(self._until + count / settings.BYTES_PER_SECOND, now + settings.STALL_SECONDS)
+
+    def is_over(self, now: float) -> bool:
+        """Whether it is time to part."""
+        return now > min(self._until, self._end)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import resource
 import socket
 import struct
 import termios
@@ -39,10 +40,9 @@ from pmweb.launcher.channels import (
     REFUSED_SECONDS,
     Channel,
     Channels,
+    Patience,
     plain_answer,
 )
-from pmweb.launcher.file_limit import raise_file_limit
-from pmweb.launcher.patience import Patience
 
 Network = IPv4Network | IPv6Network
 
@@ -56,6 +56,12 @@ UNSENT_BYTES = 1 << 16
 _TOO_MANY = plain_answer(
     "429 Too Many Requests", "Too many connections from your address. Close some.", "Retry-After: 5"
 )
+
+
+RESERVED_FILES = 256
+"""Open files that are kept for everything but connections: the database, static files, logs."""
+
+MOST_FILES = 65_536
 
 
 def is_trusted(address: str) -> bool:
@@ -308,3 +314,14 @@ class Connections(WrappingFactory[Connection]):
 
 def _network(connection: ProtocolWrapper) -> str:
     return network_of(getattr(connection.getPeer(), "host", ""))
+
+
+def raise_file_limit() -> int:
+    """Let this process open as many files as the kernel lets it, and say how many connections that gives."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        wanted = min(soft, MOST_FILES) if soft != resource.RLIM_INFINITY else MOST_FILES
+    else:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return max(wanted - RESERVED_FILES, wanted // 2)

@@ -33,11 +33,11 @@ from twisted.python.failure import Failure
 
 from inference.sandbox import kernel
 from pmweb.callers import CALLER, credentials_in
-from pmweb.cookies import own_cookies
 from pmweb.garbage import look_seldom
 from pmweb.handler import BODY
 from pmweb.launcher.channels import plain_answer
 from pmweb.launcher.connections import Connections, is_trusted, visitor_of
+from pmweb.origins import own_cookies
 
 _STATUS = {NO_ENTRY: (401, "Unauthorized"), TRY_AGAIN: (503, "Service Unavailable")}
 _FORBIDDEN = (403, "Forbidden")

@@ -1,24 +1,28 @@
-"""The processes that make up a running site, and what is said when it is up."""
+"""The processes that make up a running site, the agent among them, and what is said when it is up."""
 
 from __future__ import annotations
 
+import logging
 import os
+import pwd
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.db import connection
 
 from inference.agent.protocol import MAX_MESSAGE_BYTES
-from pmweb.accounts import links
-from pmweb.accounts.people import ensure_administrator
+from inference.models import Machine
+from inference.runs.machines import sessions
+from inference.storage.names import free_name
+from pmweb.accounts import people
 from pmweb.environment import WEB_PROCESS
 from pmweb.launcher import address
+from pmweb.launcher.address import PROBE_HOST, FirstAnswer
 from pmweb.launcher.instance import MANAGE, only_instance, typed
-from pmweb.launcher.local_agent import local_agent
 from pmweb.launcher.prepare import prepare
-from pmweb.launcher.probe import PROBE_HOST, FirstAnswer
 from pmweb.launcher.supervisor import SILENCE_SECONDS, Child, ProcessSupervisor
 
 DAPHNE = (
@@ -34,6 +38,15 @@ PROXIED = ("--proxy-headers",)
 _ARENAS = "2"
 """Heaps of the C library in a web process: with one for each of its threads, none could use what another gave
 back. `MALLOC_ARENA_MAX` in the environment says otherwise."""
+
+
+log = logging.getLogger(__name__)
+REFUSED_STATUS = 2
+"""The agent ends with this status when the server does not want it: asking again would change nothing."""
+
+_UNPRIVILEGED = "nobody"
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
+"""All that the agent gets of this process's environment: what measures foreign code needs no secrets."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +132,8 @@ class Site:
                 f"{typed('work')}. A link to log in: {typed('login-link')}"
             )
             return
-        path = links.path_of(links.issue_in_shell(ensure_administrator(), "printed at the start of the site"))
+        administrator = people.ensure_administrator()
+        path = people.link_path(people.issue_link_in_shell(administrator, "printed at the start of the site"))
         hint = address.screen_hint(self.host, port, os.environ)
         lines = [
             f"\npmweb is running at {' and '.join(url + '/' for url in here)}",
@@ -137,3 +151,60 @@ def _from_here(server: socket.socket) -> tuple[str, int]:
     """Where a process on this very host reaches the listening socket, whatever names mean to it."""
     host, port = server.getsockname()
     return (PROBE_HOST if host == address.WILDCARD else host), port
+
+
+def local_agent(host: str, port: int, *, sandboxed: bool = True) -> Child | None:
+    """The agent for the site at `host:port` as a process to supervise, with a token of its own.
+
+    None where it would have to be root. `sandboxed`: where the kernel cannot confine machine code, none runs.
+    """
+    options = [] if sandboxed else ["--without-sandbox"]
+    if os.geteuid() == 0:
+        if not _exists(_UNPRIVILEGED):
+            log.warning("this computer has no user %r to measure as: no agent is started", _UNPRIVILEGED)
+            return None
+        options += ["--user", _UNPRIVILEGED]
+    passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return Child(
+        "the agent",
+        [
+            sys.executable,
+            "-m",
+            "inference.agent",
+            "--server",
+            f"http://{host}:{port}",
+            *("--token-file", "-"),
+            "--die-with-parent",
+            *options,
+        ],
+        {**passed_on, "PYTHONUNBUFFERED": "1"},
+        settings.BASE_DIR,
+        given=f"{new_token()}\n".encode(),
+        essential=False,
+        final_status=REFUSED_STATUS,
+    )
+
+
+def new_token() -> str:
+    """A token for this computer's agent; those of earlier starts let nobody in any more."""
+    machine = local_machine()
+    sessions.revoke_all(machine)
+    plain = sessions.issue(machine)
+    connection.close()  # the supervisor itself holds no connection while it runs
+    return plain
+
+
+def local_machine() -> Machine:
+    """The row of this computer, made at the first start and named like the host."""
+    known = Machine.objects.filter(local=True).first()
+    if known is not None:
+        return known
+    return sessions.add_machine(free_name(Machine, socket.gethostname() or "this computer"), local=True)
+
+
+def _exists(user: str) -> bool:
+    try:
+        pwd.getpwnam(user)
+    except KeyError:
+        return False
+    return True

@@ -2,11 +2,9 @@
 
 | file | concern |
 |---|---|
-| `rules` | what a rule says: the level to read, the level to change, what is noted in the audit log |
-| `table` | the rules, a line per name of an address |
+| `table` | what a rule says (levels to read and to change, what is noted), and the rules by address |
 | `middleware` | requests of browsers |
 | `sockets` | WebSockets of browsers, also after they were opened |
-| `context` | what templates ask: `may_read`, `may_operate`, `may_administer` |
 
 An address without a rule is open to nobody. Views say nothing about who may use them.
 """

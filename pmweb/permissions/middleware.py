@@ -14,16 +14,13 @@ from django.http.response import HttpResponseBase
 
 from inference.runs.errors import LimitError
 from pmweb.accounts import audit
-from pmweb.accounts.audit import Action
-from pmweb.accounts.credentials import is_recent
-from pmweb.accounts.current_request import acting_in
-from pmweb.accounts.login_pages import ask_who_it_is
-from pmweb.accounts.roles import AccessLevel
-from pmweb.error_pages import not_allowed, too_much
+from pmweb.accounts.audit import Action, acting_in
+from pmweb.accounts.pages import ask_who_it_is
+from pmweb.accounts.roles import AccessLevel, level_of_request
+from pmweb.accounts.sessions import is_recent
 from pmweb.middleware import Answer
-from pmweb.permissions.context import level_of_request
-from pmweb.permissions.rules import Rule
-from pmweb.permissions.table import rule_of
+from pmweb.permissions.table import Rule, rule_of
+from pmweb.views.pages import not_allowed, too_much
 
 logger = logging.getLogger(__name__)
 

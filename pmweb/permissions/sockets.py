@@ -24,7 +24,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import URLPattern
 
 from pmweb.accounts.roles import AccessLevel, level_of
-from pmweb.accounts.session_store import digest_of
+from pmweb.accounts.sessions import digest_of
 from pmweb.accounts.watching import SessionVisit, Visit, watched
 from pmweb.callers import CALLER, ConnectionCaller, network_of
 from pmweb.origins import Application, Message, Receive, Send

@@ -1,16 +1,29 @@
-"""The pages About (versions, and what this host has or lacks), Glossary, and Storage."""
+"""About, Glossary and Storage; what programs ask that watch the site; pages for requests that are refused."""
 
 from __future__ import annotations
 
+import secrets
+
+from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import BadRequest, RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
+from django.db import connection
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 
 from inference.features.asking.predictors.query import programs
 from inference.predictors import command
-from pmweb import installation
-from pmweb.help.texts import glossary_terms
-from pmweb.retention.pruning import ask, overview
+from inference.web.api.errors import answer
+from inference.web.api.site import ROOT
+from pmweb import __version__, installation
+from pmweb import metrics as numbers
+from pmweb.accounts.roles import AccessLevel, level_of_request
+from pmweb.callers import token_in
+from pmweb.help import glossary_terms
+from pmweb.retention import ask, overview
 
 
 def about(request: HttpRequest) -> HttpResponse:
@@ -40,3 +53,62 @@ def storage_prune(request: HttpRequest) -> HttpResponse:
     done = "looks what would go" if dry else "removes what is older than is kept"
     messages.success(request, f"A worker {done}; this page says what comes of it.")
     return redirect("storage")
+
+
+@never_cache
+def health(_request: HttpRequest) -> JsonResponse:
+    """Product and version, once the database answers."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return JsonResponse({"product": "pmweb", "version": __version__})
+
+
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """The numbers, or 401 for whoever shows no token and has no account."""
+    if not (_has_token(request) or level_of_request(request) >= AccessLevel.MEMBER):
+        refusal = HttpResponse(
+            "Log in, or show the token of PMWEB_METRICS_TOKEN.\n", "text/plain", status=401
+        )
+        refusal["WWW-Authenticate"] = "Bearer"
+        return refusal
+    return HttpResponse(numbers.exposition(), numbers.CONTENT_TYPE)
+
+
+def _has_token(request: HttpRequest) -> bool:
+    token = token_in(request.headers.get("Authorization", ""))
+    wanted = settings.METRICS_TOKEN
+    return bool(wanted) and secrets.compare_digest(token.encode(), wanted.encode())
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Say what was wrong where that is known; other causes may tell an attacker too much."""
+    if request.path.startswith(ROOT):
+        return answer(400, _said(exception) or "The request cannot be understood")
+    return render(request, "400.html", {"said": _said(exception)}, status=400)
+
+
+def _said(exception: Exception) -> str:
+    match exception:
+        case BadRequest():
+            return str(exception)
+        case TooManyFilesSent():
+            return f"Too many files at once: send at most {settings.DATA_UPLOAD_MAX_NUMBER_FILES}."
+        case TooManyFieldsSent():
+            return f"Too many fields at once: send at most {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS}."
+        case RequestDataTooBig():
+            return f"Too much text at once: send at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20} MiB."
+    return ""
+
+
+def too_much(request: HttpRequest, error: Exception) -> HttpResponse:
+    """Say what there is as much of as one may have at a time."""
+    return render(request, "429.html", {"said": str(error)}, status=429)
+
+
+def not_allowed(request: HttpRequest, refusal: HttpResponseNotAllowed) -> HttpResponse:
+    """Name the methods that the address takes, for whoever has opened the address of a button."""
+    context = {"methods": refusal["Allow"], "opens": "GET" in refusal["Allow"], "method": request.method}
+    refusal.content = render_to_string("405.html", context, request)
+    return refusal

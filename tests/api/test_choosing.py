@@ -12,7 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.containment import client as starter
-from inference.features.asking.predictors.query import all_kinds, chosen, kind_of, row_for
+from inference.features.asking.predictors.kinds import all_kinds, kind_of
+from inference.features.asking.predictors.query import chosen, row_for
 from inference.models import Predictor
 from inference.predictors.protocol import PredictorError
 from inference.web.api.site import document

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from inference.models import ExperimentSet, Machine, PortMapping, Predictor
 from inference.runs import lifecycle
-from inference.web.api import registry
+from inference.web import contributions
 from inference.web.api.document import BY_SESSION, FILE, SCOPE, STREAM, operations_of
 from inference.web.api.site import document
 from pmweb.accounts.people import invite
@@ -49,7 +49,7 @@ def schemas() -> dict[str, type[BaseModel]]:
     """The shapes of all answers and bodies, by name."""
     modules = {
         operation.view_func.__module__
-        for router, _ in registry.routers()
+        for router, _ in contributions.routers()
         for mount in router.build_routers("")
         for view in mount.template.path_operations.values()
         for operation in view.operations

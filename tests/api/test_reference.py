@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs import leases, wakeups
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from inference.web.api import reference
 from tests.api.generated import generated_client
 from tests.api.test_operations import OPERATIONS
@@ -67,7 +67,12 @@ def test_the_client_in_the_documentation_works(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It is run as it stands there, against a site that does each run at once."""
-    monkeypatch.setattr(wakeups, "announce_work", lambda: transaction.on_commit(work))
+
+    def do_at_once(topic: str) -> None:
+        if topic == wakeups.WORK:
+            transaction.on_commit(work)
+
+    monkeypatch.setattr(wakeups, "announce", do_at_once)
     (script,) = re.findall(r"```python\n(.*?)```", DOCUMENTATION.read_text(), re.DOTALL)
     client = generated_client()
     monkeypatch.setitem(sys.modules, client.__name__, client)

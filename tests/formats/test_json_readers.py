@@ -62,9 +62,9 @@ OWN = {
     ),
     **dict.fromkeys(
         (
-            "inference/features/asking/block_files/recognition.py",
-            "inference/features/library/uploads/recognition.py",
-            "inference/web/reading_server.py",
+            "inference/features/asking/block_files/query.py",
+            "inference/features/library/uploads/file_reading.py",
+            "inference/web/reading_process.py",
         ),
         "between the web process and the processes that read files for it",
     ),
@@ -78,7 +78,7 @@ OWN = {
     ),
     "inference/web/api/client_frame.py": "the client: answers of the site",
     "pmweb/launcher/instance.py": "a file of this program",
-    "pmweb/launcher/probe.py": "at most 4 KiB",
+    "pmweb/launcher/address.py": "at most 4 KiB",
 }
 """{file that reads JSON in another way: whose JSON it is}."""
 

@@ -11,8 +11,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from inference.web.strict_form import StrictForm
-from pmweb.accounts import credentials
+from inference.web.request_fields import StrictForm
+from pmweb.accounts import sessions
 from pmweb.accounts.forms import (
     ApiTokenForm,
     ChangePasswordForm,
@@ -128,7 +128,7 @@ def test_forms_of_accounts_take_what_their_page_sends_and_nothing_else(
     if form is not PasswordLoginForm:
         client.force_login(administrator)
     if page == "confirm":
-        monkeypatch.setattr(credentials, "is_recent", lambda request: False)
+        monkeypatch.setattr(sessions, "is_recent", lambda request: False)
     known = {*form.base_fields, *form.beside, "csrfmiddlewaretoken"}
     opened = client.get(reverse(page, args=[whose] if page == "account-of" else []))
     sent = next(names for names in Controls(opened.text).forms if names & {*form.base_fields})

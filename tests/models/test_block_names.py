@@ -18,8 +18,7 @@ from pydantic import BaseModel
 from anica_app.features.discoveries.query import known_answers
 from anica_app.features.explanations.query import explanations_of
 from anica_app.models import Campaign
-from inference.features.asking.predictors.answers import DatabaseAnswers
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import DatabaseAnswers, opened
 from inference.features.asking.questions.job import AskJob
 from inference.features.asking.questions.query import memory_run
 from inference.formats.block_sets import BlockSetOptions
@@ -220,7 +219,7 @@ PARENTS = {
     "inference/core/latency/reading.py": {"code": "the latencies"},
     "inference/core/latency/memory.py": {"code": "the latencies"},
     "anica_app/features/discoveries/reproducing_pages.py": {"hex": "the campaign, for its template"},
-    "inference/features/asking/block_files/loops_job.py": {"code": "the program"},
+    "inference/features/asking/block_files/job.py": {"code": "the program"},
     "anica_app/features/explanations/job.py": {"block": "the description"},
     "anica_app/features/families/pages.py": {"hex": "the campaign, for its template"},
     "anica_app/features/families/repeating.py": {"block": "the campaign"},

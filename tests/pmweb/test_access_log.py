@@ -18,14 +18,13 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from django.urls import reverse
 
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from inference.sockets import agent_urlpatterns
 from inference.storage.instruction_sets import new_isa
 from pmweb import environment
-from pmweb.access_log import AccessFormatter, Logged
-from pmweb.accounts import api_tokens, links
+from pmweb.accounts import api_tokens, people
 from pmweb.handler import Pages
-from pmweb.logs import JsonFormatter
+from pmweb.logs import AccessFormatter, JsonFormatter, Logged
 from pmweb.models import Scope
 
 COMBINED = re.compile(
@@ -106,7 +105,7 @@ def test_a_line_names_the_account_or_the_token_or_nobody(records: Any, django_us
 
 @pytest.mark.django_db(transaction=True)
 def test_no_line_has_a_log_in_link(records: Any, administrator: User):
-    token = links.issue(administrator)
+    token = people.issue_link(administrator)
     path = reverse("login-link", args=[token])
     ask(path, {"Referer": f"http://localhost{path}"})
     assert line(records)["request"] == "GET /login/…/ HTTP/1.1".encode("unicode_escape").decode()
@@ -115,8 +114,8 @@ def test_no_line_has_a_log_in_link(records: Any, administrator: User):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_line_of_an_agent_names_its_token(records: Any):
-    machine = tokens.add_machine("lab", new_isa("toy", ["add R, R"], "by hand"))
-    plain = tokens.issue(machine)
+    machine = sessions.add_machine("lab", new_isa("toy", ["add R, R"], "by hand"))
+    plain = sessions.issue(machine)
 
     async def connect(token: str) -> None:
         headers = [(b"authorization", f"Bearer {token}".encode())]

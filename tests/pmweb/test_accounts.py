@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from pmweb.accounts import links, throttle
+from pmweb.accounts import attempts, people
 from pmweb.accounts.people import ensure_administrator
 from pmweb.models import FailedLogins, LoginLink
 
@@ -38,7 +38,7 @@ def test_there_is_one_administrator_without_a_password_at_first(db):
 
 
 def test_looking_at_a_link_does_not_use_it_up(client, administrator):
-    address = reverse("login-link", args=[links.issue(administrator)])
+    address = reverse("login-link", args=[people.issue_link(administrator)])
     for _ in range(3):
         page = client.get(address)
         assert page.status_code == 200
@@ -48,7 +48,7 @@ def test_looking_at_a_link_does_not_use_it_up(client, administrator):
 
 
 def test_a_link_works_once(client, administrator):
-    address = reverse("login-link", args=[links.issue(administrator)])
+    address = reverse("login-link", args=[people.issue_link(administrator)])
     client.post(address)
     second = Client()
     assert second.post(address).status_code == 410
@@ -57,7 +57,7 @@ def test_a_link_works_once(client, administrator):
 
 
 def test_a_link_expires(client, administrator):
-    address = reverse("login-link", args=[links.issue(administrator, timedelta(seconds=-1))])
+    address = reverse("login-link", args=[people.issue_link(administrator, timedelta(seconds=-1))])
     assert client.get(address).status_code == 410
     assert client.post(address).status_code == 410
 
@@ -69,21 +69,21 @@ def test_an_unknown_link_says_how_to_get_another(client, administrator):
 
 
 def test_the_database_does_not_hold_the_token(administrator):
-    token = links.issue(administrator)
+    token = people.issue_link(administrator)
     row = LoginLink.objects.values().get()
     assert token not in str(row)
 
 
 def test_expired_links_are_swept_away_when_a_new_one_is_made(administrator):
-    links.issue(administrator, timedelta(seconds=-1))
-    links.issue(administrator)
+    people.issue_link(administrator, timedelta(seconds=-1))
+    people.issue_link(administrator)
     assert LoginLink.objects.count() == 1
 
 
 def test_a_link_of_a_deactivated_account_is_worthless(administrator):
-    token = links.issue(administrator)
+    token = people.issue_link(administrator)
     User.objects.update(is_active=False)
-    assert links.redeem(token) is None
+    assert people.redeem(token) is None
 
 
 def test_every_page_but_the_way_in_needs_a_log_in(client, administrator):
@@ -143,7 +143,7 @@ def test_changing_the_password_asks_for_the_old_one(client, with_password):
 def test_the_old_password_cannot_be_guessed_there_either(client, with_password):
     client.force_login(with_password)
     new = {"new_password1": "another fine phrase", "new_password2": "another fine phrase"}
-    for _ in range(throttle.OF_PAIR.free):
+    for _ in range(attempts.OF_PAIR.free):
         assert client.post(reverse("password"), {"old_password": "wrong", **new}).status_code == 400
     page = client.post(reverse("password"), {"old_password": PASSWORD, **new})
     assert "Too many wrong passwords" in page.text
@@ -178,6 +178,6 @@ def test_logging_out_takes_a_post(client, administrator):
 
 def test_forms_are_protected_against_forged_requests(administrator):
     strict = Client(enforce_csrf_checks=True)
-    address = reverse("login-link", args=[links.issue(administrator)])
+    address = reverse("login-link", args=[people.issue_link(administrator)])
     assert strict.post(address).status_code == 403
-    assert links.LoginLink.objects.get().used is None
+    assert people.LoginLink.objects.get().used is None

@@ -17,7 +17,7 @@ from inference import __version__
 from pmweb.accounts.api_tokens import issue
 from pmweb.accounts.roles import give_role, role_of
 from pmweb.models import ApiToken, AuditEntry, Pruning, Role, Scope
-from pmweb.retention.traces import TRACES
+from pmweb.retention import TRACES
 from tests.rows.programs import Program, program_of, session_of
 
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from inference.storage.instruction_sets import new_isa
 from pmweb.asgi import application
 from tests.listening import is_open
@@ -73,4 +73,4 @@ async def test_an_agent_needs_a_token_and_neither_origin_nor_session():
 
 
 def _token() -> str:
-    return tokens.issue(tokens.add_machine("lab", new_isa("toy", ["add R, R"], "by hand")))
+    return sessions.issue(sessions.add_machine("lab", new_isa("toy", ["add R, R"], "by hand")))

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from inference.models import ExperimentSet, PortMapping, Predictor, Run
 from inference.runs import lifecycle
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from pmweb.accounts import audit, people
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import AccessLevel
@@ -94,7 +94,7 @@ def test_exports_edits_uploads_and_tokens_are_noted(ada: Client, mapping: PortMa
     ada.head(reverse("mapping-export", args=[mapping.pk]))
     ada.post(reverse("mapping-edit", args=[mapping.pk]), {"name": "renamed", "note": ""})
     ada.post(reverse("upload"), {"files": SimpleUploadedFile("a.csv", b"experiment,cycles\n")})
-    lab = tokens.add_machine("lab", mapping.isa)
+    lab = sessions.add_machine("lab", mapping.isa)
     ada.post(reverse("machine-token", args=[lab.pk]))
     found = [(action, kind, name) for _, action, kind, name, _ in noted()]
     assert found == [

@@ -16,7 +16,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from inference.models import Run
-from pmweb.accounts import links
+from pmweb.accounts import people
 from pmweb.backup import sqlite
 from pmweb.launcher.instance import only_instance
 from tests.doors import printed
@@ -95,7 +95,7 @@ def test_a_back_up_that_is_put_back_lets_nobody_in(home, tmp_path):
 def test_a_link_that_was_used_after_the_back_up_is_not_unused_again(home, tmp_path):
     session = make_ways_in()
     printed("backup", tmp_path / "mine.pmweb-backup")
-    assert links.redeem(LINK) is not None
+    assert people.redeem(LINK) is not None
     connections.close_all()
     printed("restore", tmp_path / "mine.pmweb-backup", "--replace")
     assert "link" not in lets_in(session)

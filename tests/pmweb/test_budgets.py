@@ -20,12 +20,11 @@ from django.urls import path
 from inference.containment import METER, Limits, run
 from pmweb import budgets, handler
 from pmweb.accounts import api_tokens, people
-from pmweb.accounts.caller import telling_caller
+from pmweb.accounts.api_access import telling_caller
 from pmweb.budgets import Budgets, Costs, route_of
-from pmweb.callers import CALLER, ConnectionCaller, credentials_in, token_in
+from pmweb.callers import CALLER, ConnectionCaller, Visitor, Visitors, credentials_in, token_in
 from pmweb.handler import Pages
 from pmweb.models import Role, Scope
-from pmweb.visitors import Visitor, Visitors
 
 WORKS = "GET works/<int:number>/"
 

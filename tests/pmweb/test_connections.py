@@ -20,8 +20,8 @@ from twisted.internet.testing import StringTransport
 
 from pmweb import environment
 from pmweb.launcher import connections
+from pmweb.launcher.channels import Patience
 from pmweb.launcher.connections import is_trusted
-from pmweb.launcher.patience import Patience
 from tests.runs.fixtures import migrated, opened
 from tests.runs.machines.fixtures import Web
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from channels.testing import HttpCommunicator
 
-from pmweb.cookies import OwnCookies
+from pmweb.origins import OwnCookies
 from tests.launched import LaunchedSite
 from tests.prepared import prepared_home
 from tests.scaled.visitor import Browser

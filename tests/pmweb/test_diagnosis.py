@@ -17,7 +17,7 @@ from django.db import OperationalError
 
 from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, Machine, Run
-from inference.runs import execute, kinds
+from inference.runs import fork_server, kinds
 from inference.runs.errors import ConfigError
 from pmweb import __version__, diagnosis, environment, metrics
 
@@ -78,7 +78,7 @@ def broken() -> str:
         except OSError as error:
             raise ValueError("zebra: 10.9.8.7\nzebra: twice") from error
     except ValueError as error:
-        return execute._evidence(error)
+        return fork_server._evidence(error)
 
 
 def test_no_name_is_told(db, monkeypatch, settings):
@@ -112,7 +112,7 @@ def test_no_name_is_told(db, monkeypatch, settings):
 def test_of_an_unforeseen_error_it_says_class_and_frames_alone(db):
     with pytest.raises(ConfigError) as refusal:
         kinds.job("zebra")
-    evidence = execute._evidence(refusal.value)
+    evidence = fork_server._evidence(refusal.value)
     Run.objects.create(name="a", kind="infer", state="failed", error=evidence)
     (told,) = json.loads(parts()["failed-runs.json"])
     assert re.fullmatch(r"inference/runs/kinds\.py, line \d+, in job", told["frames"][-1])

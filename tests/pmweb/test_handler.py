@@ -14,7 +14,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import path, reverse
 
-from pmweb import handler, response_body
+from pmweb import handler
 from pmweb.handler import Pages
 from pmweb.middleware import no_body_for_head
 
@@ -258,7 +258,7 @@ async def test_whoever_reads_slowly_holds_neither_a_place_nor_a_thread(pages: Pa
 async def test_a_long_answer_comes_whole_from_its_file(pages: Pages) -> None:
     status, parts = await answered(pages, "/long/")
     assert (status, b"".join(parts)) == (201, FILE * 8)
-    assert max(map(len, parts)) <= response_body.PIECE_BYTES
+    assert max(map(len, parts)) <= handler.PIECE_BYTES
 
 
 async def test_of_a_long_answer_all_but_its_body_is_the_same(pages: Pages) -> None:

@@ -11,10 +11,9 @@ from django.urls import resolve, reverse
 
 from inference.features.library.example.loading import load_example
 from pmweb.accounts.people import invite
-from pmweb.help.texts import glossary_terms, page_helps, sections
+from pmweb.help import glossary_terms, page_helps, sections
 from pmweb.models import Role
-from pmweb.permissions.rules import ANYBODY
-from pmweb.permissions.table import TABLE
+from pmweb.permissions.table import ANYBODY, TABLE
 
 PARTS = {"experiment-snippet", "machine-state", "machine-noise", "run-heat-map"}
 """Read by a page, or by programs: no pages themselves."""

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.conf import settings
 
-from pmweb.launcher.probe import find_site
+from pmweb.launcher.address import find_site
 from pmweb.launcher.supervisor import SILENCE_SECONDS
 from tests.launched import START_SECONDS, LaunchedSite, wait_for_death, wait_until
 

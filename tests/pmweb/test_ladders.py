@@ -17,11 +17,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from inference.models import AgentToken, Machine, Predictor
-from inference.runs.machines.tokens import add_machine
+from inference.runs.machines.sessions import add_machine
 from inference.storage.instruction_sets import new_isa
 from inference.web.api.document import BY_SESSION, operations_of
 from inference.web.api.site import document
-from pmweb.accounts import api_tokens, audit, credentials, links, people
+from pmweb.accounts import api_tokens, audit, people, sessions
 from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, AuditEntry, LoginLink, Role, Scope
 from pmweb.permissions.table import TABLE
@@ -48,7 +48,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def go_on(by: timedelta) -> None:
         now = time.time() + by.total_seconds()
-        monkeypatch.setattr(credentials.time, "time", lambda: now)
+        monkeypatch.setattr(sessions.time, "time", lambda: now)
 
     return go_on
 
@@ -96,7 +96,7 @@ def test_who_has_got_hold_of_an_administrators_token_or_old_session_lets_nobody_
     ids = {"admin": administrator.pk, "ada": ada.pk, "shut_out": User.objects.get(username="shut-out").pk}
     headers = with_token(administrator) if by == "a token" else {}
     client = Client() if headers else browser_of(administrator)
-    later(credentials.WINDOW)
+    later(sessions.WINDOW)
     before = everything_that_lets_in()
     answer = call(client, method, path.format(**ids), body, headers=headers)
     assert answer.status_code == 403, answer.content
@@ -144,7 +144,7 @@ ASKING = [(name, path) for name, path in ADDRESSES if name in TABLE and TABLE[na
 
 def test_addresses_that_ask_who_it_is_ask_at_every_method(administrator: User, later: Any):
     client = browser_of(administrator)
-    later(credentials.WINDOW)
+    later(sessions.WINDOW)
     assert len(ASKING) >= 9
     for name, path in ASKING:
         for method in ("GET", "POST"):
@@ -157,7 +157,7 @@ def test_addresses_that_ask_who_it_is_ask_at_every_method(administrator: User, l
 def test_operations_that_let_somebody_in_ask_for_a_log_in_of_late(administrator: User, later: Any):
     """Tokens of agents aside, which let nobody into the site."""
     client = browser_of(administrator)
-    later(credentials.WINDOW)
+    later(sessions.WINDOW)
     asking = [
         (method, path)
         for method, path, operation in operations_of(document())
@@ -175,7 +175,7 @@ def test_pages_ask_an_administrator_of_long_ago_who_it_is_first(
     administrator: User, ada: User, later: Any, name: str
 ):
     client = browser_of(administrator)
-    later(credentials.WINDOW)
+    later(sessions.WINDOW)
     before = everything_that_lets_in()
     path = reverse(name) if name == "account-invite" else reverse(name, args=[ada.pk])
     answer = client.post(path, {"username": "mallory", "role": "admin"})
@@ -185,7 +185,7 @@ def test_pages_ask_an_administrator_of_long_ago_who_it_is_first(
 
 def test_making_a_token_asks_for_a_log_in_of_late(ada: User, later: Any):
     thief = browser_of(ada)
-    later(credentials.WINDOW)
+    later(sessions.WINDOW)
     assert reverse("confirm") in thief.get(reverse("account")).text
     answer = thief.post(reverse("api-token-make"), {"name": "x", "scope": "read", "days": "30"})
     assert answer.url == f"{reverse('confirm')}?next=%2Faccount%2F"
@@ -204,7 +204,7 @@ def test_making_a_token_asks_for_a_log_in_of_late(ada: User, later: Any):
 
 def test_the_password_cannot_be_guessed_by_confirming(ada: User, later: Any):
     thief = browser_of(ada)
-    later(credentials.WINDOW)
+    later(sessions.WINDOW)
     for number in range(20):
         page = thief.post(reverse("confirm"), {"password": f"guess {number}"})
     assert "Too many wrong passwords" in page.text
@@ -213,10 +213,10 @@ def test_the_password_cannot_be_guessed_by_confirming(ada: User, later: Any):
 
 def test_who_has_no_password_confirms_by_a_fresh_link_and_is_led_on(administrator: User, later: Any):
     client = browser_of(administrator)
-    later(credentials.WINDOW)
+    later(sessions.WINDOW)
     page = client.get(f"{reverse('confirm')}?next={reverse('account-invite')}")
     assert "manage.py login-link" in page.text
-    answer = client.post(reverse("login-link", args=[links.issue(administrator)]))
+    answer = client.post(reverse("login-link", args=[people.issue_link(administrator)]))
     assert answer.url == reverse("account-invite")
     assert client.get(reverse("account-invite")).status_code == 200
 
@@ -228,13 +228,13 @@ def test_what_a_form_sent_is_not_lost_by_confirming(
     script(tmp_path / "iaca", "echo Block Throughput: 1.00")
     monkeypatch.setenv("PATH", str(tmp_path))
     client = browser_of(administrator)
-    later(credentials.WINDOW)
+    later(sessions.WINDOW)
     data = {"arch": "SKL", "processes": "1", "seconds": "9", "memory": "512"}
     sent = {**data, "name": 'a "<b>tool</b>', "note": "two\nlines & more", "program": ""}
     asked = client.post(reverse("predictor-add", args=["iaca"]), sent)
     assert not Predictor.objects.exists()
     assert "is kept" in client.get(asked.url).text
-    link = client.post(reverse("login-link", args=[links.issue(administrator)]))
+    link = client.post(reverse("login-link", args=[people.issue_link(administrator)]))
     page = client.get(link.url)
     assert "<b>tool" not in page.text
     path, fields = kept_form(page)
@@ -253,22 +253,22 @@ def test_what_a_form_sent_is_not_lost_by_confirming(
 
 def test_what_is_kept_goes_with_time_and_with_whatever_else_is_wanted(ada: User, later: Any):
     client = browser_of(ada)
-    later(credentials.WINDOW)
+    later(sessions.WINDOW)
     sent = {"name": "x", "scope": "read", "days": "30"}
     client.post(reverse("api-token-make"), sent)
     client.get(reverse("api-token-make"))
     assert client.post(reverse("confirm"), {"password": PASSWORD}).status_code == 302
-    later(2 * credentials.WINDOW)
+    later(2 * sessions.WINDOW)
     client.post(reverse("api-token-make"), sent)
-    later(3 * credentials.WINDOW)
+    later(3 * sessions.WINDOW)
     assert client.post(reverse("confirm"), {"password": PASSWORD}).status_code == 302
-    client.post(reverse("api-token-make"), {**sent, "name": "x" * credentials.LARGEST_FORM})
+    client.post(reverse("api-token-make"), {**sent, "name": "x" * sessions.LARGEST_FORM})
     assert "confirm-form" not in client.session
 
 
 def test_no_session_keeps_a_new_password(administrator: User, later: Any):
     client = browser_of(administrator)
-    later(credentials.WINDOW)
+    later(sessions.WINDOW)
     assert client.post(reverse("password"), NEW).status_code == 302
     assert NEW["new_password1"] not in str(dict(client.session))
 
@@ -289,7 +289,7 @@ def test_after_a_link_the_old_password_is_not_asked_for_within_a_quarter_of_an_h
     ada: User, later: Any
 ):
     guest = Client()
-    guest.post(reverse("login-link", args=[links.issue(ada)]))
+    guest.post(reverse("login-link", args=[people.issue_link(ada)]))
     assert 'name="old_password"' not in guest.get(reverse("password")).text
     later(timedelta(minutes=15))
     assert 'name="old_password"' in guest.get(reverse("password")).text
@@ -306,7 +306,7 @@ def test_a_session_of_a_password_never_replaces_it_without_knowing_it(ada: User)
 
 def test_whoever_has_no_password_sets_one_only_after_a_log_in_of_late(administrator: User, later: Any):
     thief = browser_of(administrator)
-    later(credentials.WINDOW)
+    later(sessions.WINDOW)
     assert thief.post(reverse("password"), NEW).url.startswith(reverse("confirm"))
     administrator.refresh_from_db()
     assert not administrator.has_usable_password()
@@ -315,24 +315,24 @@ def test_whoever_has_no_password_sets_one_only_after_a_log_in_of_late(administra
 @pytest.mark.parametrize("ended", [(), ("end_links",), ("end_tokens",), ("end_links", "end_tokens")])
 def test_a_new_password_ends_sessions_and_what_else_is_wanted(ada: User, ended: tuple[str, ...]):
     here, there = browser_of(ada), browser_of(ada)
-    token, link = api_tokens.issue(ada, "a script", Scope.READ, None)[1], links.issue(ada)
+    token, link = api_tokens.issue(ada, "a script", Scope.READ, None)[1], people.issue_link(ada)
     page = here.get(reverse("password")).text
     assert 'name="end_links"' in page
     assert 'name="end_tokens"' in page
     here.post(reverse("password"), {"old_password": PASSWORD, **NEW, **dict.fromkeys(ended, "on")})
     assert here.get(reverse("account")).status_code == 200
     assert there.get(reverse("account")).status_code == 302
-    assert (links.user_of(link) is None) == ("end_links" in ended)
+    assert (people.link_user(link) is None) == ("end_links" in ended)
     assert (api_tokens.user_and_scope_of(token) is None) == ("end_tokens" in ended)
 
 
 def test_a_new_password_leaves_what_others_have_alone(ada: User, administrator: User):
     theirs = browser_of(administrator)
-    token, link = api_tokens.issue(administrator, "", Scope.READ, None)[1], links.issue(administrator)
+    token, link = api_tokens.issue(administrator, "", Scope.READ, None)[1], people.issue_link(administrator)
     wanted = {"old_password": PASSWORD, **NEW, "end_links": "on", "end_tokens": "on"}
     browser_of(ada).post(reverse("password"), wanted)
     assert theirs.get(reverse("account")).status_code == 200
-    assert links.user_of(link) is not None
+    assert people.link_user(link) is not None
     assert api_tokens.user_and_scope_of(token) is not None
 
 
@@ -340,14 +340,14 @@ def test_a_password_that_is_set_in_the_shell_ends_sessions_and_what_else_is_want
     ada: User, monkeypatch: pytest.MonkeyPatch
 ):
     there = browser_of(ada)
-    token, link = api_tokens.issue(ada, "a script", Scope.READ, None)[1], links.issue(ada)
+    token, link = api_tokens.issue(ada, "a script", Scope.READ, None)[1], people.issue_link(ada)
     typed = "pmweb.management.commands.changepassword.Command._get_pass"
     monkeypatch.setattr(typed, lambda *_: "another fine phrase")
     call_command("changepassword", "ada", "--end-links", "--end-tokens")
     ada.refresh_from_db()
     assert ada.check_password("another fine phrase")
     assert there.get(reverse("account")).status_code == 302
-    assert links.user_of(link) is None
+    assert people.link_user(link) is None
     assert api_tokens.user_and_scope_of(token) is None
     details = AuditEntry.objects.filter(action="accounts").values_list("detail", flat=True)
     assert "password set in the shell" in details

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 
 from inference.models import Upload
 from pmweb.accounts import api_tokens
-from pmweb.accounts.session_store import SessionStore
+from pmweb.accounts.sessions import SessionStore
 from pmweb.launcher.daphne import ANYBODYS_BYTES
 from pmweb.models import Account, Role, Scope
 from tests.runs.fixtures import migrated, opened

@@ -17,8 +17,8 @@ import pytest
 from django.conf import settings
 
 from inference.models import Machine
-from inference.runs.machines import tokens
-from pmweb.launcher import local_agent as launching
+from inference.runs.machines.sessions import add_machine, machine_of
+from pmweb.launcher import site as launching
 from tests.launched import LaunchedSite, descendants, is_alive, wait_for_death, wait_until
 from tests.prepared import prepared_home
 
@@ -84,14 +84,14 @@ def query(home: Path, text: str) -> list[tuple[object, ...]]:
         return database.execute(text).fetchall()
 
 
-def sessions(home: Path) -> int:
+def session_count(home: Path) -> int:
     """How many connections the agent has had."""
     rows = query(home, "SELECT session FROM inference_machine WHERE local")
     return int(str(rows[0][0])) if rows else 0
 
 
 def wait_for_session(site: LaunchedSite, number: int = 1) -> None:
-    wait_until(lambda: sessions(site.home) >= number, PATIENCE, f"connection {number}\n{site.output}")
+    wait_until(lambda: session_count(site.home) >= number, PATIENCE, f"connection {number}\n{site.output}")
 
 
 def environment_of(pid: int) -> dict[str, str]:
@@ -120,7 +120,7 @@ def test_the_local_machine_comes_online_by_itself_unprivileged_and_with_a_hidden
 
 
 def test_a_killed_agent_is_replaced_and_nothing_stays_at_the_end(running):
-    had = sessions(running.home)
+    had = session_count(running.home)
     before = running.child(AGENT)
     orphans = descendants(before)
     assert running.kill_child(AGENT) != before
@@ -147,7 +147,7 @@ def test_a_site_that_serves_the_network_is_reached_by_its_agent_too(wide):
 
 
 def test_a_killed_web_process_is_found_again_by_the_agent(wide):
-    had = sessions(wide.home)
+    had = session_count(wide.home)
     agent = wide.child(AGENT)
     wide.kill_child("daphne")
     wait_for_session(wide, had + 1)
@@ -179,7 +179,7 @@ def test_this_computer_is_one_machine_however_often_the_site_starts():
 
 @pytest.mark.django_db
 def test_a_name_that_another_machine_has_is_not_taken_away():
-    tokens.add_machine(socket.gethostname())
+    add_machine(socket.gethostname())
     assert launching.local_machine().name == f"{socket.gethostname()} (2)"
     assert Machine.objects.filter(local=True).count() == 1
 
@@ -188,8 +188,8 @@ def test_a_name_that_another_machine_has_is_not_taken_away():
 def test_every_start_has_a_token_of_its_own_and_ends_those_before(monkeypatch):
     monkeypatch.setattr(launching.connection, "close", lambda: None)  # the one that the test is in
     first, second = launching.new_token(), launching.new_token()
-    assert tokens.machine_of(first) is None
-    assert tokens.machine_of(second) == launching.local_machine()
+    assert machine_of(first) is None
+    assert machine_of(second) == launching.local_machine()
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from pmweb.accounts import api_tokens, links, people
-from pmweb.accounts.presentation import browser_name
-from pmweb.accounts.seen import USES
+from pmweb.accounts import api_tokens, people
+from pmweb.accounts.sessions import USES
 from pmweb.models import AuditEntry, BrowserSession, Role, Scope
 
 PASSWORD = "seven blue horses"
@@ -75,6 +74,17 @@ def test_the_session_in_use_is_ended_by_logging_out_alone(ada: User):
     assert not BrowserSession.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("others", "words"), [(0, "0 sessions have"), (1, "1 session has"), (2, "2 sessions have")]
+)
+def test_the_page_says_how_many_others_have_ended(ada: User, others: int, words: str):
+    here, _ = logged_in(), [logged_in() for _ in range(others)]
+    page = here.post(reverse("sessions-end-others"), follow=True)
+    assert [str(each) for each in page.context["messages"]] == [
+        f"{words} been ended. You are logged in here alone."
+    ]
+
+
 def test_nobody_sees_or_ends_a_session_of_another(ada: User):
     hers = logged_in()
     bob, _ = people.invite("bob", Role.ADMIN)
@@ -120,14 +130,14 @@ def test_the_same_by_the_api(ada: User, administrator: User):
 def test_the_same_in_the_shell(ada: User, capsys: pytest.CaptureFixture[str]):
     here = logged_in()
     _, token = api_tokens.issue(ada, "a script", Scope.OPERATE, None)
-    link = links.issue(ada)
+    link = people.issue_link(ada)
     call_command("account", "sessions", "ada")
     assert "Firefox on Linux, from 198.51.100.1" in capsys.readouterr().out
     call_command("account", "log-out", "ada")
     assert not is_in(here)
     assert api_tokens.user_and_scope_of(token) is not None
     call_command("account", "log-out", "ada", "--links", "--tokens")
-    assert links.user_of(link) is None
+    assert people.link_user(link) is None
     assert api_tokens.user_and_scope_of(token) is None
 
 
@@ -175,4 +185,4 @@ def test_a_session_that_is_used_is_not_brought_back_by_writing_it_down(ada: User
     ],
 )
 def test_browsers_have_short_names(text: str, name: str):
-    assert browser_name(text) == name
+    assert BrowserSession(browser=text).browser_name == name

@@ -16,9 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from pmweb.accounts import api_tokens, links, people
+from pmweb.accounts import api_tokens, people
 from pmweb.accounts.roles import role_of
-from pmweb.accounts.session_store import SessionStore
+from pmweb.accounts.sessions import SessionStore
 from pmweb.models import ApiToken, AuditEntry, LoginLink, Role, Scope
 
 PASSWORD = "seven blue horses"
@@ -115,7 +115,7 @@ def test_who_is_shut_out_is_out_at_once_with_links_and_tokens(boss: Client, ada:
     hers = Client()
     hers.force_login(ada)
     _, plain = api_tokens.issue(ada, "a script", Scope.READ, None)
-    token = links.issue(ada)
+    token = people.issue_link(ada)
     boss.post(reverse("account-deactivate", args=[ada.pk]))
     assert hers.get(reverse("runs")).status_code == 302
     assert Client().post(reverse("login"), {"username": "ada", "password": PASSWORD}).status_code == 400

@@ -15,16 +15,14 @@ from django.test import Client, RequestFactory
 from django.urls import URLResolver, get_resolver, reverse
 
 from inference.models import AgentToken, Machine
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from inference.sockets import agent_urlpatterns, websocket_urlpatterns
 from inference.storage.instruction_sets import new_isa
 from inference.web.api import operations
 from pmweb.accounts.people import change_role, deactivate, invite
-from pmweb.accounts.roles import AccessLevel, level_of
+from pmweb.accounts.roles import AccessLevel, level_of, rights
 from pmweb.models import Role
-from pmweb.permissions.context import rights
-from pmweb.permissions.rules import Rule
-from pmweb.permissions.table import RULES, SHOWS, TABLE, rule_of
+from pmweb.permissions.table import RULES, SHOWS, TABLE, Rule, rule_of
 
 NOWHERE = "999999"
 PARAMETER = re.compile(r"<(?:(?P<kind>\w+):)?(?P<name>\w+)>")
@@ -227,7 +225,7 @@ def test_an_agents_token_opens_no_page_and_acts_for_nobody(db):
     machine = Machine.objects.create(
         name="lab", kind=Machine.Kind.AGENT, isa=new_isa("toy", ["add"], "by hand")
     )
-    agent = Client(headers={"Authorization": f"Bearer {tokens.issue(machine)}"})
+    agent = Client(headers={"Authorization": f"Bearer {sessions.issue(machine)}"})
     for name, path in OWN:
         for method in ("GET", "POST"):
             assert answer(agent, path, method) == expected(TABLE[name], method, AccessLevel.ANYONE), name
@@ -238,7 +236,7 @@ def test_what_guards_itself_lets_nobody_in_without_a_token(client: Client, db):
     machine = Machine.objects.create(
         name="lab", kind=Machine.Kind.AGENT, isa=new_isa("toy", ["add"], "by hand")
     )
-    agent = Client(headers={"Authorization": f"Bearer {tokens.issue(machine)}"})
+    agent = Client(headers={"Authorization": f"Bearer {sessions.issue(machine)}"})
     assert GUARDED
     for name, path in GUARDED:
         for visitor in (client, agent):

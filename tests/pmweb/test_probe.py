@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pmweb.launcher.probe import FirstAnswer, find_site
+from pmweb.launcher.address import FirstAnswer, find_site
 from tests.launched import wait_until
 
 GOOD = b'HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{"product": "pmweb", "version": "9.9"}'

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from pmweb.accounts import links
+from pmweb.accounts import people
 
 PASSWORD = "seven blue horses"
 SITE = "http://testserver"
@@ -59,7 +59,7 @@ def logged_in(client: Client, address: str) -> str:
 
 
 def by_link(client: Client, user: User) -> str:
-    return client.post(reverse("login-link", args=[links.issue(user)])).url
+    return client.post(reverse("login-link", args=[people.issue_link(user)])).url
 
 
 @pytest.mark.parametrize("address", WRONG.values(), ids=WRONG)

@@ -22,8 +22,8 @@ from anica_app.formats.incoming import read_part, tree_of_path
 from anica_app.models import Campaign, GeneralisationStep, SampleBatch
 from anica_app.storage.campaigns import store_campaign, write_campaign
 from inference.core.events import Progress
-from inference.features.asking.predictors.answers import DatabaseAnswers
-from inference.features.learning.inferring.evolution import CLOUD_FRAMES
+from inference.features.asking.predictors.opening import DatabaseAnswers
+from inference.features.learning.inferring.pmevo_page import CLOUD_FRAMES
 from inference.features.running.runs.record import fold, thinned
 from inference.formats.file_trees import ZipTree
 from inference.isa.targets import X86
@@ -31,10 +31,9 @@ from inference.models import AnswerCache, Predictor, Run, RunCheckpoint, RunEven
 from inference.predictors.protocol import Answer
 from inference.predictors.samples import unpack
 from inference.runs.journal import events_since
+from pmweb import retention
 from pmweb.models import AuditEntry, Pruning
-from pmweb.retention import pruning
-from pmweb.retention.pruning import prune
-from pmweb.retention.traces import TRACES
+from pmweb.retention import TRACES, prune
 from tests.anica.formats.published import write_directory
 
 pytestmark = pytest.mark.django_db
@@ -222,9 +221,9 @@ def test_the_page_asks_a_worker_to_look_and_to_prune(client: Client):
         client.post(reverse("storage-prune"), {"what": "look"})
     assert Pruning.objects.get().dry
     assert "Waiting for a worker" in client.get(reverse("storage")).content.decode()
-    assert pruning.due()
+    assert retention.due()
     call_command("prune", "--asked", stdout=io.StringIO())
-    assert not pruning.due()
+    assert not retention.due()
     assert RunCheckpoint.objects.count() == 1
     assert "1 row" in client.get(reverse("storage")).content.decode()
     client.post(reverse("storage-prune"), {"what": "remove"})
@@ -234,21 +233,21 @@ def test_the_page_asks_a_worker_to_look_and_to_prune(client: Client):
 
 
 def test_every_night_one_of_the_workers_prunes_where_that_is_wanted(settings, monkeypatch):
-    assert not pruning.due()
+    assert not retention.due()
     settings.PRUNE_NIGHTLY = True
-    night = timezone.now().replace(hour=pruning.NIGHT_BEGINS)
-    monkeypatch.setattr(pruning.timezone, "now", lambda: night.replace(hour=pruning.NIGHT_BEGINS - 1))
-    assert not pruning.due()
-    monkeypatch.setattr(pruning.timezone, "now", lambda: night)
-    assert pruning.due()
-    assert pruning.due()
-    claimed = pruning.claim()
+    night = timezone.now().replace(hour=retention.NIGHT_BEGINS)
+    monkeypatch.setattr(retention.timezone, "now", lambda: night.replace(hour=retention.NIGHT_BEGINS - 1))
+    assert not retention.due()
+    monkeypatch.setattr(retention.timezone, "now", lambda: night)
+    assert retention.due()
+    assert retention.due()
+    claimed = retention.claim()
     assert claimed is not None
-    assert pruning.claim() is None
-    assert not pruning.due()
-    lost = night + pruning.GIVEN_UP_AFTER + timedelta(minutes=1)
-    monkeypatch.setattr(pruning.timezone, "now", lambda: lost)
-    assert pruning.claim() == claimed
+    assert retention.claim() is None
+    assert not retention.due()
+    lost = night + retention.GIVEN_UP_AFTER + timedelta(minutes=1)
+    monkeypatch.setattr(retention.timezone, "now", lambda: lost)
+    assert retention.claim() == claimed
     prune(claimed)
-    assert pruning.claim() is None
+    assert retention.claim() is None
     assert Pruning.objects.count() == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from pmweb.secret import load_secret_key
+from pmweb.environment import load_secret_key
 
 
 def test_the_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path):

@@ -12,9 +12,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from pmweb.access_log import AccessFormatter, _noted
-from pmweb.accounts import links
-from pmweb.logs import JsonFormatter, TerminalFormatter, without_tokens
+from pmweb.accounts import people
+from pmweb.logs import AccessFormatter, JsonFormatter, TerminalFormatter, _noted, without_tokens
 from tests.secret_addresses import TOKEN, WORDS, secret_addresses, text_parameters
 
 SECRET = secret_addresses()
@@ -78,7 +77,7 @@ def test_a_link_still_logs_in_where_its_page_tells_its_origin_alone(administrato
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     client = Client(enforce_csrf_checks=True)
     site = {"Host": "pmweb.example.org", "X-Forwarded-Proto": "https"}
-    address = reverse("login-link", args=[links.issue(administrator)])
+    address = reverse("login-link", args=[people.issue_link(administrator)])
     page = client.get(address, headers=site).content.decode()
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
     assert token is not None

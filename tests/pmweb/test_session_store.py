@@ -10,7 +10,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
 
-from pmweb.accounts.session_store import SessionStore, digest_of
+from pmweb.accounts.sessions import SessionStore, digest_of
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from inference.models import PortMapping
 from pmweb.accounts.people import change_role, deactivate, invite
 from pmweb.models import AuditEntry, Role, SharedLink
-from pmweb.sharing.links import MOST_DAYS, ShareRequest, share
+from pmweb.sharing import MOST_DAYS, ShareRequest, share
 from tests.rows.library import ADD, isa, mapping
 from tests.rows.programs import Program, session_of
 

@@ -14,7 +14,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
 
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from inference.storage.instruction_sets import new_isa
 from pmweb.accounts import people, watching
 from pmweb.asgi import application
@@ -149,7 +149,7 @@ async def test_a_browsers_session_does_not_open_the_socket_of_agents():
 
 
 def _token() -> str:
-    return tokens.issue(tokens.add_machine("lab", new_isa("toy", ["add R, R"], "by hand")))
+    return sessions.issue(sessions.add_machine("lab", new_isa("toy", ["add R, R"], "by hand")))
 
 
 def test_sessions_are_kept_in_the_table_that_is_looked_into():

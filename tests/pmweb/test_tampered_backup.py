@@ -20,7 +20,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from inference.models import Run
-from pmweb.backup import dump_text
+from pmweb.backup import postgresql
 from pmweb.backup.archive import BackupError
 from tests.doors import printed
 from tests.pmweb.test_backup import home, names
@@ -257,7 +257,7 @@ def lines(text: bytes) -> Iterator[bytes]:
 
 def test_nothing_in_the_text_of_a_dump_is_executed():
     cursor = Cursor()
-    said = dump_text.copy(cursor, lines(HOSTILE), {"auth_user": ["id", "username"]})
+    said = postgresql.copy(cursor, lines(HOSTILE), {"auth_user": ["id", "username"]})
     (rows,) = cursor.copied.values()
     assert rows == [b"1\tada\n", rb"2	\\! id" + b"\n", b"\\! echo\n"]
     assert [values for statement, values in cursor.executed if "setval" in statement] == [
@@ -271,4 +271,4 @@ def test_nothing_in_the_text_of_a_dump_is_executed():
 def test_rows_of_other_columns_are_refused(names_in_dump: bytes):
     text = b"COPY public.auth_user (%s) FROM stdin;\n1\n\\.\n" % names_in_dump
     with pytest.raises(BackupError, match="has the columns"):
-        dump_text.copy(Cursor(), lines(text), {"auth_user": ["id", "username"]})
+        postgresql.copy(Cursor(), lines(text), {"auth_user": ["id", "username"]})

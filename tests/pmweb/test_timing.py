@@ -6,7 +6,7 @@ import asyncio
 
 from asgiref.sync import async_to_sync
 
-from pmweb.timing import LIMITS, PROCESS, timed
+from pmweb.metrics import LIMITS, PROCESS, timed
 
 NAME = "pmweb_process_answer_seconds"
 

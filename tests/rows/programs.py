@@ -52,7 +52,7 @@ from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import load_measurements, store_measurements
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import BrowserSession, Scope
-from pmweb.sharing.links import ShareRequest, share
+from pmweb.sharing import ShareRequest, share
 from tests.anica.formats.published import write_directory
 from tests.rows.lab import machine
 from tests.rows.library import ADD, IMUL, LOAD, experiment_set, isa, mapping

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from inference.features.running.runs.outcome import outcomes_of
+from inference.features.running.runs.kind_presentation import outcomes_of
 from inference.models import Run
 from tests.rows import shared
 

@@ -8,7 +8,7 @@ from inference.core.mapping import PortMapping, uops_of
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
 from inference.models import Machine
 from inference.runs import leases, lifecycle
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from inference.runs.machines import measurer
 from inference.storage.instruction_sets import new_isa
 from tests.measuring.boards import MemoryBoard

@@ -20,7 +20,7 @@ from django.db import connections
 
 from inference.models import Run, RunEvent
 from inference.runs import leases, lifecycle
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from inference.runs.kinds import RUN_KINDS
 from tests.launched import descendants
 from tests.prepared import DATABASE, migrated_file

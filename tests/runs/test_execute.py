@@ -8,7 +8,7 @@ from django.db import OperationalError
 from inference.models import ISA, Run, RunCheckpoint
 from inference.runs import leases, lifecycle
 from inference.runs.errors import LeaseLostError
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from inference.runs.kinds import RUN_KINDS
 from tests.runs.counting.job import COUNTING, CountJob, counted
 from tests.runs.fixtures import assert_journal_is_whole, payloads, state

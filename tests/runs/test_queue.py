@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from inference.models import Machine, Run
-from inference.runs import leases, lifecycle, queue
+from inference.runs import kinds, leases, lifecycle
 from inference.runs.kinds import RUN_KINDS, Lane, RunKind
 from tests.runs.agents import make_machine
 from tests.runs.counting.job import COUNTING, CountJob
@@ -34,8 +34,8 @@ def machine():
     return make_machine()
 
 
-def lane_of(kind: str) -> queue.Queue:
-    return next(lane for lane in queue.queues() if kind in lane.kinds)
+def lane_of(kind: str) -> kinds.Queue:
+    return next(lane for lane in kinds.queues() if kind in lane.kinds)
 
 
 def measuring(machine, name: str) -> Run:
@@ -46,8 +46,8 @@ def test_imports_and_evaluations_measuring_and_inferences_have_lanes_of_their_ow
     assert lane_of("import") == lane_of("evaluate")
     assert lane_of("block") == lane_of("measure")
     assert len({lane_of(kind) for kind in ("import", "measure", "infer")}) == 3
-    assert sorted(kind for lane in queue.queues() for kind in lane.kinds) == sorted(RUN_KINDS)
-    assert [lane.slots for lane in queue.queues(7) if "infer" in lane.kinds] == [7]
+    assert sorted(kind for lane in kinds.queues() for kind in lane.kinds) == sorted(RUN_KINDS)
+    assert [lane.slots for lane in kinds.queues(7) if "infer" in lane.kinds] == [7]
 
 
 def test_a_claim_of_short_kinds_passes_over_older_long_runs():
@@ -66,16 +66,16 @@ def test_a_run_waits_for_its_computer_and_passes_over_no_other(machine):
     first, second, elsewhere = measuring(machine, "1"), measuring(machine, "2"), measuring(other, "3")
     inference = lifecycle.submit("infer", {"source": {"machine": machine.pk}}, "4")
     leases.claim("w", only=first.pk)
-    assert queue.held_up() == [second.pk, inference.pk]
-    assert list(queue.ahead_of(second)) == [first]
-    assert list(queue.ahead_of(inference)) == [first, second]
-    lease = leases.claim("w", kinds=lane_of("measure").kinds, besides=queue.held_up())
+    assert kinds.held_up() == [second.pk, inference.pk]
+    assert list(kinds.ahead_of(second)) == [first]
+    assert list(kinds.ahead_of(inference)) == [first, second]
+    lease = leases.claim("w", kinds=lane_of("measure").kinds, besides=kinds.held_up())
     assert lease is not None
     assert lease.run_id == elsewhere.pk
-    assert leases.claim("w", besides=queue.held_up()) is None
+    assert leases.claim("w", besides=kinds.held_up()) is None
     lifecycle.cancel(first)
     Run.objects.filter(pk=first.pk).update(state=Run.State.CANCELLED, lease_until=None)
-    assert queue.held_up() == []
+    assert kinds.held_up() == []
 
 
 def test_a_run_of_a_dead_worker_is_no_obstacle_to_itself(machine):
@@ -89,11 +89,11 @@ def test_a_run_waits_behind_older_and_running_ones_of_its_lane_alone():
     first, _, third = submitted("count", "1"), submitted("errand", "2"), submitted("count", "3")
     last = submitted("count", "4")
     leases.claim("w", only=first.pk)
-    assert list(queue.ahead_of(last)) == [first, third]
+    assert list(kinds.ahead_of(last)) == [first, third]
     lifecycle.cancel(third)
-    assert list(queue.ahead_of(last)) == [first]
+    assert list(kinds.ahead_of(last)) == [first]
     first.refresh_from_db()
-    assert list(queue.ahead_of(first)) == []
+    assert list(kinds.ahead_of(first)) == []
 
 
 def test_neither_a_whole_nor_its_part_waits_behind_the_other(machine):
@@ -101,9 +101,9 @@ def test_neither_a_whole_nor_its_part_waits_behind_the_other(machine):
     part = lifecycle.submit("measure", {"machine": machine.pk}, "part", part_of=whole)
     other = measuring(machine, "other")
     leases.claim("w", only=part.pk)
-    assert list(queue.ahead_of(whole)) == []
-    assert list(queue.ahead_of(other)) == [whole, part]
+    assert list(kinds.ahead_of(whole)) == []
+    assert list(kinds.ahead_of(other)) == [whole, part]
     Run.objects.filter(pk=part.pk).update(state=Run.State.QUEUED)
     part.refresh_from_db()
     Run.objects.filter(pk=whole.pk).update(state=Run.State.RUNNING, lease_until=timezone.now())
-    assert list(queue.ahead_of(part)) == []
+    assert list(kinds.ahead_of(part)) == []

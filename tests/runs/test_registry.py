@@ -21,7 +21,7 @@ from inference.formats.errors import ExchangeError
 from inference.models import Run
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import RUN_KINDS, job
-from inference.web.api import registry
+from inference.web import contributions
 
 START = """
 import sys, django
@@ -90,7 +90,7 @@ def test_a_file_of_a_format_with_a_signature_loads_no_other_importer(
 
 
 def test_whatever_routes_requests_and_shows_events_is_there() -> None:
-    headings = Counter(heading for _, heading in registry.routers())
+    headings = Counter(heading for _, heading in contributions.routers())
     assert "" not in headings
     assert headings["Port mappings"] > 1
     assert {"phase", "block", "generation", "batch", "model_alone"} <= journal_events.kinds().keys()

@@ -13,15 +13,15 @@ import time
 import pytest
 from django.conf import settings
 
-from inference.runs import local_wakeups
-from inference.runs.local_wakeups import Wakeup, wake
+from inference.runs import wakeups
+from inference.runs.wakeups import Wakeup, wake
 
 LISTENER = """
 import os, sys
 from django.conf import settings
 from pathlib import Path
 settings.configure(HOME=Path(sys.argv[1]))
-from inference.runs.local_wakeups import Wakeup
+from inference.runs.wakeups import Wakeup
 wakeup = Wakeup("topic")
 print("listening", flush=True)
 print("heard" if wakeup.wait(30) else "nothing", flush=True)
@@ -112,4 +112,4 @@ async def test_where_no_socket_can_be_everybody_looks(tmp_path, monkeypatch, cap
 
 def test_names_fit_into_the_room_that_is_left_for_them():
     longest = f".batches-{2**40}.{os.getpid()}.{'0' * 8}"
-    assert len(longest) < local_wakeups._NAME_LIMIT
+    assert len(longest) < wakeups._NAME_LIMIT

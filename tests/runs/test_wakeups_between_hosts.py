@@ -13,7 +13,7 @@ from channels.layers import InMemoryChannelLayer
 from django.conf import settings
 
 from inference.models import Run
-from inference.runs import journal, layer_relay, leases, wakeups
+from inference.runs import journal, leases, wakeups
 from tests.launched import wait_until
 
 
@@ -51,8 +51,8 @@ class Wire:
 @pytest.fixture
 def layer(monkeypatch):
     wire = Wire()
-    monkeypatch.setattr(layer_relay, "get_channel_layer", lambda: wire)
-    monkeypatch.setattr(layer_relay, "_TRY_AGAIN_AFTER", 0.01)
+    monkeypatch.setattr(wakeups, "get_channel_layer", lambda: wire)
+    monkeypatch.setattr(wakeups, "_TRY_AGAIN_AFTER", 0.01)
     return wire
 
 
@@ -84,14 +84,14 @@ def test_a_layer_that_fails_costs_nothing_and_is_told_once(site, layer, fault, c
 
 
 def test_the_in_memory_layer_is_not_used_across_processes():
-    assert not layer_relay.crosses_processes(InMemoryChannelLayer())
-    assert not layer_relay.crosses_processes(None)
-    assert layer_relay.crosses_processes(Wire())
+    assert not wakeups.crosses_processes(InMemoryChannelLayer())
+    assert not wakeups.crosses_processes(None)
+    assert wakeups.crosses_processes(Wire())
 
 
 def test_a_bell_is_struck_from_elsewhere_as_long_as_it_is_open(tmp_path, monkeypatch, layer):
     monkeypatch.setattr(settings, "HOME", tmp_path)
-    with wakeups.wakeup_for_results(7) as wakeup, wakeups.wakeup_for_batches(7) as other:
+    with wakeups.Wakeup(wakeups.results_of(7)) as wakeup, wakeups.Wakeup(wakeups.batches_of(7)) as other:
         wait_until(lambda: layer.groups == {"results-7", "batches-7"}, 60, "the groups")
         layer.waiting.append({"type": "wakeup", "topic": "results-7"})
         assert wakeup.wait(60)
@@ -107,27 +107,21 @@ def test_who_rings_never_waits_for_the_layer(layer, monkeypatch):
         await asyncio.sleep(60)  # it hangs
 
     monkeypatch.setattr(layer, "group_send", group_send)
-    board = layer_relay.present()
+    board = wakeups.present()
     for _ in range(100):
         board.wake("work")
     assert stuck.wait(60)
     board.wake("run-news")
 
 
-@pytest.mark.parametrize(
-    ("listen", "announce"),
-    [
-        (wakeups.listen_for_work, wakeups.announce_work),
-        (wakeups.listen_for_news, wakeups.announce_news),
-    ],
-)
-async def test_without_a_layer_processes_of_this_host_hear_each_other(site, monkeypatch, listen, announce):
+@pytest.mark.parametrize("topic", [wakeups.WORK, wakeups.NEWS])
+async def test_without_a_layer_processes_of_this_host_hear_each_other(site, monkeypatch, topic):
     monkeypatch.setattr(settings, "HOME", site.home)
     wakeup = asyncio.Event()
-    listening = asyncio.create_task(listen(wakeup))
+    listening = asyncio.create_task(wakeups.listen(topic, wakeup))
     while not (site.home / "wakeups").is_dir() or not list((site.home / "wakeups").glob("[!.]*")):
         await asyncio.sleep(0.01)
-    await sync_to_async(announce)()
+    await sync_to_async(wakeups.announce)(topic)
     await asyncio.wait_for(wakeup.wait(), 60)
     listening.cancel()
     await asyncio.wait({listening})

@@ -11,11 +11,11 @@ from django.db import connection
 from django.utils import timezone
 
 from inference.models import Run
-from inference.runs import lease_monitor as watch_module
 from inference.runs import leases, lifecycle
+from inference.runs import leases as watch_module
 from inference.runs.journal import LEASE_TIME
 from inference.runs.kinds import RUN_KINDS
-from inference.runs.lease_monitor import PATIENCE, LeaseMonitor
+from inference.runs.leases import PATIENCE, LeaseMonitor
 from tests.runs.counting.job import COUNTING
 from tests.runs.fixtures import payloads, reached, wait_for
 

@@ -19,12 +19,12 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from inference.models import Run, Webhook
-from inference.runs import leases, webhook_delivery, webhook_posting, webhooks
+from inference.runs import leases, webhooks
 from inference.runs.errors import ConfigError, RunStateError
 from inference.runs.kinds import RUN_KINDS
 from inference.runs.lifecycle import cancel, submit
 from inference.runs.webhook_address import is_public, masked
-from inference.runs.webhook_posting import DeliveryError, post
+from inference.runs.webhooks import DeliveryError, post
 from tests.runs.counting.job import COUNTING
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +76,7 @@ def deliver() -> None:
     """What a worker does again and again."""
 
     async def once() -> None:
-        deliveries = webhook_delivery.Deliveries()
+        deliveries = webhooks.Deliveries()
         await deliveries.begin()
         await deliveries.end()
 
@@ -117,7 +117,7 @@ def test_what_is_not_taken_is_tried_again_later_and_given_up_in_the_end(listener
     for attempt in range(1, 9):
         deliver()
         deliver()  # not due yet
-        assert len(listener.heard) == min(attempt, 1 + len(webhook_delivery.WAITS))
+        assert len(listener.heard) == min(attempt, 1 + len(webhooks.WAITS))
         Webhook.objects.update(due=timezone.now() - timedelta(seconds=1))
     (told,) = webhooks.told_of(run)
     assert told.sent is None
@@ -134,9 +134,9 @@ def test_redirections_are_not_followed(listener: Listener) -> None:
 
 def test_two_workers_tell_it_once(listener: Listener) -> None:
     cancel(submit("count", {}, "a run", webhook=listener.url))
-    first = webhook_delivery._claimed(Counter())
+    first = webhooks._claimed(Counter())
     assert len(first) == 1
-    assert webhook_delivery._claimed(Counter()) == []
+    assert webhooks._claimed(Counter()) == []
 
 
 def test_internal_addresses_are_refused_unless_the_setting_allows_them(
@@ -226,7 +226,7 @@ def test_a_fault_at_one_webhook_keeps_no_other_from_being_told(
 ) -> None:
     first = cancel(submit("count", {}, "one", webhook=listener.url))
     cancel(submit("count", {}, "two", webhook=listener.url))
-    sound = webhook_delivery._message
+    sound = webhooks._message
 
     def faulty(row: Webhook) -> Any:
         if row.run_id == first.pk:
@@ -236,10 +236,10 @@ def test_a_fault_at_one_webhook_keeps_no_other_from_being_told(
     async def a_round_is_over(_seconds: float) -> None:
         raise asyncio.CancelledError
 
-    monkeypatch.setattr(webhook_delivery, "_message", faulty)
-    monkeypatch.setattr(webhook_delivery.asyncio, "sleep", a_round_is_over)
+    monkeypatch.setattr(webhooks, "_message", faulty)
+    monkeypatch.setattr(webhooks.asyncio, "sleep", a_round_is_over)
     with contextlib.suppress(asyncio.CancelledError):
-        async_to_sync(webhook_delivery.deliver_for_ever)()
+        async_to_sync(webhooks.deliver_for_ever)()
     assert [each["name"] for each in listener.heard] == ["two"]
     assert f"run {first.pk}: telling its webhook failed" in caplog.text
     assert Webhook.objects.get(run=first).attempts == 1
@@ -254,7 +254,7 @@ def test_nobody_there_is_an_error_that_says_so() -> None:
 
 
 def test_an_answer_that_does_not_come_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook_posting, "ANSWER_TIME_OUT", 0.2)
+    monkeypatch.setattr(webhooks, "ANSWER_TIME_OUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(DeliveryError, match="answer"):
         post(f"http://127.0.0.1:{silent.getsockname()[1]}/", {}, internal=True)
 
@@ -319,7 +319,7 @@ def test_of_several_addresses_of_a_host_none_that_is_internal_is_taken(
 ) -> None:
     found = [(None, None, None, "", (each, 80)) for each in ("::127.0.0.1", "192.0.0.192", "93.184.216.34")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-    assert webhook_posting.address_of("mixed.example.org", 80, internal=False) == "93.184.216.34"
+    assert webhooks.address_of("mixed.example.org", 80, internal=False) == "93.184.216.34"
 
 
 class Silent:
@@ -339,14 +339,14 @@ def test_webhooks_do_not_wait_for_those_that_do_not_answer(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One whose owner never answers is asked to tell many runs; those of others are told meanwhile."""
-    monkeypatch.setattr(webhook_posting, "ANSWER_TIME_OUT", 3600.0)
+    monkeypatch.setattr(webhooks, "ANSWER_TIME_OUT", 3600.0)
     silent = Silent("127.0.0.1")
-    for number in range(webhook_delivery.AT_ONCE + 1):
+    for number in range(webhooks.AT_ONCE + 1):
         cancel(submit("count", {}, f"slow {number}", webhook=silent.url))
     cancel(submit("count", {}, "quick", webhook=listener.url))
 
     async def until_told() -> list[str]:
-        deliveries = webhook_delivery.Deliveries()
+        deliveries = webhooks.Deliveries()
         await deliveries.begin()
         while not listener.heard:
             await asyncio.sleep(0.01)
@@ -357,6 +357,6 @@ def test_webhooks_do_not_wait_for_those_that_do_not_answer(
 
     under_way = async_to_sync(until_told)()
     assert [each["name"] for each in listener.heard] == ["quick"]
-    assert under_way.count(silent.url.removeprefix("http://").rstrip("/")) == webhook_delivery.AT_ONE_HOST
+    assert under_way.count(silent.url.removeprefix("http://").rstrip("/")) == webhooks.AT_ONE_HOST
     untouched = Webhook.objects.filter(url=silent.url, attempts=0).count()
-    assert untouched == webhook_delivery.AT_ONCE + 1 - webhook_delivery.AT_ONE_HOST, "they stay due"
+    assert untouched == webhooks.AT_ONCE + 1 - webhooks.AT_ONE_HOST, "they stay due"

@@ -18,11 +18,11 @@ from inference.core.experiment import Experiment
 from inference.models import ISA, Batch, ExperimentTerm, Machine, Run, RunEvent, Upload
 from inference.runs import journal, leases, lifecycle
 from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
-from inference.runs.machines import batches, sessions, tokens
+from inference.runs.machines import batches, sessions
 from inference.storage.instruction_sets import new_isa
 from inference.storage.names import free_name
 from inference.storage.rows import store_experiments
-from pmweb.accounts import throttle
+from pmweb.accounts import attempts
 from tests.runs.fixtures import assert_journal_is_whole, numbers, wait_for
 from tests.runs.machines.fixtures import batch_of, connected, posting
 
@@ -125,8 +125,8 @@ def test_a_free_name_is_not_given_away_twice(site):
 
 
 def test_of_passwords_tried_at_once_no_more_are_looked_at_than_may_be_wrong(site):
-    waits = at_once(*[lambda: throttle.begin(throttle.AttemptSource("203.0.113.1"), "ada")] * 12)
-    assert sum(wait == timedelta(0) for wait in waits) == throttle.OF_PAIR.free, waits
+    waits = at_once(*[lambda: attempts.begin(attempts.AttemptSource("203.0.113.1"), "ada")] * 12)
+    assert sum(wait == timedelta(0) for wait in waits) == attempts.OF_PAIR.free, waits
 
 
 def test_the_same_experiments_stored_at_once_are_there_once(site):
@@ -180,7 +180,7 @@ def test_events_of_several_writers_are_numbered_without_gaps(site):
 
 
 def test_a_replaced_connection_of_an_agent_gets_no_batch_while_the_new_one_begins(site):
-    machine: Machine = tokens.add_machine("lab", new_isa("toy", ["add R, R"], "a test"))
+    machine: Machine = sessions.add_machine("lab", new_isa("toy", ["add R, R"], "a test"))
     old = connected(machine)
     run = site.count("a run")
     with posting(leases.claim("w", only=run.pk), machine) as board:

@@ -20,7 +20,7 @@ from websockets.sync.client import connect
 from inference.formats.mapping_json import write_mapping_json
 from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run, RunEvent, Upload
 from inference.runs import lifecycle
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping
 from pmweb.accounts.people import ensure_administrator
@@ -91,11 +91,11 @@ def spread(postgresql, redis_server, tmp_path_factory, django_db_blocker) -> Ite
         address = made.served.address()
         made.hire()
         isa = new_isa("toy", list(TRUTH.usage), "a test")
-        made.machine = tokens.add_machine("box", isa)
+        made.machine = sessions.add_machine("box", isa)
         truth = folder / "truth.json"
         truth.write_text(json.dumps(write_mapping_json(TRUTH, name="truth", isa=isa.name)))
         token = folder / "token"
-        token.write_text(tokens.issue(made.machine))
+        token.write_text(sessions.issue(made.machine))
         token.chmod(0o600)
         agent = Process(
             folder / "agent",

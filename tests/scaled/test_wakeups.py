@@ -11,7 +11,7 @@ import time
 import pytest
 from django.conf import settings
 
-from inference.runs import layer_relay, leases, wakeups
+from inference.runs import leases, wakeups
 from tests.launched import wait_until
 from tests.servers import Redis
 
@@ -19,7 +19,7 @@ LISTENER = """
 import sys, django
 django.setup()
 from inference.runs import wakeups
-wakeup = wakeups.wakeup_for_results(7)
+wakeup = wakeups.Wakeup(wakeups.results_of(7))
 print("listening", flush=True)
 while True:
     if wakeup.wait(60):
@@ -55,7 +55,7 @@ def test_a_ring_reaches_another_host_and_again_when_redis_was_killed_and_came_ba
     rung_site, redis_server, elsewhere
 ):
     wait_for_listeners(redis_server, "results-7")
-    wakeups.announce_results(7)
+    wakeups.announce(wakeups.results_of(7))
     assert elsewhere.stdout.readline() == "heard\n"
 
     redis_server.end(signal.SIGKILL)
@@ -70,7 +70,7 @@ def test_a_ring_reaches_another_host_and_again_when_redis_was_killed_and_came_ba
 
 def rings(server: Redis) -> bool:
     """Ring as long as nobody can have heard; whether Redis has taken one."""
-    board = layer_relay.present()
+    board = wakeups.present()
     board.wake("results-7")
     return board._all_sent.wait(1)
 

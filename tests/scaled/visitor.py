@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from pmweb.accounts import links
+from pmweb.accounts import people
 from pmweb.accounts.people import ensure_administrator
 
 _FIELD = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
@@ -33,7 +33,7 @@ class Browser:
 
     def log_in(self) -> str:
         """By a link; the address to which it leads."""
-        return self.post(reverse("login-link", args=[links.issue(ensure_administrator())]))
+        return self.post(reverse("login-link", args=[people.issue_link(ensure_administrator())]))
 
     def pretend(self, **headers: str) -> None:
         """Send these headers from now on, with underscores for dashes."""

@@ -12,7 +12,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
 from inference.core.predicting import PortMappingModel
-from inference.features.learning.inferring.query import front_named, front_of, point_with
+from inference.features.learning.inferring.front import front_named, front_of, point_with
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import Evaluation, ExperimentSet, FrontPoint, PortMapping, Run
 from inference.storage.errors import NameTakenError, UnknownNameError

@@ -43,15 +43,15 @@ from inference.models import (  # noqa: E402  # noqa: E402
     identity_key,
 )
 from inference.runs import lifecycle  # noqa: E402
-from inference.runs.machines import tokens  # noqa: E402
+from inference.runs.machines import sessions  # noqa: E402
 from inference.storage.core_models import store_front_end  # noqa: E402
 from inference.storage.instruction_sets import store_isa  # noqa: E402
 from inference.storage.resource_mappings import store_resource_mapping  # noqa: E402
 from inference.storage.rows import store_mapping  # noqa: E402
+from pmweb import retention  # noqa: E402
 from pmweb.accounts import api_tokens, people  # noqa: E402
 from pmweb.models import Role, Scope  # noqa: E402
-from pmweb.retention import pruning  # noqa: E402
-from pmweb.sharing.links import ShareRequest, share  # noqa: E402
+from pmweb.sharing import ShareRequest, share  # noqa: E402
 from tests.features.accuracy_checks.checked import checked_run  # noqa: E402
 from tests.rows.lab import FACTS  # noqa: E402
 from tests.rows.programs import front_end_readings, latencies  # noqa: E402
@@ -108,8 +108,8 @@ def uploaded(name: str, content: str) -> Upload:
 def fill_machines(isa: ISA, truth: Mapping) -> Machine:
     """A simulated machine, and one whose agent is away, with a batch of a run that was cancelled."""
     simulated = simulated_machine(isa, truth, name="simulated", noise=0.005, seed=3)
-    lab = tokens.add_machine("lab", isa)
-    tokens.issue(lab)
+    lab = sessions.add_machine("lab", isa)
+    sessions.issue(lab)
     seen = {"session": 1, "last_seen": timezone.now(), "noise": 0.004, "ghz": 3.1, "rate": 80}
     Machine.objects.filter(pk=lab.pk).update(cpu=FACTS["cpu"], facts=FACTS, state="idle", **seen)
     lab.readings.create(at=timezone.now(), state="idle", noise=0.004, ghz=3.1, rate=80)
@@ -217,10 +217,10 @@ def fill_people(mapping: PortMapping) -> None:
         browser = Client(headers={"user-agent": "a browser"})
         browser.post("/login/", {"username": operator.username, "password": password})
     browser.post(f"/mappings/{mapping.pk}/edit/", {"name": mapping.name, "note": "noted"})
-    pruning.ask(administrator, dry=True)
-    row = pruning.claim()
+    retention.ask(administrator, dry=True)
+    row = retention.claim()
     assert row is not None
-    pruning.prune(row)
+    retention.prune(row)
 
 
 def main() -> None:

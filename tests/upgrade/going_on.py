@@ -24,7 +24,7 @@ from inference.models import (
 )
 from inference.models.schema import Schema, schema
 from inference.runs import leases, lifecycle
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from pmweb.accounts.people import ensure_administrator
 
 PAGES = (

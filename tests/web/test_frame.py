@@ -17,7 +17,7 @@ from django.urls import reverse
 from inference.figures import colours
 from inference.models import ISA, ExperimentSet
 from inference.web.presentation import change, decimals, subscript
-from pmweb.accounts import links
+from pmweb.accounts import people
 from pmweb.middleware import no_body_for_head
 
 PAGES = ["start", "isas", "sets", "machines", "upload"]
@@ -47,7 +47,7 @@ def test_a_page_has_no_inline_script_or_style(visitor: Client, isa: ISA, name: s
 
 
 def test_what_browsers_may_do_with_answers_and_cookies(client: Client, administrator: User) -> None:
-    answer = client.post(reverse("login-link", args=[links.issue(administrator)]))
+    answer = client.post(reverse("login-link", args=[people.issue_link(administrator)]))
     page = client.get(reverse("upload"))
     assert page["X-Content-Type-Options"] == "nosniff"
     assert page["X-Frame-Options"] == "DENY"
@@ -168,3 +168,18 @@ def test_a_negative_number_has_a_true_minus() -> None:
 
 def test_r_max_is_written_with_its_subscript_and_the_text_around_it_stays_text() -> None:
     assert subscript("<b>R_max</b>") == "&lt;b&gt;R<sub>max</sub>&lt;/b&gt;"
+
+
+def test_tables_that_are_read_page_by_page_have_a_firm_first_column() -> None:
+    """Their rows come in pieces, and those that are there would wrap anew: .21 of the screen moved so."""
+    pagers = '{% include "partials/pager.html"'
+    loose = [
+        path.relative_to(settings.BASE_DIR).as_posix()
+        for path in (settings.BASE_DIR / "templates").rglob("*.html")
+        for before in path.read_text().split(pagers)[:-1]
+        if (tables := re.findall(r'<table class="([^"]*)"', before)) and "long" in tables[-1].split()
+        if "paged" not in tables[-1].split()
+    ]
+    assert loose == []
+    styles = (settings.BASE_DIR / "static/css/tables.css").read_text()
+    assert re.search(r"table\.paged thead th:first-child \{ width: \d+%; \}", styles)

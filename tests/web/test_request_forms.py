@@ -13,8 +13,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 
 from inference.measuring.blocks import BlockOptions
 from inference.runs.request import RequestPart, RunRequest, parts_of
-from inference.web.request_fields import RequestField, RequestForm
-from inference.web.strict_form import StrictForm
+from inference.web.request_fields import RequestField, RequestForm, StrictForm
 
 PLAIN = (forms.IntegerField, forms.FloatField, forms.BooleanField, forms.ChoiceField, forms.CharField)
 PLAIN_KINDS = (int, float, bool, str)

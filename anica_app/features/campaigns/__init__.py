@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, RunKind
-from inference.web.publishable import Publishable
+from inference.web.contributions import Publishable
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-    from inference.web.dependents import Dependent
-    from inference.web.finders import SearchHits
+    from inference.web.contributions import Dependent, SearchHits
     from inference.web.published_page import PublishedPage
 
 

@@ -22,13 +22,13 @@ from anica_app.models import Campaign, Discovery
 from inference.core.event import Event
 from inference.core.events import Progress, rate_in_words
 from inference.core.protocols import Json
-from inference.features.asking.predictors.choosing import check_processor, chosen_on
 from inference.features.asking.predictors.modes import add_mode_option
+from inference.features.asking.predictors.query import check_processor, chosen_on
 from inference.features.judging.engine.gate import exit_as_error
 from inference.models import PortMapping, Predictor, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
-from inference.web.request_options import add_request_options
+from inference.web.data_command import add_request_options
 from inference.web.run_command import RunCommand, add_set_option, named_values
 
 _SHOWN = 20

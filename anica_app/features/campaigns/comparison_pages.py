@@ -20,7 +20,7 @@ from anica_app.features.coverage.query import MOST_CAMPAIGNS
 from anica_app.models import Campaign, Discovery
 from inference.web.paging import page_in_memory
 from inference.web.presentation import UNKNOWN
-from inference.web.requests import row_numbers, whole_number
+from inference.web.validation import row_numbers, whole_number
 
 
 def campaign_compare(request: HttpRequest) -> HttpResponse:

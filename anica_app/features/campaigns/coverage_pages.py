@@ -21,8 +21,8 @@ from anica_app.features.coverage.query import (
 from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
 from inference.models import BasicBlockSet
-from inference.web.requests import row_number, whole_number
-from inference.web.run_forms import start_or_tell
+from inference.web.request_fields import start_or_tell
+from inference.web.validation import row_number, whole_number
 
 OWN = "own"
 

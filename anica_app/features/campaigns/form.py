@@ -15,16 +15,14 @@ from anica_app.features.campaigns.request import DEFAULT_MINUTES, CampaignConfig
 from anica_app.models import Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
-from inference.features.asking.predictors.choosing import on_processor
 from inference.features.asking.predictors.modes import mode_field
-from inference.features.asking.predictors.processors import processor_field
-from inference.features.asking.predictors.query import Listed, chosen
+from inference.features.asking.predictors.query import Listed, chosen, on_processor, processor_field
 from inference.features.machines.measure.form import search_field
 from inference.isa.targets import names_with_blocks, sampling_groups
 from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import Failure, PredictorError
 from inference.web.request_fields import RequestField, RunForm, describe_fields, name_field
-from inference.web.requests import row_numbers
+from inference.web.validation import row_numbers
 
 SETTING, END = "set_", "end_"
 LABELS = {

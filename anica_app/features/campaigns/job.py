@@ -23,8 +23,8 @@ from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
 from inference.core.event import Event
 from inference.core.events import PhaseStarted, ResultStored
 from inference.core.protocols import Checkpoint, Json
-from inference.features.asking.predictors.common_isa import common_isa
-from inference.features.asking.predictors.panel import opened_panel
+from inference.features.asking.predictors.opening import opened_panel
+from inference.features.asking.predictors.query import common_isa
 from inference.models import Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError

@@ -30,13 +30,12 @@ from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
 from anica_app.models import Campaign, CampaignFile, SampleBatch
 from anica_app.storage.judging import judge_of
 from anica_app.web.campaign_files import archive_answer, kept_file_answer
-from inference.features.asking.predictors.processors import different_processors
+from inference.features.asking.predictors.query import different_processors
 from inference.models import Predictor, Run
 from inference.web.file_answers import file_answer
-from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
-from inference.web.paging import PAGE_SIZE, Order, Page
-from inference.web.requests import one_of, whole_number
+from inference.web.paging import PAGE_SIZE, Order, Page, list_page
+from inference.web.validation import one_of, whole_number
 
 
 def chart_of(campaign: Campaign) -> RoundsChart | None:

@@ -30,8 +30,7 @@ from inference.models import BasicBlockSet
 from inference.storage.instruction_sets import code_isa
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, number_of_page, page_json, sorts
-from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Input, parameter
+from inference.web.api.shapes import Input, RunOut, parameter
 from inference.web.paging import Order
 from inference.web.validation import Id
 

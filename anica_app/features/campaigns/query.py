@@ -23,15 +23,14 @@ from django.db.models.functions import Coalesce, Least
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
 from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
-from inference.features.asking.predictors.common_isa import common_isa
+from inference.features.asking.predictors.query import common_isa
 from inference.features.library.search.query import group, with_words
 from inference.models import Run
 from inference.models.scheme_search import search_schemes
 from inference.predictors.samples import Sample, unpack
 from inference.storage.instruction_sets import code_isa_row
+from inference.web.contributions import Dependent, Hit, SearchHits
 from inference.web.deleting import GONE, counted
-from inference.web.dependents import Dependent
-from inference.web.finders import Hit, SearchHits
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 CAMPAIGN_ORDERS: Mapping[str, str] = {

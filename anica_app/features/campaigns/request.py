@@ -17,13 +17,22 @@ from anica_app.models import Discovery
 from anica_app.storage.descriptions import DEFAULT_FRESH, FreshBlocks, SearchRequest, read_against
 from inference.core.errors import as_written
 from inference.core.protocols import Json
-from inference.features.asking.predictors.common_isa import common_isa
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
+from inference.features.asking.predictors.query import common_isa
 from inference.isa.search import SearchError, parse_search
 from inference.models import PortMapping, Predictor
-from inference.runs.described_rows import is_id, read_row, read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.request import DEFAULT_SEED, OneOf, RequestPart, RowId, Seed, told_as_flaw
+from inference.runs.request import (
+    DEFAULT_SEED,
+    OneOf,
+    RequestPart,
+    RowId,
+    Seed,
+    is_id,
+    read_row,
+    read_rows,
+    told_as_flaw,
+)
 
 MOST_PREDICTORS = 2
 DEFAULT_MINUTES = 10.0

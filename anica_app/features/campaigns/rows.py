@@ -21,8 +21,8 @@ from anica_app.models import (
 from inference.core.protocols import Checkpoint
 from inference.models import Run
 from inference.predictors.samples import Sample, pack
-from inference.runs.described_rows import needed_row
 from inference.runs.reporter import JournalReporter
+from inference.runs.request import needed_row
 from inference.storage.instruction_sets import code_isa_row
 from inference.storage.names import free_name
 

@@ -17,13 +17,12 @@ from anica_app.models import Campaign
 from anica_app.storage.descriptions import GROUPS, FreshBlocks
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import QuestionMode
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.running.runs.runs_of_kind import submitted
 from inference.runs.request import OneOf, Seed
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api.errors import ProblemError
-from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import Input, Ref, fields_of, ref
+from inference.web.api.shapes import Input, Ref, RunOut, fields_of, ref, run_json
 from inference.web.validation import Id
 
 router = Router()

@@ -19,8 +19,8 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.query import Listed, listed
 from inference.models import Predictor
 from inference.runs.errors import ConfigError
-from inference.web.requests import one_of, row_number, row_numbers, whole_number
-from inference.web.run_forms import start_run
+from inference.web.request_fields import start_run
+from inference.web.validation import one_of, row_number, row_numbers, whole_number
 
 _TAKEN_OVER = ("scheme_filter", "evaluate", "seed", "uops", "preset", "mode")
 """Of a campaign that is searched again, beside its settings."""

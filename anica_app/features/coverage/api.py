@@ -18,8 +18,7 @@ from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import SetBlockOut, block_json
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import parameter
+from inference.web.api.shapes import RunOut, parameter, run_json
 from inference.web.validation import Id
 
 router = Router()

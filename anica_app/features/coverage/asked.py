@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from anica_app.core.search.judging import distance_words
 from anica_app.models import Campaign
-from inference.features.asking.block_sets.asked import set_item
-from inference.features.running.runs.asked import links
-from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome
+from inference.features.asking.block_sets.query import set_item
+from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome, links
 from inference.models import Run
 
 

@@ -20,7 +20,7 @@ from inference.isa.blocks.listing import intel_of_bytes
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
-from inference.web.request_options import add_request_options
+from inference.web.data_command import add_request_options
 from inference.web.run_command import RunCommand
 
 _SHOWN = 20

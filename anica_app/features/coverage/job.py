@@ -35,10 +35,9 @@ from inference.features.asking.block_sets.columns import read_set
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run
 from inference.predictors.samples import unpack
-from inference.runs.described_rows import needed_row, read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, needed_row, read_rows
 from inference.storage.instruction_sets import code_isa
 
 MOST_BLOCKS = 1000

@@ -19,7 +19,7 @@ from anica_app.models import Campaign
 from anica_app.web.presentation import asm
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.query import ShownSet, answers_of, blocks_at, columns_of
-from inference.features.asking.predictors.query import kinds
+from inference.features.asking.predictors.kinds import kinds
 from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.errors import ConfigError
@@ -27,9 +27,8 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import code_isa
 from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
-from inference.web.request_fields import RequestField, RequestForm
-from inference.web.requests import whole_number
-from inference.web.run_forms import start_or_tell
+from inference.web.request_fields import RequestField, RequestForm, start_or_tell
+from inference.web.validation import whole_number
 
 GENERALISE = "generalise"
 OFFERED = 40

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from inference.web.panels import PagePanel, PanelPlace
+from inference.web.contributions import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.models import InstructionScheme, Run
-    from inference.web.origins import RunOrigin
-    from inference.web.panels import Context
+    from inference.web.contributions import Context, RunOrigin
 
 
 def _questions_about_steps(runs: Sequence[Run]) -> dict[int, RunOrigin]:

@@ -23,7 +23,7 @@ from inference.features.asking.questions.query import KIND
 from inference.measuring.blocks import LOOP
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.web.run_forms import start_or_tell
+from inference.web.request_fields import start_or_tell
 
 
 class AskForm(ChoosingForm):

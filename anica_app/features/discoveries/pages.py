@@ -23,7 +23,7 @@ from inference.core.protocols import Json
 from inference.isa.blocks.listing import intel_or_digits
 from inference.models import InstructionScheme
 from inference.web.file_answers import attachment, file_answer
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 PART = "X-Part"
 """A request with this header wants only the part about a decision: a click on a node of the tree."""

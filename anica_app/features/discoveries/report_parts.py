@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from anica_app.features.discoveries.tool_commands import LLVM_MCA, OSACA, UICA, tool_and_core
 from inference.core.texts import one_line
+from inference.features.asking.predictors.kinds import kind_of
 from inference.features.asking.predictors.modes import titled
-from inference.features.asking.predictors.query import kind_of
 from inference.formats.exegesis import write_block_exegesis
 from inference.isa.blocks import block_of_bytes, schemes_of_bytes
 from inference.isa.blocks.accesses import reads_of

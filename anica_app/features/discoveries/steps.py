@@ -33,9 +33,9 @@ from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.samples import Sample, unpack
 from inference.storage.instruction_sets import code_isa
-from inference.web.origins import RunOrigin, number_about
+from inference.web.contributions import RunOrigin, number_about
 from inference.web.paging import Page
-from inference.web.requests import one_of, whole_number
+from inference.web.validation import one_of, whole_number
 
 MOST = 500
 """Of a tree with more rejected steps, so many have theirs."""

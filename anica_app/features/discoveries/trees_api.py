@@ -26,7 +26,7 @@ from anica_app.features.discoveries.steps import (
     tools_here,
 )
 from anica_app.features.discoveries.tree_document import tree_document
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.query import KIND
 from inference.features.running.runs.runs_of_kind import started
@@ -38,8 +38,7 @@ from inference.web.api.answers import NamedBlock
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, number_of_page, page_json
-from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Input, Ref, fields_of, parameter
+from inference.web.api.shapes import Input, Ref, RunOut, fields_of, parameter
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 

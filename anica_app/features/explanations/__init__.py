@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
-from inference.web.panels import PagePanel, PanelPlace
+from inference.web.contributions import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from inference.features.asking.questions.query import ShownBlock
-    from inference.web.panels import Context
+    from inference.web.contributions import Context
 
 
 def _job() -> Job:

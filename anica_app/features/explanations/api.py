@@ -14,7 +14,7 @@ from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.models import Campaign
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.running.runs.runs_of_kind import submitted
 from inference.isa.blocks import read_blocks
 from inference.web.api.answers import MOST_TEXT, Code

@@ -25,7 +25,7 @@ from inference.core.events import PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
-from inference.features.asking.predictors.panel import opened_panel
+from inference.features.asking.predictors.opening import opened_panel
 from inference.isa.blocks import BlockError, block_of_hex
 from inference.isa.targets import DEFAULT
 from inference.models import Run

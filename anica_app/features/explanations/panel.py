@@ -15,7 +15,7 @@ from inference.features.asking.questions.query import ShownBlock
 from inference.isa.blocks import block_of_bytes
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.web.panels import Context
+from inference.web.contributions import Context
 
 
 def context_of(request: HttpRequest, subject: ShownBlock) -> Context:

@@ -28,8 +28,7 @@ from inference.web.api.answers import NamedAnswerOut, NamedBlock, assembly
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, listed_in_memory
-from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Note, Ref, RowOut, fields_of
+from inference.web.api.shapes import Note, Ref, RowOut, RunOut, fields_of
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 

@@ -19,7 +19,7 @@ from inference.features.asking.predictors.query import chosen
 from inference.models import Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
-from inference.web.request_options import add_request_options
+from inference.web.data_command import add_request_options
 from inference.web.run_command import RunCommand
 
 

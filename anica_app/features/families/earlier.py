@@ -8,8 +8,7 @@ from typing import Any
 
 from anica_app.core.families.evidence import Answers
 from anica_app.models import Campaign, GeneralisationStep
-from inference.features.asking.predictors.answers import DatabaseAnswers
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import DatabaseAnswers, opened
 from inference.models import Predictor
 from inference.predictors import machine, nanobench
 from inference.predictors.panel import Panel

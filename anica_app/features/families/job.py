@@ -35,13 +35,13 @@ from inference.core.event import Event
 from inference.core.events import Log, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import common_mode, rows_in_mode
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import opened
 from inference.models import Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
-from inference.runs.described_rows import needed_row, read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
+from inference.runs.request import needed_row, read_row
 from inference.storage.instruction_sets import code_isa
 
 LEAST_QUESTIONS = 400

@@ -24,7 +24,7 @@ from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import code_isa
 from inference.web.file_answers import file_answer
-from inference.web.run_forms import start_or_tell
+from inference.web.request_fields import start_or_tell
 
 
 def family_or_404(pk: int) -> FamilyParts:

@@ -18,8 +18,7 @@ from anica_app.features.families.referee import RefereedFamilies
 from anica_app.models import Campaign
 from inference.core.events import Progress
 from inference.core.protocols import Json
-from inference.features.asking.predictors.query import kind_of
-from inference.features.asking.predictors.stored_kinds import measured
+from inference.features.asking.predictors.kinds import kind_of, measured
 from inference.isa.blocks import mnemonics_of
 from inference.isa.start_values import StartValues
 from inference.models import Predictor

@@ -23,11 +23,11 @@ from anica_app.features.families.referee import RefereedFamilies, refereed
 from anica_app.features.families.repeating import repeated_with_values
 from anica_app.models import Campaign
 from inference.core.events import Progress
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import opened
 from inference.models import Predictor
 from inference.predictors.panel import Panel
-from inference.runs.described_rows import needed_row
 from inference.runs.kinds import Task
+from inference.runs.request import needed_row
 from inference.storage.instruction_sets import code_isa
 
 

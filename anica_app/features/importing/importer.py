@@ -31,8 +31,8 @@ from inference.core.event import Event
 from inference.core.events import Log, ResultStored
 from inference.core.protocols import Json
 from inference.core.texts import count_of
-from inference.features.asking.block_files.progress import telling
-from inference.features.asking.block_files.upload_importers import PREVIEW, UploadImporter
+from inference.features.asking.block_files.importer import telling
+from inference.features.asking.block_files.query import PREVIEW, UploadImporter
 from inference.features.library.uploads.query import discard_upload
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.errors import ExchangeError

@@ -5,7 +5,7 @@ The blocks may be fresh ones of AnICA's domains, and a disagreement is what a ca
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, RunKind
-from inference.web.menus import MenuEntry, MenuPlace
+from inference.web.contributions import MenuEntry, MenuPlace
 
 
 def _job() -> Job:

@@ -11,14 +11,14 @@ from pydantic import Field
 
 from anica_app.features.matrices.job import KIND, MatrixConfig
 from inference.features.asking.block_sets.query import ORDERS, answers_of, differing_blocks
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import BlockColumn, Run
 from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import PredictorNames, SetBlockOut, block_json
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts
-from inference.web.api.runs import RunOut, run_json
+from inference.web.api.shapes import RunOut, run_json
 from inference.web.paging import Order
 from inference.web.validation import Id
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from anica_app.core.search.judging import distance_words
-from inference.features.asking.block_sets.asked import names_of_columns, predictors_item, set_item
+from inference.features.asking.block_sets.query import names_of_columns, predictors_item, set_item
 from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.models import Run
 

@@ -17,8 +17,8 @@ from inference.core.judging.disagreement import disagreements
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
-from inference.features.asking.predictors.common_isa import common_isa
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
+from inference.features.asking.predictors.query import common_isa
 from inference.features.judging.engine.item_answers import BlockAnswers, keep_columns
 from inference.features.judging.engine.judge_jobs import JudgeJob
 from inference.features.judging.engine.new_blocks import NewBlocks
@@ -26,10 +26,9 @@ from inference.features.judging.engine.request import JudgeConfig
 from inference.features.judging.engine.sources import ComparisonColumn, SourceKind
 from inference.isa.blocks import mnemonics_of
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
-from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, read_rows
 from inference.storage.block_rows import BlockToStore
 from inference.storage.instruction_sets import code_isa_row
 

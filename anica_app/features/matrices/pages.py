@@ -25,9 +25,8 @@ from inference.features.judging.engine.addresses import (
 from inference.formats.csv_cells import written
 from inference.models import Comparison, Run
 from inference.web.file_answers import table_answer
-from inference.web.request_fields import RequestField, RunForm, describe_fields
-from inference.web.requests import whole_number
-from inference.web.run_forms import start_run
+from inference.web.request_fields import RequestField, RunForm, describe_fields, start_run
+from inference.web.validation import whole_number
 
 
 class RandomBlocksForm(RunForm, ProcessorForm):

@@ -1,5 +1,5 @@
 """`manage.py front`."""
 
-from inference.features.learning.inferring.front_command import Command
+from inference.features.learning.inferring.front import FrontCommand as Command
 
 __all__ = ["Command"]

@@ -2,13 +2,11 @@
 
 | file | concern |
 |---|---|
-| `tokens` | machines are added; their agents' tokens are issued, recognised and revoked |
-| `sessions` | the connections of agents: one per machine speaks, the newest |
-| `readings` | how a machine was doing |
+| `sessions` | agents' tokens and connections: one per machine speaks, the newest; how the machine is doing |
 | `checking` | what agents say, made safe or refused |
 | `batches` | are leased to a connection, given back, done or given up |
-| `board` | where a run posts its batches and waits for their results |
-| `drift`, `wait_reasons` | what drift checks show; why a run waits for a machine |
-| `measurer`, `simulated` | a machine of any kind as a measurer, and which schemes can be measured there |
+| `board` | where a run posts its batches and waits for their results, and why it waits |
+| `measurer` | a machine of any kind as a measurer, which schemes can be measured there, and drift |
+| `blocks` | basic blocks measured on a machine |
 | `facts` | what can be said of a machine before anything is measured |
 """

@@ -97,7 +97,7 @@ def take_results(machine_id: int, session: int, batch: int, fence: int, given: o
     stored = leased.update(
         state=BatchRow.State.DONE, results=results, content=_reduced(content), finished=timezone.now()
     )
-    wakeups.announce_results(run_id)
+    wakeups.announce(wakeups.results_of(run_id))
     return bool(stored)
 
 
@@ -114,7 +114,7 @@ def cancel(rows: QuerySet[BatchRow]) -> None:
         machines = set(pending.order_by().values_list("machine", flat=True))
         pending.update(state=BatchRow.State.CANCELLED, content={"items": []}, finished=timezone.now())
         for machine_id in machines:
-            wakeups.announce_batches(machine_id)
+            wakeups.announce(wakeups.batches_of(machine_id))
 
 
 def sweep() -> None:
@@ -133,7 +133,7 @@ def _give_up(unchanged: QuerySet[BatchRow]) -> None:
     if row is not None:
         note = f"given up after {row.attempts} attempts; the last time, {row.note or 'no results came'}"
         unchanged.update(state=BatchRow.State.FAILED, note=note[:TEXT_LIMIT], finished=timezone.now())
-        wakeups.announce_results(row.run_id)
+        wakeups.announce(wakeups.results_of(row.run_id))
 
 
 def _reduced(content: Json) -> Json:

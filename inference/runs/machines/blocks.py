@@ -18,8 +18,7 @@ from inference.measuring.zero_counts import with_zero_counts
 from inference.models import Machine
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
-from inference.runs.machines.measurer import agent_board
-from inference.runs.machines.simulated import simulated_machine
+from inference.runs.machines.measurer import agent_board, simulated_machine
 
 MeasureBlocks = Callable[..., Iterator[tuple[int, Result]]]
 """(index, result) of every block, as `BlockMeasurer.measure` has them."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 from django.db import transaction
@@ -22,7 +23,80 @@ from inference.runs import wakeups
 from inference.runs.errors import LeaseLostError
 from inference.runs.journal import Lease, held
 from inference.runs.machines.batches import cancel
-from inference.runs.machines.wait_reasons import Say, WaitTeller, reason_of
+
+PATIENCE = 2.0
+"""Seconds that a reason must last before it is worth a word."""
+
+
+Say = Callable[[str, bool], None]
+"""Tells a user something, and whether the run waits from now on."""
+
+
+@dataclass(frozen=True)
+class WaitReason:
+    """Why nothing comes. Those of one `kind` are one reason: what disturbs a machine changes all the time."""
+
+    kind: str
+    text: str
+
+
+NONE = WaitReason("", "")
+
+
+def reason_of(machine: Machine, run_id: int) -> WaitReason:
+    """What keeps a machine from answering this run; `NONE` where it is at work for it or will be at once."""
+    if not machine.is_online():
+        return WaitReason("offline", f"waiting for {machine}: it is offline")
+    if machine.state == Machine.State.CONTENDED:
+        note = f" ({machine.state_note})" if machine.state_note else ""
+        return WaitReason("disturbed", f"waiting for {machine}: it is disturbed by other work{note}")
+    others = BatchRow.objects.filter(machine=machine, state=BatchRow.State.LEASED).exclude(run=run_id)
+    other = others.values_list("run__pk", "run__name").first()
+    if other is not None:
+        return WaitReason(f"busy with {other[0]}", f"waiting for {machine}: it is measuring for {other[1]!r}")
+    return NONE
+
+
+class WaitTeller:
+    """Tells the user of a run why it waits, and when that is over."""
+
+    def __init__(self, machine: str, say: Say, clock: Callable[[], float] = time.monotonic) -> None:
+        self._machine = machine
+        self._say = say
+        self._clock = clock
+        self._seen = NONE
+        self._since = clock()
+        self._told = NONE
+
+    def waits(self, reason: WaitReason) -> None:
+        """Nothing has come yet, for this reason."""
+        now = self._clock()
+        if reason.kind != self._seen.kind:
+            self._since = now
+        self._seen = reason
+        if reason.kind == self._told.kind or now - self._since < PATIENCE:
+            return
+        self._told = reason
+        if reason.kind:
+            self._say(reason.text, True)
+        else:
+            self._say_over()
+
+    @property
+    def has_told(self) -> bool:
+        """Whether the user still believes that there is a reason to wait."""
+        return bool(self._told.kind)
+
+    def comes(self, reason: WaitReason) -> None:
+        """Results have come, though there may be a reason to wait for the next ones."""
+        self._seen, self._since = reason, self._clock()
+        if self.has_told and not reason.kind:
+            self._told = NONE
+            self._say_over()
+
+    def _say_over(self) -> None:
+        self._say(f"{self._machine} is back", False)
+
 
 LOOK_EVERY = 0.5
 """Seconds after which it looks for results if nothing woke it."""
@@ -46,7 +120,7 @@ class DatabaseBoard:
         self._pulse = pulse
         self._teller = WaitTeller(machine.name, say)
         self._outstanding: set[int] = set()
-        self._wakeup = wakeups.wakeup_for_results(lease.run_id)
+        self._wakeup = wakeups.Wakeup(wakeups.results_of(lease.run_id))
         cancel(self._earlier_batches())
 
     def post(self, batch: Batch) -> int:
@@ -69,7 +143,7 @@ class DatabaseBoard:
                 content=content,
                 size=len(batch.items),
             )
-            wakeups.announce_batches(self._machine.pk)
+            wakeups.announce(wakeups.batches_of(self._machine.pk))
         self._outstanding.add(row.pk)
         return row.pk
 

@@ -1,8 +1,11 @@
-"""What can be said of a machine before anything is measured on it."""
+"""What can be said of a machine before anything is measured on it, by what it told and has done."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
 
 from django.db.models import Q, QuerySet
 
@@ -11,9 +14,10 @@ from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.cpu_flags import flags_of
 from inference.isa.latency_chains import obstacle_to_chains
 from inference.isa.targets import code_target, target_of
-from inference.models import InstructionScheme, Machine
+from inference.models import InstructionScheme, Machine, Run
 from inference.models.scheme_search import MEASURABLE
-from inference.runs.machines.past import past_pace
+from inference.runs.errors import ConfigError
+from inference.runs.request import read_row
 from inference.storage.instruction_sets import core_of
 
 ASSUMED_RATE = 50.0
@@ -100,3 +104,62 @@ def _lacks(extension: str, flags: Collection[str], flag_of: Callable[[str], str]
     """Whether a CPU with these flags lacks one of the features joined in `extension`."""
     needed = filter(None, map(flag_of, extension.split("+")))
     return any(name not in flags for name in needed)
+
+
+_NEWEST = 5
+_ENOUGH = 50
+"""Experiments of a run, below which its beginning and end are most of its time."""
+
+
+@dataclass(frozen=True)
+class PastPace:
+    """`seconds` that an experiment took, of a run from beginning to end: the median of so many `runs`."""
+
+    seconds: float
+    runs: int
+
+
+def past_pace(machine: Machine) -> PastPace | None:
+    """Of the machine's last measuring runs; None where there are none that say anything (one query)."""
+    ended = past_runs(machine, "measure").values_list("busy_seconds", "result__experiments")
+    paces = [busy / experiments for busy, experiments in ended if busy and (experiments or 0) >= _ENOUGH]
+    return PastPace(median(paces), len(paces)) if paces else None
+
+
+def past_runs(machine: Machine, kind: str, **config: Any) -> QuerySet[Run]:
+    """The last runs of a kind that the machine did to the end and in one attempt, newest first."""
+    named = {f"config__{name}": value for name, value in config.items()}
+    if kind == "infer":
+        named["config__source__machine"] = machine.pk
+    else:
+        named["config__machine"] = machine.pk
+    done = Run.objects.filter(kind=kind, state=Run.State.DONE, **named)
+    return done.order_by("-id")[:_NEWEST]
+
+
+def past_share(machine: Machine, kind: str, told: str, **config: Any) -> float | None:
+    """Seconds of work for each of what the result counts under `told`, the median of the last runs."""
+    rows = past_runs(machine, kind, **config).values_list("busy_seconds", f"result__{told}")
+    shares = [busy / number for busy, number in rows if busy and number]
+    return median(shares) if shares else None
+
+
+def read_machine(field: str, pk: object, isa: str = "") -> Machine:
+    """A machine that can be asked for measurements, of the instruction set `isa` ("": of any).
+
+    Raises `ConfigError`.
+    """
+    machine = read_row(Machine, f"{field} machine".strip(), pk)
+    if reason := obstacle_to_measuring(machine):
+        raise ConfigError(f"{field or 'machine'}: {reason}")
+    if isa not in ("", machine.isa.name):
+        raise ConfigError(f"isa is {isa!r}, but the machine is for {machine.isa.name!r}")
+    return machine
+
+
+def read_block_machine(pk: object) -> Machine:
+    """A machine that can be asked for measurements of basic blocks. Raises `ConfigError`."""
+    machine = read_machine("", pk)
+    if reason := obstacle_to_blocks(machine.name, machine.isa.name):
+        raise ConfigError(reason)
+    return machine

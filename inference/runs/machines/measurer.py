@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 
+from django.db import transaction
+
 from inference.agent.protocol import Settings
 from inference.core.core_model.memory_reading import store_curves
+from inference.core.event import Event
 from inference.core.events import Log, WaitChanged
 from inference.core.experiment import Measured, MeasurementState
 from inference.core.front_end import read_front_end
+from inference.core.mapping import PortMapping
 from inference.core.pmevo import plan
 from inference.core.protocols import Json, Measurer
+from inference.formats.parsing import AnyNames, parse
 from inference.isa.bodies import body_maker
 from inference.isa.body_options import DEFAULTS, FEWEST_WRITTEN_LINES, WRITTEN_LINES, Options
 from inference.isa.breakers import COSTS
 from inference.isa.cpu_flags import flags_of
-from inference.measuring.drift import DriftWatch
+from inference.measuring.drift import DriftCheck, DriftComparison, DriftVerdict, DriftWatch
 from inference.measuring.remote import RemoteMeasurer
+from inference.measuring.simulated import NOISE, OF_BLOCKS, SimulatedProcessor
 from inference.measuring.simulated_agent import stand_in
-from inference.models import ISA, LatencySet, Machine
-from inference.runs.errors import JobError
+from inference.models import ISA, ExperimentSet, LatencySet, Machine, Measurement
+from inference.runs.errors import JobError, LeaseLostError
+from inference.runs.events import DriftChecked
+from inference.runs.journal import Lease, held
 from inference.runs.kinds import Task
 from inference.runs.machines.board import DatabaseBoard
-from inference.runs.machines.drift import DriftJournal
-from inference.runs.machines.simulated import simulated_machine
 from inference.storage.core_models import newest_front_end, settled_readings
 from inference.storage.recorded import selected_schemes
+from inference.storage.rows import store_experiments, store_measurements
 
 LEAST_SETTLED = 0.5
 """Share of the single instructions that must settle for anything to be concluded from a machine."""
@@ -255,3 +263,75 @@ def opened(
     chosen = chosen_schemes(machine.isa, selection)
     with agent_measurer(task, machine, chosen, options) as measurer:
         yield measurer, chosen
+
+
+def simulated_machine(machine: Machine) -> tuple[SimulatedProcessor, set[str]]:
+    """The machine as a measurer, and the schemes it knows. Raises `JobError`."""
+    mapping = _truth(machine)
+    noise = {name: machine.facts[name] for name in (*NOISE, *OF_BLOCKS) if name in machine.facts}
+    return SimulatedProcessor(mapping, seed=machine.facts.get("seed", 0), **noise), known_schemes(mapping)
+
+
+def known_schemes(mapping: PortMapping) -> set[str]:
+    """The schemes that a processor of this mapping takes any time for."""
+    return {scheme for scheme, uops in mapping.usage.items() if uops}
+
+
+def _truth(machine: Machine) -> PortMapping:
+    """The port mapping that the machine keeps as a document of the exchange."""
+    document = json.dumps(machine.facts.get("mapping")).encode()
+    parsed = parse(document, f"the mapping of {machine.name}", AnyNames())
+    if parsed.mapping is None:
+        raise JobError("; ".join(parsed.lines()) or f"the machine {machine.name!r} has no port mapping")
+    return parsed.mapping
+
+
+class DriftJournal:
+    """Takes the rounds of one attempt of a run.
+
+    The run that is under way goes on with the answer it was given; what is stored is the amended one, whose
+    note has the number before, and the journal has all of them. Raises `LeaseLostError` where the run is
+    somebody else's now.
+    """
+
+    def __init__(self, lease: Lease, isa: ISA, emit: Callable[[Event], None]) -> None:
+        self._lease = lease
+        self._isa = isa
+        self._emit = emit
+
+    def __call__(self, check: DriftCheck) -> None:
+        for before, result in check.amended:
+            self._amend(before, result)
+        self._emit(DriftChecked.of(check))
+        for each in check.compared:
+            if each.verdict in {DriftVerdict.REPLACED, DriftVerdict.UNSETTLED}:
+                self._emit(Log("warning", _told(each)))
+
+    def _amend(self, before: float, result: Measured) -> None:
+        """Put the new result where the contradicted one is; rows are never changed, so it is another row."""
+        with transaction.atomic():
+            # Matching the row also locks it: nobody can take the run over meanwhile.
+            if not held(self._lease).update(lease_token=self._lease.token):
+                raise LeaseLostError(self._lease.run_id, self._lease.token)
+            experiment = store_experiments(self._isa, [result.experiment])[result.experiment]
+            contradicted = Measurement.objects.filter(
+                experiment_set__run=self._lease.run_id,
+                experiment=experiment,
+                state=Measurement.State.SETTLED,
+                cycles=before,
+            )
+            for row, made, repeat in contradicted.values_list("pk", "experiment_set", "repeat"):
+                Measurement.objects.filter(pk=row).delete()
+                store_measurements(ExperimentSet.objects.get(pk=made), [result], repeat)
+
+
+def _told(comparison: DriftComparison) -> str:
+    again = " and ".join(f"{cycles:.4g}" for cycles in comparison.after)
+    what = (
+        "the last number replaces it"
+        if comparison.verdict is DriftVerdict.REPLACED
+        else "it counts as unsettled"
+    )
+    return (
+        f"{comparison.experiment}: {comparison.before:.4g} cycles before, measured again as {again}: {what}"
+    )

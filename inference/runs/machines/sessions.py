@@ -1,4 +1,7 @@
-"""The connections of agents: of each machine one speaks, the newest; and how a machine is doing.
+"""Agents: the tokens that let them in, their connections, and how their machines are doing.
+
+A token has 256 random bits, and only its SHA-256 is kept: it is found by its digest, so nothing compares it.
+Of each machine one connection speaks, the newest.
 
 `Machine.session` numbers them. Whatever a connection changes is conditional on its number being the newest,
 so one that has been replaced can change nothing and learns of it by a `SessionLostError`.
@@ -6,22 +9,28 @@ so one that has been replaced can change nothing and learns of it by a `SessionL
 
 from __future__ import annotations
 
+import hashlib
+import secrets
+import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from inference.agent.protocol import Beat
 from inference.core.protocols import Json
-from inference.models import Machine
+from inference.isa.targets import DEFAULT
+from inference.models import ISA, AgentToken, Machine, MachineReading
 from inference.runs import wakeups
 from inference.runs.errors import SessionLostError
 from inference.runs.machines import batches
 from inference.runs.machines.checking import clean_text
-from inference.runs.machines.readings import keep_reading
-from inference.storage.instruction_sets import SUPPLIED
+from inference.storage.instruction_sets import SUPPLIED, load_supplied
+from inference.storage.names import free_or_refuse
 
 _CPU_LIMIT = 200
 
@@ -108,7 +117,7 @@ def end_all(machine_id: int) -> None:
     with transaction.atomic():
         Machine.objects.filter(pk=machine_id).update(session=F("session") + 1, last_seen=None)
         batches.give_back(machine_id, "the agent's token was revoked")
-        wakeups.announce_batches(machine_id)
+        wakeups.announce(wakeups.batches_of(machine_id))
 
 
 _OF_A_SESSION = (
@@ -162,3 +171,141 @@ def _note_checks(session: Session, given: Beat) -> None:
 def _speaks(session: Session) -> Any:
     """The machine's row as long as this connection is its newest."""
     return Machine.objects.filter(pk=session.machine_id, session=session.number)
+
+
+EVERY = timedelta(seconds=10)
+SPARSER = (
+    (timedelta(hours=6), timedelta(minutes=2)),
+    (timedelta(days=2), timedelta(minutes=10)),
+    (timedelta(days=14), None),
+)
+"""(age from which, distance of two readings); None: none are kept. At most some 5,300 rows per machine."""
+
+_THIN_EVERY = timedelta(hours=1)
+_BATCH = 500
+_WORST_FIRST = (Machine.State.UNFIT, Machine.State.CONTENDED, Machine.State.MEASURING)
+
+
+def keep_reading(machine_id: int, beat: Beat, now: datetime) -> bool:
+    """Keep a reading unless there is one of just now; whether it was kept."""
+    readings = MachineReading.objects.filter(machine=machine_id)
+    newest = readings.order_by("-at").values_list("at", flat=True).first()
+    if newest is not None and newest > now - EVERY:
+        return False
+    readings.create(
+        machine_id=machine_id, at=now, state=beat.state, noise=beat.noise, ghz=beat.ghz, rate=beat.rate
+    )
+    if newest is None or _hour(newest) != _hour(now):
+        thin(machine_id, now)
+    return True
+
+
+def thin(machine_id: int, now: datetime) -> None:
+    """Remove the readings that are too close to others for their age."""
+    gone: list[int] = []
+    ends = [*(age for age, _ in SPARSER[1:]), None]
+    for (age, distance), end in zip(SPARSER, ends, strict=True):
+        rows = MachineReading.objects.filter(machine=machine_id, at__lte=now - age)
+        if end is not None:
+            rows = rows.filter(at__gt=now - end)
+        gone += _too_close(rows.order_by("at").values_list("id", "at", "state"), distance)
+    for start in range(0, len(gone), _BATCH):
+        MachineReading.objects.filter(id__in=gone[start : start + _BATCH]).delete()
+
+
+def _too_close(rows: Iterable[tuple[int, datetime, str]], distance: timedelta | None) -> list[int]:
+    """All but the worst, then oldest, row of each stretch of `distance`."""
+    if distance is None:
+        return [row for row, _, _ in rows]
+    kept: dict[int, tuple[int, int]] = {}
+    gone: list[int] = []
+    for row, at, state in rows:
+        stretch = int(at.timestamp() // distance.total_seconds())
+        goodness = _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)
+        before = kept.get(stretch)
+        if before is None:
+            kept[stretch] = goodness, row
+        elif goodness < before[0]:
+            gone.append(before[1])
+            kept[stretch] = goodness, row
+        else:
+            gone.append(row)
+    return gone
+
+
+def _hour(at: datetime) -> int:
+    return int(at.timestamp() // _THIN_EVERY.total_seconds())
+
+
+AGENT_FILE = "pmweb-agent.pyz"
+TOKEN_FILE = "pmweb-agent.token"  # noqa: S105  its name
+
+
+def agent_line(site: str, token: str) -> str:
+    """What starts an agent, for a shell of the computer that is to be measured.
+
+    The token goes into a file of its user, and into no process's arguments.
+    """
+    return (
+        f"(umask 077; echo {shlex.quote(token)} > {TOKEN_FILE}) && "
+        f"python3 {AGENT_FILE} --server {shlex.quote(site)} --token-file {TOKEN_FILE}"
+    )
+
+
+def add_machine(name: str, isa: ISA | None = None, *, local: bool = False) -> Machine:
+    """A new machine, to be measured by an agent; of the default instruction set unless another is named.
+
+    `local`: it is the computer that the site runs on. Raises `ExchangeError` where the name is taken or none.
+    """
+    isa = isa or load_supplied(DEFAULT)[0]
+    with transaction.atomic():
+        free_or_refuse(Machine, name)
+        return Machine.objects.create(name=name, kind=Machine.Kind.AGENT, isa=isa, local=local)
+
+
+def issue(machine: Machine, lifetime: timedelta | None = None) -> str:
+    """A new token for the machine's agent. Nobody can say it again; `lifetime` None: valid until revoked."""
+    # One that begins with a dash would be taken for an option on the agent's command line.
+    plain = f"pmweb_{secrets.token_urlsafe(32)}"
+    expires = None if lifetime is None else timezone.now() + lifetime
+    AgentToken.objects.create(machine=machine, digest=_digest(plain), expires=expires)
+    return plain
+
+
+def token_of(plain: str) -> AgentToken | None:
+    """The token with its machine; None for one that is unknown or invalid now. Notes its use."""
+    unexpired = Q(expires=None) | Q(expires__gt=timezone.now())
+    valid = AgentToken.objects.filter(unexpired, digest=_digest(plain), revoked=None)
+    token = valid.select_related("machine").first()
+    if token is not None:
+        AgentToken.objects.filter(pk=token.pk).update(last_used=timezone.now())
+    return token
+
+
+def machine_of(plain: str) -> Machine | None:
+    """The machine that this token lets in as; None as above."""
+    token = token_of(plain)
+    return None if token is None else token.machine
+
+
+def revoke(token: AgentToken) -> None:
+    """Let nobody in by this token any more, and end the machine's connection.
+
+    An agent with another token of the same machine connects again by itself and keeps its batch.
+    """
+    with transaction.atomic():
+        AgentToken.objects.filter(pk=token.pk, revoked=None).update(revoked=timezone.now())
+        end_all(token.machine_id)
+
+
+def revoke_all(machine: Machine) -> int:
+    """Revoke every token of a machine; how many there were."""
+    valid = list(machine.tokens.filter(revoked=None))
+    with transaction.atomic():
+        for token in valid:
+            revoke(token)
+    return len(valid)
+
+
+def _digest(plain: str) -> str:
+    return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()

@@ -12,6 +12,9 @@ from ninja.params import functions
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, model_validator
 
 from inference.core.mapping import Uops, ports_in
+from inference.models import Run
+from inference.runs.leases import busy_seconds
+from inference.storage.judging import allowed_result
 from inference.web.validation import Id, few_flaws
 
 Name = Annotated[str, Field(examples=["Zen 3, inferred"])]
@@ -110,3 +113,46 @@ def ref(row: Any) -> dict[str, Any] | None:
 def uops_json(uops: Uops, ports: Sequence[str]) -> list[dict[str, Any]]:
     """Each kind of µop with the names of its ports."""
     return [{"count": count, "ports": [ports[bit] for bit in ports_in(mask)]} for mask, count in uops]
+
+
+class FileProblemOut(Schema):
+    """One thing wrong with a file; `row` is a line, or the number of an entry in a list, from 1."""
+
+    row: int | None = Field(examples=[3])
+    column: str = Field(examples=["cycles"])
+    message: str = Field(examples=["'fast' is not a number"])
+    right: str = Field(examples=["a number such as 1.25 is expected"])
+
+
+class RunOut(Schema):
+    id: Id
+    name: Name = Field(examples=["PMEvo on pairs, seed 1"])
+    note: Note
+    kind: str = Field(examples=["infer"])
+    state: str = Field(
+        description="queued, running, paused, done, failed or cancelled.", examples=["running"]
+    )
+    wanted: str = Field(description="pause, cancel or keep, while it has not happened yet.", examples=[""])
+    created: Time
+    started: Time | None
+    finished: Time | None
+    busy_seconds: float = Field(description="Work on it so far.", examples=[83.4])
+    progress: dict[str, Any] = Field(
+        examples=[
+            {
+                "phase": "evolution",
+                "label": "Evolve port mappings",
+                "done": 40,
+                "total": 200,
+                "rate": 1.5,
+                "unit": "generations",
+                "eta": 107.0,
+            }
+        ]
+    )
+    result: dict[str, Any] = Field(examples=[{"mapping": 7, "name": "PMEvo on pairs, seed 1"}])
+    error: str = Field(examples=[""])
+
+
+def run_json(row: Run) -> dict[str, Any]:
+    return fields_of(row, RunOut, result=allowed_result(row), busy_seconds=busy_seconds(row))

@@ -16,11 +16,12 @@ from ninja.parser import Parser
 
 from inference import __version__
 from inference.formats.strict_json import StrictJsonError, load
-from inference.web.api import errors, registry
+from inference.web.api import errors
 from inference.web.api.access import ScopeRule, reading
 from inference.web.api.client import CLIENT_NAME, client_answer
 from inference.web.api.document import document_of
 from inference.web.api.errors import ProblemError, answer
+from inference.web.contributions import routers
 
 ROOT = "/api/v1/"
 NAME = "api-v1"
@@ -57,7 +58,7 @@ def _made() -> NinjaAPI:
         urls_namespace="pmweb-api",
     )
     errors.install(made)
-    for router, heading in registry.routers():
+    for router, heading in routers():
         made.add_router("", router, tags=[heading])
     return made
 

@@ -9,10 +9,8 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 from inference.web.data_command import DataCommand
-from pmweb.accounts import people, sessions
+from pmweb.accounts import api_tokens, people, sessions
 from pmweb.accounts.forms import InviteForm
-from pmweb.accounts.links import path_of
-from pmweb.accounts.presentation import browser_name
 from pmweb.accounts.roles import role_of
 from pmweb.launcher.instance import site_address
 from pmweb.models import Role
@@ -75,16 +73,15 @@ class Command(DataCommand):
     def _sessions(self, user: User) -> None:
         for row in sessions.of(user):
             since, seen = (f"{at:%Y-%m-%d %H:%M} UTC" for at in (row.created, row.last_seen))
-            browser = browser_name(row.browser)
             self.stdout.write(
-                f"{browser}, from {row.address or 'unknown'}, since {since}, last seen {seen} "
+                f"{row.browser_name}, from {row.address or 'unknown'}, since {since}, last seen {seen} "
                 f"at {row.last_address or 'unknown'}"
             )
 
     def _log_out(self, user: User, *, links: bool, tokens: bool) -> None:
         ended = [f"sessions: {sessions.log_out(user)}"]
-        ended += [f"links: {sessions.end_links(user)}"] if links else []
-        ended += [f"tokens: {sessions.end_tokens(user)}"] if tokens else []
+        ended += [f"links: {people.end_links(user)}"] if links else []
+        ended += [f"tokens: {api_tokens.revoke_all_of(user)}"] if tokens else []
         self.stdout.write(f"{user.get_username()}: ended {', '.join(ended)}")
 
     def _invite(self, name: str, role: Role) -> None:
@@ -92,4 +89,4 @@ class Command(DataCommand):
         if not form.is_valid():
             raise CommandError(" ".join(map(str, form.errors["username"])))
         _, token = people.invite(form.cleaned_data["username"], role)
-        self.stdout.write(site_address() + path_of(token))
+        self.stdout.write(site_address() + people.link_path(token))

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.models import Machine
-from inference.runs.machines.tokens import add_machine, agent_line, issue
+from inference.runs.machines.sessions import add_machine, agent_line, issue
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 from pmweb.launcher.instance import is_site_known, site_address

@@ -8,7 +8,7 @@ from django.contrib.auth.management.commands import changepassword
 from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 
-from pmweb.accounts import audit, sessions
+from pmweb.accounts import api_tokens, audit, people, sessions
 from pmweb.accounts.audit import Action
 
 
@@ -30,7 +30,7 @@ class Command(changepassword.Command):
         audit.record(None, Action.ACCOUNTS, user, detail="password set in the shell")
         sessions.log_out(user)
         if options["end_links"]:
-            sessions.end_links(user)
+            people.end_links(user)
         if options["end_tokens"]:
-            sessions.end_tokens(user)
+            api_tokens.revoke_all_of(user)
         return said

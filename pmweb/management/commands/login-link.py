@@ -6,8 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from inference.web.data_command import DataCommand
-from pmweb.accounts import links
-from pmweb.accounts.people import active_user, ensure_administrator
+from pmweb.accounts import people
 from pmweb.launcher.instance import is_site_known, site_address
 
 
@@ -22,8 +21,8 @@ class Command(DataCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Make the link; its address is the configured one, that of the running site, or the default one."""
         name = options["user"]
-        user = ensure_administrator() if name is None else active_user(name)
-        token = links.issue_in_shell(user, "made in the shell")
-        self.stdout.write(site_address() + links.path_of(token))
+        user = people.ensure_administrator() if name is None else people.active_user(name)
+        token = people.issue_link_in_shell(user, "made in the shell")
+        self.stdout.write(site_address() + people.link_path(token))
         if not is_site_known():
             self.stderr.write("pmweb is not running with this data; start it, then open the link.")

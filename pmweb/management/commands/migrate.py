@@ -7,10 +7,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as Migrate
+from django.db import connections
 
 from inference.runs.data_directory import claim
 from inference.runs.errors import NotPrivateError
-from pmweb import new_database
+from pmweb.launcher.prepare import tables_made
 
 _PARTLY = ("app_label", "migration_name", "fake", "plan", "check_unapplied", "prune")
 """Options with which not all migrations are carried out."""
@@ -34,6 +35,9 @@ class Command(Migrate):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Apply what is lacking; in an empty database all at once."""
-        if not any(options[one] for one in _PARTLY) and new_database.is_empty(options["database"]):
-            new_database.create_all(options["database"])
+        alias = options["database"]
+        is_empty = not connections[alias].introspection.table_names()
+        if is_empty and not any(options[option] for option in _PARTLY):
+            with tables_made(alias):
+                pass
         super().handle(*args, **options)

@@ -13,8 +13,7 @@ from django.utils import timezone
 from inference.runs.child import PARENT_VARIABLE, bind_to_parent
 from inference.web.data_command import DataCommand
 from pmweb.models import Pruning
-from pmweb.retention.pruning import FOR_EVER, claim, prune
-from pmweb.retention.traces import BY_KEY
+from pmweb.retention import BY_KEY, FOR_EVER, claim, prune
 
 
 class Command(DataCommand):

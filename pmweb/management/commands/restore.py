@@ -15,8 +15,7 @@ from inference.runs.data_directory import repair
 from inference.runs.errors import NotPrivateError
 from inference.web.data_command import DataCommand
 from pmweb.backup import archive, postgresql, sqlite
-from pmweb.backup.archive import BackupError
-from pmweb.backup.ways_in import KeptWays
+from pmweb.backup.archive import BackupError, KeptWays
 
 
 class Command(DataCommand):

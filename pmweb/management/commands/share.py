@@ -15,11 +15,11 @@ from inference.formats.errors import ExchangeError
 from inference.web.data_command import DataCommand
 from inference.web.published_page import PublishedKind
 from inference.web.validation import what_is_right, what_is_wrong
+from pmweb import sharing
 from pmweb.accounts.people import ADMINISTRATOR, active_user
 from pmweb.launcher.instance import site_address
 from pmweb.models import SharedLink
-from pmweb.sharing import links
-from pmweb.sharing.links import MOST_DAYS, USUAL_DAYS, ShareRequest
+from pmweb.sharing import MOST_DAYS, USUAL_DAYS, ShareRequest
 
 
 class Command(DataCommand):
@@ -53,17 +53,17 @@ class Command(DataCommand):
         try:
             item = item_named(PublishedKind(options["kind"]), options["name"])
             asked = {name: options[name] for name in ("days", "title", "text")}
-            _, token = links.share(user, ShareRequest.model_validate({"items": [str(item)], **asked}))
+            _, token = sharing.share(user, ShareRequest.model_validate({"items": [str(item)], **asked}))
         except ValidationError as error:
             first = error.errors()[0]
             said = f"--{first['loc'][0]}: {what_is_wrong(first)}; right would be {what_is_right(first)}"
             raise CommandError(said) from error
         except (ExchangeError, ValueError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(site_address() + reverse("shared", "pmweb.sharing.urls", [token]))
+        self.stdout.write(site_address() + reverse("shared", "pmweb.sharing", [token]))
 
     def _list(self, options: dict[str, Any]) -> None:
-        for link in links.shown(SharedLink.objects.all()):
+        for link in sharing.shown(SharedLink.objects.all()):
             facts = {
                 "id": link.row.pk,
                 "item": link.row.item,
@@ -80,4 +80,4 @@ class Command(DataCommand):
         row = SharedLink.objects.filter(pk=options["id"]).first()
         if row is None:
             raise CommandError(f"there is no shared link {options['id']}: `manage.py share list`")
-        links.revoke(row)
+        sharing.revoke(row)

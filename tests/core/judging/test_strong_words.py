@@ -36,7 +36,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "docs/faults.md": ("proven",),  # tests of the program
     "docs/operating.md": ("proof",),  # in a list of what pruning leaves
     # Names within the program: keys of JSON, columns, templates, addresses.
-    "inference/features/library/instruction/telling.py": ("certainty",),
+    "inference/features/library/instruction/query.py": ("certainty",),
     "inference/features/library/mappings/schemes_tab.py": ("checked",),
     "inference/features/learning/explained/__init__.py": ("proof",),
     "inference/features/learning/explained/proof_pages.py": ("proof",),

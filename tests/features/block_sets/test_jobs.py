@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from inference.features.asking.predictors import panel
+from inference.features.asking.predictors import opening
 from inference.features.judging.column_accuracy.accuracy import accuracy_of
 from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, Predictor
@@ -38,7 +38,7 @@ def block_set() -> BasicBlockSet:
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> list[Predictor]:
-    monkeypatch.setattr(panel, "opened", lambda row, task=None, **_: Refusing(lambda _: 0.0, row.name))
+    monkeypatch.setattr(opening, "opened", lambda row, task=None, **_: Refusing(lambda _: 0.0, row.name))
     return [Predictor.objects.create(name=name, kind="planted", key=name * 32) for name in ("aa", "bb")]
 
 

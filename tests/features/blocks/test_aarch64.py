@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Value
-from inference.features.asking.block_files.reading import reading_of
+from inference.features.asking.block_files.importer import reading_of
 from inference.features.library.search.query import find, pasted
 from inference.formats.block_sets import BlockSetOptions, look
 from inference.formats.blocks_csv import Broken

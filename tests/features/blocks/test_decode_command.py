@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.web.code_files import blocks_of_file
+from inference.web.data_command import blocks_of_file
 from tests.doors import printed
 
 LOOP = (

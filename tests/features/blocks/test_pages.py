@@ -8,7 +8,6 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from inference.features.asking.predictors import offers
 from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors.query import Listed
 from inference.features.asking.questions.query import KIND
@@ -177,7 +176,7 @@ def test_more_predictors_take_no_more_queries(
     with django_assert_max_num_queries(10):
         form = visitor.get(reverse("blocks")).context["form"]
     assert len(form.offers.mappings) == 12
-    assert sum(one.usual for one in form.offers.mappings) == offers.USUAL_MAPPINGS
+    assert sum(one.usual for one in form.offers.mappings) == offering.USUAL_MAPPINGS
 
 
 def test_readers_decode_and_ask_nobody(client: Client, administrator: User, mapping: PortMapping):

@@ -96,7 +96,7 @@ def test_a_source_that_cannot_be_ticked_is_told(visitor: Client, run: Run) -> No
 
 def test_new_doors_preset_loops_and_older_ones_leave_scripts_what_they_had(reader: Program) -> None:
     from anica_app.features.matrices.job import MatrixConfig
-    from inference.features.asking.predictors.query import kind_of
+    from inference.features.asking.predictors.kinds import kind_of
 
     form = JudgeForm(BasicBlockSet.objects.create(name="blocks", size=1))
     assert form["mode"].value() == JudgeConfig.usual("mode") == LOOP

@@ -10,7 +10,7 @@ from inference.core.experiment import Measured, MeasurementState
 from inference.core.explain import Seen
 from inference.features.learning.explained.proofs import blocker_uops, proof_of, untested
 from inference.features.learning.explained.query import VerdictQuery, counts_of, usages_in, verdicts
-from inference.features.learning.explained.remeasured import remeasured, unfinished
+from inference.features.learning.explained.remeasuring import remeasured, unfinished
 from inference.models import ExperimentSet, Machine, Run
 from inference.storage.characterisations import ExplainedMapping
 from inference.storage.rows import store_measurements

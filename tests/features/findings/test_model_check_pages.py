@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from inference.core.mapping import uops_of
 from inference.core.model_check import MIX_LENGTHS
-from inference.features.running.runs.asked import asked_of
+from inference.features.running.runs.kind_presentation import asked_of
 from inference.models import ISA, Machine, PortMapping, Run
 from inference.runs import lifecycle
 from inference.storage.rows import store_mapping

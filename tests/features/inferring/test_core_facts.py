@@ -9,7 +9,8 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.waste import SchedulerFit, Simulated
-from inference.features.learning.inferring.algorithms import ALGORITHMS, InferenceTask
+from inference.features.learning.inferring.algorithm import InferenceTask
+from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.measuring.simulated import SimulatedProcessor
 from tests.core.explain.small import mapping_of
 from tests.core.pmevo.small import Listener

@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.learning.inferring.evolution import CLASSES_SHOWN
 from inference.features.learning.inferring.job import WORST_SCHEMES
+from inference.features.learning.inferring.pmevo_page import CLASSES_SHOWN
 from inference.features.running.runs import record
 from inference.features.running.runs.record import fold, record_of, whole_record_of
 from inference.measuring.simulated import SimulatedProcessor

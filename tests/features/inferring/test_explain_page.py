@@ -15,8 +15,8 @@ from inference.core.events import Progress
 from inference.core.explain import REASONS, STAGES, NotCharacterised
 from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import BlockingClass
-from inference.features.learning.inferring.explainable import WIDTH, bars
-from inference.features.learning.inferring.records import OPEN, ExplainRecord, SchemeOutcome, agreed
+from inference.features.learning.inferring.explain_page import WIDTH, bars
+from inference.features.learning.inferring.outcome_lists import OPEN, ExplainRecord, SchemeOutcome, agreed
 from inference.features.running.runs.record import fold
 from inference.models import ISA, Characterisation, PortMapping, Run
 from inference.runs import journal, leases, lifecycle

@@ -16,7 +16,8 @@ from inference.core.errors import InvalidInputError
 from inference.core.pmevo.estimate import planned
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.protocols import Json
-from inference.features.learning.inferring.algorithm_texts import OFFERS, OfferedAlgorithm
+from inference.features.learning.inferring.algorithm import Algorithm
+from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig
 from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
@@ -58,7 +59,7 @@ def test_a_newcomer_sees_few_settings_and_an_expert_finds_all_under_headings(vis
         f"set_{field.name}" for field in dataclasses.fields(PMEvoSettings)
     )
     assert len(form.setting_groups) > 3
-    named = [name for names in OFFERS["pmevo"].groups.values() for name in names]
+    named = [name for names in ALGORITHMS["pmevo"].groups.values() for name in names]
     assert set(named) <= {field.name for field in dataclasses.fields(PMEvoSettings)}
     assert len(named) == len(set(named))
 
@@ -182,7 +183,7 @@ def test_a_simulated_processor_is_made_of_a_stored_mapping(
     assert (source["simulate"], source["noise"], source["outlier_share"]) == (mapping.pk, 0.02, 0.1)
 
 
-@pytest.mark.parametrize("name", list(OFFERS["pmevo"].presets))
+@pytest.mark.parametrize("name", list(ALGORITHMS["pmevo"].presets))
 def test_a_preset_fills_in_values_that_the_algorithm_accepts(
     visitor: Client, answers: dict[str, Any], name: str
 ):
@@ -191,7 +192,7 @@ def test_a_preset_fills_in_values_that_the_algorithm_accepts(
     assert not Run.objects.exists()
     assert form["set_ports"].value() == "3"
     assert form["name"].value() == "first try"
-    for setting, value in OFFERS["pmevo"].presets[name].items():
+    for setting, value in ALGORITHMS["pmevo"].presets[name].items():
         assert form[f"set_{setting}"].value() == value
     assert form.is_valid(), form.errors
 
@@ -216,7 +217,7 @@ def test_the_preset_that_the_form_holds_is_marked(visitor: Client, answers: dict
 
     assert marked("estimate") == ["standard"]
     assert marked("estimate", set_population="77") == []
-    for name in OFFERS["pmevo"].presets:
+    for name in ALGORITHMS["pmevo"].presets:
         assert marked(f"preset:{name}") == [name]
 
 
@@ -243,7 +244,7 @@ def test_run_again_with_changes_starts_from_the_same_form(visitor: Client, answe
     assert Run.objects.get(name="second try").forked_from == first
 
 
-def other_settings(offer: OfferedAlgorithm) -> Json:
+def other_settings(offer: Algorithm) -> Json:
     """As many settings as possible with another value than usual, complete."""
     texts: dict[str, str] = {}
     for setting in offer.tunables():
@@ -269,13 +270,13 @@ OTHER_NOISE = {
 }
 
 
-@pytest.mark.parametrize("algorithm", list(OFFERS))
+@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
 def test_a_run_again_without_a_change_is_the_same_whatever_it_was_told(
     visitor: Client, mapping: PortMapping, algorithm: str
 ):
     """Every field of the description and every setting has another value than usual."""
     assert OTHER_NOISE.keys() == set(NOISE)
-    settings = other_settings(OFFERS[algorithm])
+    settings = other_settings(ALGORITHMS[algorithm])
     asked = {
         "algorithm": algorithm,
         "source": {"simulate": mapping.pk, **OTHER_NOISE},

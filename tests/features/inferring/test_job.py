@@ -22,7 +22,7 @@ from inference.models import (
 )
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from inference.storage.core_models import core_model_of_parts
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, store_mapping, store_measurements

@@ -8,10 +8,10 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.learning.inferring import loop_code
-from inference.features.learning.inferring.loop_code import loop_code_of_run
+from inference.features.learning.inferring import job
+from inference.features.learning.inferring.job import loop_code_of_run
 from inference.features.learning.inferring.request import RecordedSource
-from inference.features.learning.inferring.subject import JUDGING
+from inference.features.learning.inferring.subject import JUDGING_MIXES
 from inference.isa.body_options import Options
 from inference.isa.x86.scheme_set import described
 from inference.models import ISA, ExperimentSet, Machine, Run
@@ -62,11 +62,11 @@ def test_real_code_tells_and_simulated_does_not(isa: ISA, kind: Machine.Kind, fo
 
 def test_what_a_mapping_is_judged_by_tells_nothing(isa: ISA) -> None:
     assert of_run(measured(isa, None)) == HELD_UP
-    assert of_run(measured(isa, None, JUDGING)) == {}
+    assert of_run(measured(isa, None, JUDGING_MIXES)) == {}
 
 
 def test_a_long_look_at_it_shows_in_the_log(isa: ISA, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_code, "_LOG_INTERVAL", 0.0)
+    monkeypatch.setattr(job, "_LOG_INTERVAL", 0.0)
     LOG.clear()
     of_run(measured(isa, None))
     assert LOG[-1] == "what loops take by their size: 4 experiments assembled"
@@ -77,5 +77,5 @@ def test_sizes_are_those_of_the_bodies_that_were_measured(isa: ISA, monkeypatch:
     lab = Machine.objects.create(name="lab", isa=isa, kind=Machine.Kind.AGENT)
     row = measured(isa, lab)
     row.measurements.filter(experiment__terms__scheme__text=NOP).delete()  # as long then, and quicker
-    monkeypatch.setattr(loop_code, "suited_options", lambda machine, before: Options(least_bytes=4))
+    monkeypatch.setattr(job, "suited_options", lambda machine, before: Options(least_bytes=4))
     assert of_run(row) == {(100, 400): 18.0}

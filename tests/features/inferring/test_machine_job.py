@@ -10,7 +10,7 @@ from inference.measuring.simulated_agent import SimulatedHarness
 from inference.models import Evaluation, ExperimentSet, Measurement, PortMapping
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import StopRequests
+from inference.runs.fork_server import StopRequests
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.measurer import spread
 from inference.storage.rows import load_mapping

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.library.instruction.cells import Certainty, differ
+from inference.features.library.instruction.evidence import Certainty, differ
 from inference.features.library.instruction.query import InstructionCard, card_of
 from inference.features.library.instruction.request import InstructionRequest
 from inference.isa.scheme import Operand, Scheme

@@ -18,7 +18,7 @@ from inference.measuring.simulated_agent import simulated_facts
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, PortMapping, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from inference.storage.instruction_sets import new_isa, store_isa
 from tests.simulated import simulated_machine
 

@@ -8,7 +8,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.random_mixes import random_mixes
 from inference.core.throughput import inverse_throughput
-from inference.features.learning.inferring.subject import JUDGING
+from inference.features.learning.inferring.subject import JUDGING_MIXES
 from inference.features.learning.know.selecting import EARLIER, TOGETHER, CoreParts, chosen_mapping
 from inference.models import (
     ISA,
@@ -63,7 +63,7 @@ def part(whole: Run, machine: Machine, label: str, value: Mapping, source: str) 
         machine=machine,
         run=run,
     )
-    measured(run, machine, random_mixes(sorted(value.usage), 30, 1), JUDGING)
+    measured(run, machine, random_mixes(sorted(value.usage), 30, 1), JUDGING_MIXES)
     if source == "Explainable inference":
         for scheme in InstructionScheme.objects.filter(text__in=value.usage):
             Characterisation.objects.create(

@@ -20,7 +20,7 @@ from inference.agent.protocol import encode
 from inference.features.machines.machines import consumer
 from inference.models import ISA, AgentToken, Batch, Machine
 from inference.runs import lifecycle
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from inference.sockets import agent_urlpatterns
 from inference.storage.instruction_sets import new_isa
 from tests.drawn import examples
@@ -34,10 +34,10 @@ APPLICATION = URLRouter(agent_urlpatterns)
 @pytest.fixture
 def lab(site):
     """A machine with a token, and a posted batch of one run: (machine, token, run, board, batch)."""
-    machine = tokens.add_machine("lab", new_isa("toy", ["add R, R"], "by hand"))
+    machine = sessions.add_machine("lab", new_isa("toy", ["add R, R"], "by hand"))
     run, lease = claim(site)
     with posting(lease, machine) as board:
-        yield machine, tokens.issue(machine), run, board, board.post(batch_of("add R, R"))
+        yield machine, sessions.issue(machine), run, board, board.post(batch_of("add R, R"))
 
 
 @asynccontextmanager
@@ -113,7 +113,7 @@ async def test_where_the_database_does_not_answer_an_agent_may_come_again(lab, m
     def locked(_token):
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(tokens, "token_of", locked)
+    monkeypatch.setattr(sessions, "token_of", locked)
     assert await refused_in_the_handshake(lab[1]) == 4503
 
 
@@ -203,7 +203,7 @@ async def test_a_revoked_token_ends_the_connection(lab):
     machine, token, *_ = lab
     async with welcomed(token) as socket:
         await heard(socket)
-        await database_sync_to_async(tokens.revoke_all)(machine)
+        await database_sync_to_async(sessions.revoke_all)(machine)
         assert await refusal(socket) == (consumer.REVOKED, False, 4401)
 
 
@@ -216,14 +216,14 @@ async def test_a_token_that_expires_ends_the_connection(lab, monkeypatch):
 
 
 async def test_an_expired_token_lets_nobody_in(lab):
-    token = await database_sync_to_async(tokens.issue)(lab[0], timedelta(seconds=-1))
+    token = await database_sync_to_async(sessions.issue)(lab[0], timedelta(seconds=-1))
     assert await refused_in_the_handshake(token) == 4401
 
 
 async def test_an_agent_sees_and_answers_the_batches_of_its_own_machine_alone(lab):
     _, token, _, _, number = lab
-    other = await database_sync_to_async(tokens.add_machine)("another lab", await ISA.objects.aget())
-    stranger = await database_sync_to_async(tokens.issue)(other)
+    other = await database_sync_to_async(sessions.add_machine)("another lab", await ISA.objects.aget())
+    stranger = await database_sync_to_async(sessions.issue)(other)
     async with welcomed(token) as socket, dialled(stranger) as spy:
         batch = await heard(socket)
         await spy.send_to(text_data=hello())
@@ -240,7 +240,7 @@ async def test_an_agent_sees_and_answers_the_batches_of_its_own_machine_alone(la
 async def test_a_token_that_is_revoked_before_the_greeting_lets_nobody_in(lab):
     machine, token, *_ = lab
     async with dialled(token) as socket:
-        await database_sync_to_async(tokens.revoke_all)(machine)
+        await database_sync_to_async(sessions.revoke_all)(machine)
         await socket.send_to(text_data=hello())
         reason, *rest = await refusal(socket)
         assert "revoked" in reason  # as one whose time is over, or as one that nobody knows

@@ -12,7 +12,7 @@ from django.core.management import CommandError
 from inference.agent.protocol import Beat
 from inference.isa.targets import AARCH64, X86, target_of
 from inference.models import ISA, Machine
-from inference.runs.machines import sessions, tokens
+from inference.runs.machines import sessions
 from inference.storage.instruction_sets import new_isa, store_isa
 from tests.doors import printed
 
@@ -34,7 +34,7 @@ def test_add_machine_prints_the_line_that_starts_its_agent(isa: ISA) -> None:
     command = ["python3", "pmweb-agent.pyz", "--server", "http://pmweb.example:8000"]
     assert shlex.split(start) == [*command, "--token-file", "pmweb-agent.token"]
     assert secret is not None
-    assert tokens.machine_of(secret[1]) == Machine.objects.get(name="lab")
+    assert sessions.machine_of(secret[1]) == Machine.objects.get(name="lab")
 
 
 def test_a_token_more_is_asked_for_on_purpose(isa: ISA) -> None:
@@ -43,7 +43,7 @@ def test_a_token_more_is_asked_for_on_purpose(isa: ISA) -> None:
         manage("add-machine", "lab")
     second = json.loads(manage("add-machine", "lab", "--new-token", "--json"))
     assert first["token"] != second["token"]
-    assert tokens.machine_of(first["token"]) == tokens.machine_of(second["token"])
+    assert sessions.machine_of(first["token"]) == sessions.machine_of(second["token"])
     with pytest.raises(CommandError, match="desk"):
         manage("add-machine", "desk", "--new-token")
 
@@ -56,7 +56,7 @@ def test_a_simulated_machine_has_no_agent(isa: ISA) -> None:
 
 def test_machines_tells_how_each_is_doing(isa: ISA) -> None:
     assert "add-machine" in manage("machines")
-    machine = tokens.add_machine("lab", isa)
+    machine = sessions.add_machine("lab", isa)
     assert manage("machines") == "lab: never connected\n"
     session = sessions.open_session(machine, "one", {"cpu": "Test CPU 9000"})
     sessions.beat(session, Beat("contended", noise=0.1, note="additions are slow"))
@@ -79,6 +79,6 @@ def test_revoke_machine_lets_nobody_in_any_more(isa: ISA) -> None:
     token = json.loads(manage("add-machine", "lab", "--json"))["token"]
     manage("add-machine", "lab", "--new-token")
     assert manage("revoke-machine", "lab") == "2 token(s) of 'lab' revoked\n"
-    assert tokens.machine_of(token) is None
+    assert sessions.machine_of(token) is None
     with pytest.raises(CommandError, match="lab"):
         manage("revoke-machine", "lap")

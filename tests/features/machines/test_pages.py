@@ -19,7 +19,7 @@ from inference.isa.targets import AARCH64
 from inference.models import ISA, AgentToken, Batch, ExperimentSet, Machine, MachineReading, Run
 from inference.runs.machines.checking import clean_facts
 from inference.runs.machines.facts import unsupported_runs
-from inference.runs.machines.tokens import issue, machine_of
+from inference.runs.machines.sessions import issue, machine_of
 from inference.storage.instruction_sets import new_isa
 from tests.rows.lab import FACTS, machine
 

@@ -205,7 +205,7 @@ SILENT = {
     "inference/engine/view_table.html",
     # What a running or finished search says of blocking instructions and classes of schemes.
     "inference/inferring/explain/blocking.html",
-    "inference/inferring/evolution/classes.html",
+    "inference/inferring/pmevo_page/classes.html",
     # The steps behind the claim of `claim.html`, on the same page.
     "inference/explained/proof/step.html",
     "inference/explained/proof/beside.html",

@@ -8,7 +8,7 @@ from inference.features.machines.measure.request import effort
 from inference.models import ExperimentSet, Machine, Measurement, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from inference.storage.rows import load_measurements
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import payloads

@@ -8,8 +8,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.features.machines.measure.listed import MOST_LENGTH, MOST_LISTED
-from inference.features.machines.measure.request import effort
+from inference.features.machines.measure.request import MOST_LENGTH, MOST_LISTED, effort
 from inference.models import ExperimentSet, Measurement, Run
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError

@@ -11,9 +11,10 @@ from inference.core.mapping import PortMapping
 from inference.features.asking.blocks import port_load
 from inference.features.asking.blocks.port_load import load_of
 from inference.features.asking.blocks.query import predictions_of, scheme_rows
-from inference.features.asking.predictors import stored_kinds
-from inference.features.asking.predictors.query import all_kinds, row_for
-from inference.features.asking.questions.asking import ask
+from inference.features.asking.predictors import kinds
+from inference.features.asking.predictors.kinds import all_kinds
+from inference.features.asking.predictors.query import row_for
+from inference.features.asking.questions.job import ask
 from inference.isa import x86
 from inference.isa.blocks import block_of_text
 from inference.isa.targets import X86
@@ -94,7 +95,7 @@ def test_a_mapping_counts_the_branch_of_a_loop(monkeypatch: pytest.MonkeyPatch) 
     assert [one.cycles for (one,) in predictions_of([looped, straight], isa, scheme_rows([looped], isa))] == [
         *(1.5, 1.0)
     ]
-    for module in (stored_kinds, port_load):
+    for module in (kinds, port_load):
         monkeypatch.setattr(module, "fused_pairs", lambda machine: frozenset({"dec reg + je"}))
     assert cycles() == [1.0, 1.0], "nothing that was said of a loop before the front end was measured counts"
     load = load_of(looped, row)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from inference.features.asking.predictors.common_isa import common_isa
+from inference.features.asking.predictors.query import common_isa
 from inference.isa import targets
 from inference.isa.targets import DEFAULT
 from inference.models import Predictor

@@ -10,8 +10,9 @@ from django.core.management import get_commands, load_command_class
 
 from anica_app.models import Campaign, CampaignPredictor
 from inference.core.mapping import PortMapping, uops_of
+from inference.features.asking.predictors.kinds import all_kinds
 from inference.features.asking.predictors.modes import common_mode, different_modes, in_mode, mode_of, titled
-from inference.features.asking.predictors.query import all_kinds, chosen
+from inference.features.asking.predictors.query import chosen
 from inference.features.asking.questions import command
 from inference.formats.block_sets import BlockSetOptions
 from inference.isa import x86

@@ -12,7 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.asking.predictors.query import all_kinds, listed, row_for
+from inference.features.asking.predictors.kinds import all_kinds
+from inference.features.asking.predictors.query import listed, row_for
 from inference.isa.targets import X86
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors import permission

@@ -14,10 +14,14 @@ from django.urls import reverse
 
 from anica_app.features.campaigns.form import CampaignForm
 from inference.features.asking.predictors import query
-from inference.features.asking.predictors.choosing import chosen_on
-from inference.features.asking.predictors.processors import different_processors, options_for, processor_here
-from inference.features.asking.predictors.query import listed
-from inference.models import ISA, Machine, Predictor, Run
+from inference.features.asking.predictors.query import (
+    chosen_on,
+    different_processors,
+    listed,
+    options_for,
+    processor_here,
+)
+from inference.models import ISA, Machine, PortMapping, Predictor, ResourceMapping, Run, StoredCoreModel
 from inference.predictors.kinds import KINDS, FoundKind
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
@@ -58,6 +62,24 @@ def test_predictions_for_different_processors_are_told(machine: Machine) -> None
     assert found == {"Zen 3": ["here"], "Haswell": ["usual"]}
     skylake = [predictor("x", "osaca", arch="SKX"), predictor("y", "llvm-mca", cpu="skylake-avx512")]
     assert different_processors(skylake) == {}
+
+
+@pytest.mark.parametrize("kind", ["core-model", "port mapping", "resource mapping"])
+def test_what_was_made_of_a_machine_answers_for_its_processor(machine: Machine, kind: str) -> None:
+    made = {"name": "made", "isa": machine.isa, "machine": machine}
+    match kind:
+        case "core-model":
+            StoredCoreModel.objects.create(**made)
+            row = predictor("of a core", "core-model", model="made")
+        case "port mapping":
+            PortMapping.objects.create(**made, ports=["0"], origin=PortMapping.Origin.RUN)
+            row = predictor("of ports", "mapping", mapping="made")
+        case _:
+            ResourceMapping.objects.create(**made, resources=["0"], origin=ResourceMapping.Origin.IMPORT)
+            row = predictor("of resources", "mapping", mapping="made")
+    assert different_processors([row, predictor("fits", "llvm-mca", cpu="znver3")]) == {}
+    other = predictor("other", "llvm-mca", cpu="haswell")
+    assert different_processors([row, other]) == {"Zen 3": [row.name], "Haswell": ["other"]}
 
 
 class _Made:

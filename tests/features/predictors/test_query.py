@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.asking.predictors.answers import DatabaseAnswers
-from inference.features.asking.predictors.query import chosen, kinds, listed, opened, row_for
+from inference.features.asking.predictors.kinds import kinds
+from inference.features.asking.predictors.opening import DatabaseAnswers, opened
+from inference.features.asking.predictors.query import chosen, listed, row_for
 from inference.formats.mapping_json import write_mapping_json
 from inference.isa.targets import X86
 from inference.models import ISA, AnswerCache, Machine, PortMapping, Predictor

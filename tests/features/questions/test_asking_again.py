@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers
-from inference.features.asking.questions import asking
 from inference.features.asking.questions import form as choosing
+from inference.features.asking.questions import job
 from inference.features.asking.questions.query import KIND
 from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
@@ -48,7 +48,7 @@ def rows(monkeypatch):
             raise PredictorError("its program is gone")
         return Short()
 
-    monkeypatch.setattr(asking, "opened", opened)
+    monkeypatch.setattr(job, "opened", opened)
     return made
 
 

@@ -7,14 +7,14 @@ import threading
 import pytest
 
 from inference.core.errors import MeasuringError
-from inference.features.asking.questions import asking
-from inference.features.asking.questions.asking import ask
+from inference.features.asking.questions import job
 from inference.features.asking.questions.events import PredictorAnswered
+from inference.features.asking.questions.job import ask
 from inference.features.asking.questions.query import KIND, lines_of, said_of
 from inference.isa.blocks import BlockName
 from inference.models import Predictor
 from inference.predictors.protocol import Answer, Failure, PredictorError
-from inference.runs import queue
+from inference.runs import kinds
 from tests.runs.agents import attempt, do
 from tests.runs.fixtures import payloads
 
@@ -56,7 +56,7 @@ def plant(monkeypatch):
             raise found
         return found
 
-    monkeypatch.setattr(asking, "opened", opened)
+    monkeypatch.setattr(job, "opened", opened)
 
     def planted(**named) -> list[Predictor]:
         tools.update(named)
@@ -129,7 +129,7 @@ def test_a_fault_of_the_program_fails_the_run_and_a_deleted_predictor_does_not(p
 
 
 def test_questions_and_explanations_do_not_wait_behind_imports_nor_these_behind_an_agent_that_is_away():
-    lanes = {kind: lane for lane in queue.queues() for kind in lane.kinds}
+    lanes = {kind: lane for lane in kinds.queues() for kind in lane.kinds}
     assert lanes["generalise"] == lanes["ask"]
     assert lanes["ask"] not in (lanes["import"], lanes["infer"], lanes["measure"])
 

@@ -8,13 +8,13 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from anica_app.models import Campaign
-from inference.features.asking.questions import memory
-from inference.features.asking.questions.memory import reading
+from inference.features.asking.questions import query
 from inference.features.asking.questions.query import (
     KIND,
     PredictorAnswer,
     PredictorSaid,
     event_of,
+    reading,
 )
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors.memory_variants import Memory, variants
@@ -223,7 +223,7 @@ def test_memory_dependencies_are_asked_with_the_switch_of_llvm_mca(visitor: Clie
         twins.append(options)
         return Predictor.objects.create(name="mca with the switch", kind=kind, key="w" * 64, options=options)
 
-    monkeypatch.setattr(memory, "row_for", row_for)
+    monkeypatch.setattr(query, "row_for", row_for)
     code = bytes.fromhex("4801591048015910")  # add [rcx+16], rbx, twice
     run = asked({**tools, "mca": mca}, code)
     assert "Compare" in visitor.get(url(run)).text

@@ -14,10 +14,10 @@ from django.utils.html import escape
 
 from inference.core.events import Progress
 from inference.core.protocols import Json
-from inference.features.learning.inferring.records import CURVE_POINTS
-from inference.features.running.runs.asked import asked_of
+from inference.features.learning.inferring.pmevo_page import CURVE_POINTS
+from inference.features.running.runs.kind_presentation import asked_of
+from inference.features.running.runs.query import keeping
 from inference.features.running.runs.record import fold, thinned
-from inference.features.running.runs.standing import keeping
 from inference.figures.heatmap import heat_map
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run, Upload
 from inference.runs.journal import append

@@ -11,7 +11,7 @@ import pytest
 from channels.db import database_sync_to_async
 from django.db import OperationalError
 
-from inference.features.running.runs import journal_pages, shared_journal
+from inference.features.running.runs import shared_journal
 from inference.features.running.runs.shared_journal import SharedJournal
 from inference.runs import journal, leases
 
@@ -122,13 +122,13 @@ async def test_a_database_that_does_not_answer_is_asked_again(site, readings, mo
 def test_a_page_has_few_bytes_and_never_none(
     monkeypatch: pytest.MonkeyPatch, lengths: list[int], taken: int
 ) -> None:
-    monkeypatch.setattr(journal_pages, "PAGE_BYTES", 300)
+    monkeypatch.setattr(shared_journal, "PAGE_BYTES", 300)
     messages = [(seq, "x" * length) for seq, length in enumerate(lengths, 1)]
-    assert journal_pages.first_page(messages) == messages[:taken]
+    assert shared_journal.first_page(messages) == messages[:taken]
 
 
 async def test_pages_follow_each_other_without_a_gap(site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_pages, "PAGE_BYTES", 300)
+    monkeypatch.setattr(shared_journal, "PAGE_BYTES", 300)
     run_id, lease = await claimed(site)
     await database_sync_to_async(journal.append)(lease, [ENTRY] * 9)
     async with sharing() as shared:

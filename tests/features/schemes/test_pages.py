@@ -15,7 +15,7 @@ from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Por
 from inference.storage.evaluations import evaluate
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import store_mapping, store_measurements
-from inference.web import panels
+from inference.web import contributions
 from tests.explained import BSF, IMUL, explained_mapping, toy_isa
 from tests.rows.lab import machine
 from tests.rows.library import ADD
@@ -104,11 +104,11 @@ def test_witnesses_and_verdicts_are_listed_also_where_a_scheme_is_excluded(visit
 def test_other_apps_add_sections_that_may_have_nothing_to_say(
     visitor: Client, isa: ISA, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(panels, "_PANELS", {})
+    monkeypatch.setattr(contributions, "PANELS", [])
     spoken = [("TOLD", 1)]
     template = "partials/terms.html"
-    panels.register(
-        panels.PagePanel(panels.PanelPlace.SCHEME, name, name.upper(), template, context)
+    contributions.PANELS.extend(
+        contributions.PagePanel(contributions.PanelPlace.SCHEME, name, name.upper(), template, context)
         for name, context in (
             ("told", lambda request, scheme: {"terms": spoken}),
             ("silent", lambda request, scheme: None),

@@ -14,7 +14,7 @@ from anica_app.models import Campaign
 from inference.features.library.search.query import find, pasted
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.runs import lifecycle
-from inference.web.finders import SearchHits
+from inference.web.contributions import SearchHits
 from tests.rows.library import IMUL
 
 LOOP = "add rax, rbx\nimul rcx, rdx"

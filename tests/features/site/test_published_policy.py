@@ -13,8 +13,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from inference.models import PortMapping, StoredCoreModel
-from pmweb.sharing import links
-from pmweb.sharing.links import ShareRequest
+from pmweb import sharing
+from pmweb.sharing import ShareRequest
 from tests.features.site.test_pages import core, site
 from tests.rows.lab import machine
 
@@ -87,7 +87,7 @@ def test_the_page_of_a_shared_link_has_one_too(
     mapping: PortMapping, administrator: User, client: Client
 ) -> None:
     wanted = ShareRequest(items=[f"mapping:{mapping.pk}"])
-    _, token = links.share(administrator, wanted, by=administrator)
+    _, token = sharing.share(administrator, wanted, by=administrator)
     answer = client.get(f"/shared/{token}/")
     page = assert_keeps_to_its_policy(answer.content.decode())
     assert page.texts == {"style": [], "script": []}

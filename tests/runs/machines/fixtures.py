@@ -17,7 +17,7 @@ from inference.agent.protocol import Batch, BatchItem, Frame, Settings
 from inference.models import Batch as BatchRow
 from inference.models import Machine
 from inference.runs import leases
-from inference.runs.machines import sessions, tokens
+from inference.runs.machines import sessions
 from inference.runs.machines.board import DatabaseBoard
 from inference.storage.instruction_sets import new_isa
 from pmweb.launcher.address import BACKLOG
@@ -36,7 +36,7 @@ def home(site: Site, monkeypatch) -> Site:
 
 @pytest.fixture
 def machine(home: Site) -> Machine:
-    return tokens.add_machine("lab", new_isa("toy", ["add R, R", "mul R, R"], "by hand"))
+    return sessions.add_machine("lab", new_isa("toy", ["add R, R", "mul R, R"], "by hand"))
 
 
 def batch_of(*schemes: str, padding: int = 0) -> Batch:

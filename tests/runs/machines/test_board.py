@@ -13,9 +13,8 @@ from inference.core.errors import InterruptedRunError, MeasuringError
 from inference.models import Batch, Machine
 from inference.runs import leases
 from inference.runs.errors import LeaseLostError
-from inference.runs.machines import batches, sessions, wait_reasons
-from inference.runs.machines.board import DatabaseBoard
-from inference.runs.machines.wait_reasons import NONE, WaitReason, WaitTeller
+from inference.runs.machines import batches, board, sessions
+from inference.runs.machines.board import NONE, DatabaseBoard, WaitReason, WaitTeller
 from tests.runs.machines.answering import answers
 from tests.runs.machines.fixtures import batch_of, claim, connected, deadline, posting, state_of
 
@@ -160,7 +159,7 @@ def test_collected_results_stay_until_the_run_is_over(home, machine):
 @pytest.fixture
 def impatient(monkeypatch):
     monkeypatch.setattr("inference.runs.machines.board.LOOK_EVERY", 0.1)
-    monkeypatch.setattr(wait_reasons, "PATIENCE", 0.0)
+    monkeypatch.setattr(board, "PATIENCE", 0.0)
 
 
 def test_a_machine_that_will_never_answer_is_an_error(home, machine, impatient):

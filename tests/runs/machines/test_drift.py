@@ -14,7 +14,7 @@ from inference.measuring.recorded import RecordedMeasurer
 from inference.models import Run
 from inference.runs.errors import LeaseLostError
 from inference.runs.machines import measurer
-from inference.runs.machines.drift import DriftJournal
+from inference.runs.machines.measurer import DriftJournal
 from inference.runs.measurements import RunMeasurements
 from inference.storage.rows import load_measurements
 from tests.runs.machines.fixtures import claim

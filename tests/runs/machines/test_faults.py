@@ -16,7 +16,7 @@ from inference.measuring.remote import BATCH
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import Batch, ExperimentSet, Machine, Measurement, Run
 from inference.runs import lifecycle
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from inference.storage.rows import load_measurements
 from tests.runs.agents import TRUTH, make_machine
 from tests.runs.fixtures import child_of, numbers, payloads, state, wait_for
@@ -37,7 +37,7 @@ def start_agent(home, machine, web):
     path = home.home / "truth.json"
     path.write_text(json.dumps(write_mapping_json(TRUTH, name="truth", isa=machine.isa.name)))
     token = home.home / "token"
-    token.write_text(tokens.issue(machine))
+    token.write_text(sessions.issue(machine))
     token.chmod(0o600)
 
     def start(pace: float) -> subprocess.Popen:

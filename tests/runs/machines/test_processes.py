@@ -11,7 +11,7 @@ from websockets.sync.client import connect
 
 from inference.agent.protocol import MAX_MESSAGE_BYTES, encode
 from inference.models import Batch
-from inference.runs.machines import tokens
+from inference.runs.machines import sessions
 from tests.runs.fixtures import wait_for
 from tests.runs.machines.answering import hello
 from tests.runs.machines.fixtures import (
@@ -29,7 +29,7 @@ def start_agent(web):
     started = []
 
     def start(machine, *options: str) -> AgentProcess:
-        started.append(AgentProcess(web, tokens.issue(machine), *options))
+        started.append(AgentProcess(web, sessions.issue(machine), *options))
         return started[-1]
 
     yield start
@@ -69,7 +69,7 @@ def test_a_batch_of_an_agent_that_is_killed_goes_to_the_next_one(home, machine, 
 
 
 def test_two_machines_measure_at_the_same_time(home, machine, start_agent):
-    second = tokens.add_machine("desk", machine.isa)
+    second = sessions.add_machine("desk", machine.isa)
     for each, cycles in ((machine, "1.0"), (second, "2.0")):
         start_agent(each, "--cycles", cycles)
     for each in (machine, second):
@@ -86,7 +86,7 @@ def test_two_machines_measure_at_the_same_time(home, machine, start_agent):
 
 @contextmanager
 def greeted(web, machine):
-    headers = {"Authorization": f"Bearer {tokens.issue(machine)}"}
+    headers = {"Authorization": f"Bearer {sessions.issue(machine)}"}
     options = {"max_size": MAX_MESSAGE_BYTES, "proxy": None, "compression": None}
     with connect(web.socket_address, additional_headers=headers, **options) as socket:
         socket.send(hello())
@@ -122,7 +122,7 @@ def until_closed(socket):
 
 def test_a_revoked_token_ends_the_connection_within_moments(home, machine, web):
     with greeted(web, machine) as socket:
-        tokens.revoke(machine.tokens.get())
+        sessions.revoke(machine.tokens.get())
         # A socket that is closed at once may take the last message along: then the code says it alone.
         assert until_closed(socket) in ([], [("refused", False)])
         assert socket.close_code == 4401

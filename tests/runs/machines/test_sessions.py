@@ -13,7 +13,7 @@ from inference.isa.targets import AARCH64, X86
 from inference.models import Batch, Machine, MachineReading, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import SessionLostError
-from inference.runs.machines import batches, readings, sessions, tokens
+from inference.runs.machines import batches, sessions
 from inference.runs.machines.sessions import AgentRefusal, open_session
 from inference.storage.instruction_sets import new_isa
 from tests.runs.machines.answering import FACTS, answers
@@ -247,7 +247,7 @@ def test_old_readings_become_sparse_keep_the_worst_and_end(machine):
         MachineReading.objects.bulk_create(
             MachineReading(machine=machine, at=at, state=states.get(now - at, "idle")) for at in times
         )
-        readings.thin(machine.pk, now)
+        sessions.thin(machine.pk, now)
         return machine.readings.filter(at__gte=times[0], at__lte=times[-1]).count()
 
     ten = timedelta(seconds=10)
@@ -286,14 +286,14 @@ def test_batches_of_runs_that_are_over_are_swept(machine, posted):
 
 
 def test_a_token_lets_in_until_it_is_revoked(machine):
-    plain = tokens.issue(machine)
+    plain = sessions.issue(machine)
     assert plain not in str(machine.tokens.values())
-    assert tokens.machine_of(plain) == machine
-    assert tokens.machine_of(plain + "x") is None
-    assert tokens.machine_of("") is None
+    assert sessions.machine_of(plain) == machine
+    assert sessions.machine_of(plain + "x") is None
+    assert sessions.machine_of("") is None
     session = connected(machine)
-    tokens.revoke(machine.tokens.get())
-    assert tokens.machine_of(plain) is None
+    sessions.revoke(machine.tokens.get())
+    assert sessions.machine_of(plain) is None
     with pytest.raises(SessionLostError):
         sessions.require(session)
 

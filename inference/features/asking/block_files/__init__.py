@@ -14,25 +14,25 @@ if TYPE_CHECKING:
 
 
 def _import_job() -> Job:
-    from inference.features.asking.block_files.import_job import BlockImportJob  # noqa: PLC0415  runs load it
+    from inference.features.asking.block_files.job import BlockImportJob  # noqa: PLC0415  runs load it
 
     return BlockImportJob()
 
 
 def _import_presentation() -> KindPresentation:
-    from inference.features.asking.block_files.asked import import_words, imports_of  # noqa: PLC0415  pages load it
+    from inference.features.asking.block_files.query import import_words, imports_of  # noqa: PLC0415  pages load it
 
     return KindPresentation(words=import_words, outcomes=imports_of)
 
 
 def _loops_job() -> Job:
-    from inference.features.asking.block_files.loops_job import LoopsJob  # noqa: PLC0415  runs load it
+    from inference.features.asking.block_files.job import LoopsJob  # noqa: PLC0415  runs load it
 
     return LoopsJob()
 
 
 def _loops_presentation() -> KindPresentation:
-    from inference.features.asking.block_files.asked import loops_of  # noqa: PLC0415  pages load it
+    from inference.features.asking.block_files.query import loops_of  # noqa: PLC0415  pages load it
 
     return KindPresentation(outcomes=loops_of)
 

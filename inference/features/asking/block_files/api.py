@@ -9,13 +9,12 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema
 from pydantic import Field
 
-from inference.features.asking.block_files.recognition import look_apart, sort_apart
+from inference.features.asking.block_files.query import look_apart, sort_apart
 from inference.features.library.uploads.query import waiting_uploads
-from inference.features.library.uploads.shapes import FileProblemOut
 from inference.formats.block_files import BlockFileSort
 from inference.web.api.answers import NamedBlock
 from inference.web.api.errors import ProblemError
-from inference.web.api.shapes import parameter
+from inference.web.api.shapes import FileProblemOut, parameter
 from inference.web.validation import Id
 
 router = Router()

@@ -10,9 +10,8 @@ from inference.core.protocols import Json
 from inference.formats.blocks_csv import Broken, Scale
 from inference.formats.program_loops import LoopFilter, Weighing
 from inference.models import Upload
-from inference.runs.described_rows import needed_row, read_row
 from inference.runs.errors import ConfigError
-from inference.runs.request import OneOf, RunRequest
+from inference.runs.request import OneOf, RunRequest, needed_row, read_row
 
 MOST_KEYS = 20_000
 _LONGEST = 300

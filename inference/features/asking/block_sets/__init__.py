@@ -8,17 +8,17 @@ from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, RunKind
 
 if TYPE_CHECKING:
-    from inference.web.dependents import Dependent
+    from inference.web.contributions import Dependent
 
 
 def _columns_job() -> Job:
-    from inference.features.asking.block_sets.columns_job import ColumnsJob  # noqa: PLC0415  runs load it
+    from inference.features.asking.block_sets.columns import ColumnsJob  # noqa: PLC0415  runs load it
 
     return ColumnsJob()
 
 
 def _columns_presentation() -> KindPresentation:
-    from inference.features.asking.block_sets.asked import columns_words, sets_of  # noqa: PLC0415  pages load it
+    from inference.features.asking.block_sets.query import columns_words, sets_of  # noqa: PLC0415  pages load it
 
     return KindPresentation(words=columns_words, outcomes=sets_of)
 

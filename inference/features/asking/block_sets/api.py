@@ -11,7 +11,7 @@ from ninja import Query, Router, Status
 from pydantic import Field
 
 from inference.features.asking.block_sets.columns import KIND as NEW_COLUMNS
-from inference.features.asking.block_sets.columns_job import MOST
+from inference.features.asking.block_sets.columns import MOST
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,
@@ -25,7 +25,7 @@ from inference.features.asking.block_sets.query import (
     numbers_of,
 )
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.running.runs.runs_of_kind import NameOfRun, started
 from inference.models import BasicBlockSet, BlockColumn
 from inference.storage.block_sets import export
@@ -37,8 +37,7 @@ from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedOut, NamedRows
 from inference.web.api.paging import PageOf, Paging, check_cursor, page_json
-from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Input, Name, Ref, RowOut, Text, fields_of, parameter
+from inference.web.api.shapes import Input, Name, Ref, RowOut, RunOut, Text, fields_of, parameter
 from inference.web.file_answers import streamed_table
 from inference.web.paging import Order
 from inference.web.validation import Id

@@ -12,8 +12,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
-from inference.features.asking.block_sets.columns import KIND
-from inference.features.asking.block_sets.columns_job import ColumnsConfig
+from inference.features.asking.block_sets.columns import KIND, ColumnsConfig
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,
@@ -35,14 +34,12 @@ from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.predictors.odd_answers import odd_answers
 from inference.predictors.protocol import Answer
 from inference.storage.block_sets import export
+from inference.web.contributions import PanelPlace, panels_of
 from inference.web.file_answers import streamed_table
-from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
-from inference.web.paging import Order, Page
-from inference.web.panels import PanelPlace, panels_of
-from inference.web.request_fields import RunForm
-from inference.web.requests import one_of, whole_number
-from inference.web.run_forms import start_run
+from inference.web.paging import Order, Page, list_page
+from inference.web.request_fields import RunForm, start_run
+from inference.web.validation import one_of, whole_number
 
 
 def block_set_list(request: HttpRequest) -> HttpResponse:

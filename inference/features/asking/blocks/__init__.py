@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
-from inference.web.panels import PagePanel, PanelPlace
+from inference.web.contributions import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.features.library.mappings.query import ShownMapping
-    from inference.runs.record_parts import RecordPart
-    from inference.web.panels import Context
+    from inference.runs.events import RecordPart
+    from inference.web.contributions import Context
 
 
 def _job() -> Job:
@@ -53,13 +53,13 @@ RECORDS = {"blocks": _results}
 
 
 def _loop(request: HttpRequest, subject: ShownMapping) -> Context:
-    from inference.features.asking.blocks.mapping_tab import loop_tab  # noqa: PLC0415  pages load it, not every start
+    from inference.features.asking.blocks.port_load import loop_tab  # noqa: PLC0415  pages load it, not every start
 
     return loop_tab(request, subject.row)
 
 
 def _reads_loops(subject: ShownMapping) -> bool:
-    from inference.features.asking.blocks.mapping_tab import suits  # noqa: PLC0415  pages load it, not every start
+    from inference.features.asking.blocks.port_load import suits  # noqa: PLC0415  pages load it, not every start
 
     return suits(subject.row)
 

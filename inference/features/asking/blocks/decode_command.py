@@ -12,8 +12,7 @@ from django.core.management.base import CommandError
 from inference.formats.decoded_json import decoded_json
 from inference.isa.blocks import BlockError, BlocksOfText, Piece, read
 from inference.isa.targets import DEFAULT, names_with_blocks
-from inference.web.code_files import text_of_file
-from inference.web.data_command import DataCommand
+from inference.web.data_command import DataCommand, text_of_file
 
 MOST_BLOCKS = 100_000
 _TEXT_WIDTH = 44

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from inference.core.event import Event
 from inference.core.event_fields import OMIT_EMPTY, Amount, Count, Signed
-from inference.runs.record_parts import RecordPart
+from inference.runs.events import RecordPart
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from inference.models import Machine, Run
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name
-from inference.web.code_files import add_piece_option, blocks_of_file
+from inference.web.data_command import add_piece_option, blocks_of_file
 from inference.web.run_command import RunCommand
 
 

@@ -23,8 +23,7 @@ from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
 from inference.features.asking.blocks.events import BlocksRecord
 from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
-from inference.features.running.runs.asked import links
-from inference.features.running.runs.kind_presentation import DescriptionItem
+from inference.features.running.runs.kind_presentation import DescriptionItem, links
 from inference.features.running.runs.record import RunRecord
 from inference.isa.blocks import Block, block_of_hex, isa_beside
 from inference.isa.blocks.frames import iteration_of
@@ -33,7 +32,7 @@ from inference.models import ISA, Machine, PortMapping, Run
 from inference.storage.core_models import fused_pairs
 from inference.storage.instruction_sets import code_isa
 from inference.storage.rows import ids_of_schemes, load_parts
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 MOST_MAPPINGS = 8
 """Predictions shown of one block, by the newest mappings that describe it."""

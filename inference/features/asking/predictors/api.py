@@ -11,7 +11,8 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from inference.features.asking.predictors.query import Listed, kind_of, kinds, listed, row_for
+from inference.features.asking.predictors.kinds import kind_of, kinds
+from inference.features.asking.predictors.query import Listed, listed, row_for
 from inference.models import Predictor
 from inference.predictors import mapping
 from inference.predictors.kinds import PredictorKind

@@ -15,7 +15,8 @@ from django import template
 from pydantic import Field
 
 from inference.core.protocols import Json
-from inference.features.asking.predictors.query import all_kinds, row_for
+from inference.features.asking.predictors.kinds import all_kinds
+from inference.features.asking.predictors.query import row_for
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
 from inference.models import Predictor, Run
 from inference.predictors import machine, nanobench

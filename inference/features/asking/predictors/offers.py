@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inference.features.asking.predictors.query import Listed, chosen, listed, written
-from inference.features.asking.predictors.stored_kinds import (
-    LISTED,
-    MEASURING,
-    reason_against,
+from inference.features.asking.predictors.kinds import LISTED, MEASURING, reason_against
+from inference.features.asking.predictors.query import (
+    Listed,
+    check_processor,
+    chosen,
+    listed,
+    on_processor,
+    written,
 )
 from inference.features.learning.core_model.query import usable_core_models
+from inference.formats.errors import ExchangeError
 from inference.isa.targets import names_with_blocks
 from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel
 from inference.models import Predictor as PredictorRow
 from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS
+from inference.predictors.processor_names import PROCESSORS
 from inference.predictors.protocol import PredictorError
 from inference.runs.machines.facts import obstacle_to_measuring
+from inference.web.api.errors import ProblemError
 
 USUAL_MAPPINGS = 8
 """So many of the newest mappings are asked unless somebody says otherwise."""
@@ -130,3 +136,17 @@ def _machine(row: Machine) -> OfferedPredictor:
     return OfferedPredictor(
         written(machine.KIND, {"machine": row.name}), f"machine {row.name}", note, usual=here
     )
+
+
+def predictors_named(texts: list[str], processor: str = "") -> list[PredictorRow]:
+    """Those of these names for a processor. Raises `ProblemError` (422)."""
+    try:
+        check_processor(processor)
+    except ExchangeError as error:
+        right = f"one of {', '.join(PROCESSORS)}"
+        raise ProblemError(422, str(error), where="body processor", right=right) from error
+    try:
+        return [on_processor(row, processor) for row in named(texts)]
+    except PredictorError as error:
+        right = "names as GET /predictors has them"
+        raise ProblemError(422, str(error), where="body predictors", right=right) from error

@@ -13,7 +13,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from inference.features.asking.predictors.query import QUESTION, kinds, listed, row_for
+from inference.features.asking.predictors.kinds import kinds
+from inference.features.asking.predictors.query import QUESTION, listed, row_for
 from inference.formats.errors import ExchangeError
 from inference.models import Predictor
 from inference.predictors import machine, mapping
@@ -24,9 +25,8 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.web.api import access
 from inference.web.api.access import Deed
-from inference.web.panels import PanelPlace, shown_panels
-from inference.web.request_fields import describe_fields
-from inference.web.strict_form import StrictForm
+from inference.web.contributions import PanelPlace, shown_panels
+from inference.web.request_fields import StrictForm, describe_fields
 
 _LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
 """Options of programs that change no number."""

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
-from inference.web.panels import PagePanel, PanelPlace
+from inference.web.contributions import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.models import Run
-    from inference.web.origins import RunOrigin
-    from inference.web.panels import Context
+    from inference.web.contributions import Context, RunOrigin
 
 
 def _job() -> Job:

@@ -13,20 +13,21 @@ from django.urls import path, reverse
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.features.asking.blocks.load_table import load_context
-from inference.features.asking.blocks.port_load import describing, load_of
+from inference.features.asking.blocks.port_load import describing, load_context, load_of
 from inference.features.asking.blocks.query import rows_of, scheme_rows
 from inference.features.asking.predictors.modes import mode_asked
-from inference.features.asking.predictors.processors import different_processors
-from inference.features.asking.questions.memory import MemoryTable, memory_question, memory_table
+from inference.features.asking.predictors.query import different_processors
 from inference.features.asking.questions.query import (
     KIND,
+    MemoryTable,
     PredictorAnswer,
     PredictorSaid,
     ShownBlock,
     asked_predictors,
     lines_of,
+    memory_question,
     memory_run,
+    memory_table,
     names_in,
     said_of,
 )
@@ -41,12 +42,10 @@ from inference.predictors.memory_variants import variants
 from inference.predictors.odd_answers import apart, odd_answers
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.web import panels
+from inference.web.contributions import Context, PanelPlace, origins_of, press, shown_panels
 from inference.web.file_answers import table_answer
-from inference.web.origins import origins_of
 from inference.web.paging import Order
-from inference.web.panels import Context, PanelPlace
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 PAGE_SIZE = 25
 NO_BLOCK = BlockName(DEFAULT, b"")
@@ -92,7 +91,7 @@ def asked_blocks(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method == "POST":
         if request.POST.get("press") == "memory":
             return _ask_about_memory(request, question, number)
-        answer = panels.press(request, PanelPlace.SHOWN_BLOCK, subject)
+        answer = press(request, PanelPlace.SHOWN_BLOCK, subject)
         if answer is None:
             raise Http404("there is no such button")
         if isinstance(answer, HttpResponse):
@@ -189,7 +188,7 @@ def _detail(
     why = why_of(request, block, mode_asked(question.run, question.predictors.values()))
     lines = with_closest(subject.lines, why)
     memory = memory_run(name)
-    shown = panels.shown_panels(request, PanelPlace.SHOWN_BLOCK, subject, wrong)
+    shown = shown_panels(request, PanelPlace.SHOWN_BLOCK, subject, wrong)
     of_panels = [run for one in shown for run in one.context.get("followed", ())]
     return {
         **_about(question, [question.run, *filter(None, [memory]), *of_panels]),

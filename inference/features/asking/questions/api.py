@@ -13,14 +13,10 @@ from pydantic import Field
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.features.asking.predictors.choosing import known_on
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
-from inference.features.asking.predictors.named import predictors_named
-from inference.features.asking.predictors.offers import named, offers
-from inference.features.asking.predictors.processors import different_processors
-from inference.features.asking.predictors.query import MOST_PREDICTORS
-from inference.features.asking.questions.memory import memory_question
-from inference.features.asking.questions.query import KIND, asked_predictors, said_of
+from inference.features.asking.predictors.offers import named, offers, predictors_named
+from inference.features.asking.predictors.query import MOST_PREDICTORS, different_processors, known_on
+from inference.features.asking.questions.query import KIND, asked_predictors, memory_question, said_of
 from inference.features.asking.questions.request import MOST_BLOCKS
 from inference.features.running.runs.runs_of_kind import NameOfRun, submitted
 from inference.isa.blocks import Block, block_of_hex, isa_beside, read_blocks

@@ -14,30 +14,35 @@ from django.core.management.base import CommandError
 
 from inference.core.core_model import Assumptions
 from inference.features.asking.blocks.port_load import BlockLoad, load_of
-from inference.features.asking.predictors.choosing import check_processor, chosen_on, in_words
 from inference.features.asking.predictors.modes import (
     AS_NAMED,
     add_mode_option,
     different_modes,
     rows_in_mode,
 )
-from inference.features.asking.predictors.processors import different_processors
-from inference.features.asking.questions.asking import ask
-from inference.features.asking.questions.memory import with_switch
+from inference.features.asking.predictors.query import (
+    check_processor,
+    chosen_on,
+    different_processors,
+    in_words,
+)
+from inference.features.asking.questions.job import ask
+from inference.features.asking.questions.query import with_switch
 from inference.features.learning.core_model.query import reasons_of, usable_core_models
 from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.csv_cells import written
 from inference.isa.blocks import Block, block_of_bytes, isa_beside
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.memory_variants import Memory
 from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, Predictor, StoredCoreModel
 from inference.predictors import core_model
 from inference.predictors.loops import asked_as
-from inference.predictors.memory_variants import Memory, variants
+from inference.predictors.memory_variants import variants
 from inference.predictors.protocol import Answer
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name
-from inference.web.code_files import add_piece_option, blocks_of_file
+from inference.web.data_command import add_piece_option, blocks_of_file
 
 MOST_BLOCKS = 100_000
 _SHOWN = 44

@@ -8,12 +8,10 @@ from django import forms
 
 from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
-from inference.features.asking.predictors.choosing import known_on
+from inference.features.asking.predictors.kinds import reason_against
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers, offers
-from inference.features.asking.predictors.processors import processor_field
-from inference.features.asking.predictors.query import chosen
-from inference.features.asking.predictors.stored_kinds import reason_against
+from inference.features.asking.predictors.query import chosen, known_on, processor_field
 from inference.features.asking.questions.request import AskConfig
 from inference.isa.blocks import Block, BlockError, BlocksOfText, isa_beside, read
 from inference.isa.start_values import START

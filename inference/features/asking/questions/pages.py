@@ -13,8 +13,9 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 
 from inference.features.asking.blocks.query import shown
+from inference.features.asking.predictors.kinds import all_kinds
 from inference.features.asking.predictors.modes import mode_asked
-from inference.features.asking.predictors.query import all_kinds, written
+from inference.features.asking.predictors.query import written
 from inference.features.asking.questions.form import SURROUNDINGS, BlockForm
 from inference.features.asking.questions.query import KIND
 from inference.isa.blocks import Block, block_of_hex, isa_beside
@@ -23,8 +24,8 @@ from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping
-from inference.web.requests import row_named, whole_number
-from inference.web.run_forms import start_run
+from inference.web.request_fields import start_run
+from inference.web.validation import row_named, whole_number
 
 MOST_SHOWN = 20
 """Blocks decoded on the page; a run may have more."""

@@ -19,7 +19,7 @@ from inference.isa.blocks.accesses import name_of_location
 from inference.measuring.blocks import LOOP, MODES
 from inference.models import StoredCoreModel
 from inference.storage.instruction_sets import code_isa
-from inference.web.requests import one_of, whole_number
+from inference.web.validation import one_of, whole_number
 
 SHADES = 8
 CLOSE = 0.05

@@ -2,7 +2,7 @@
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
-from inference.web.menus import MenuEntry, MenuPlace
+from inference.web.contributions import MenuEntry, MenuPlace
 
 
 def _job() -> Job:

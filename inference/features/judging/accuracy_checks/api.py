@@ -10,17 +10,16 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.protocols import Json
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.judging.accuracy_checks.query import FACTS, check_of, error_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.isa.targets import DEFAULT
 from inference.models import Run
 from inference.web.api.answers import NamedBlock, PredictorNames
-from inference.web.api.mapping_shapes import AccuracyJudgementOut, HeatMapOut
 from inference.web.api.paging import PageOf, Paging
-from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import Scores
+from inference.web.api.result_shapes import AccuracyJudgementOut, HeatMapOut
+from inference.web.api.shapes import RunOut, Scores, run_json
 from inference.web.validation import Id
 
 router = Router()

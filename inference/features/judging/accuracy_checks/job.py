@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from inference.core.events import Log
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
-from inference.features.asking.predictors.query import kind_of, row_for
+from inference.features.asking.predictors.kinds import kind_of
+from inference.features.asking.predictors.query import row_for
 from inference.features.judging.accuracy_checks.query import check_of_sheet
 from inference.features.judging.accuracy_checks.request import (
     AccuracyCheckConfig,

@@ -13,7 +13,7 @@ from inference.features.judging.engine.tables import check_table
 from inference.formats.csv_cells import written
 from inference.models import Run
 from inference.web.file_answers import table_answer
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 
 def accuracy_check_csv(request: HttpRequest, pk: int) -> HttpResponse:

@@ -10,8 +10,7 @@ from inference.core.judging.residual_traits import memory_traits, telling_traits
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
 from inference.features.judging.engine.sources import ComparisonColumn
-from inference.features.running.runs.asked import links
-from inference.features.running.runs.kind_presentation import DescriptionItem
+from inference.features.running.runs.kind_presentation import DescriptionItem, links
 from inference.figures.heatmap import heat_map
 from inference.models import BasicBlockSet, Machine, Predictor, Run
 

@@ -9,19 +9,18 @@ from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
+from inference.features.asking.predictors.kinds import kind_of
 from inference.features.asking.predictors.modes import in_mode, rows_in_mode
-from inference.features.asking.predictors.processors import options_for, processor_of_machine
-from inference.features.asking.predictors.query import kind_of, programs, row_for
+from inference.features.asking.predictors.query import options_for, processor_of_machine, programs, row_for
 from inference.features.learning.core_model.query import usable_core_models
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.models import Machine, Predictor
 from inference.predictors import core_model, mapping, nanobench
 from inference.predictors.kinds import FoundKind, PredictorKind
 from inference.predictors.protocol import PredictorError
-from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.machines.described import read_block_machine
-from inference.runs.request import OneOf, RunRequest
+from inference.runs.machines.facts import read_block_machine
+from inference.runs.request import OneOf, RunRequest, read_rows
 
 KIND = "accuracy-check"
 MOST_PREDICTORS = 20

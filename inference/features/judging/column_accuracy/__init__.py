@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
-from inference.web.panels import PagePanel, PanelPlace
+from inference.web.contributions import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.features.asking.block_sets.query import ShownSet
-    from inference.web.panels import Context
+    from inference.web.contributions import Context
 
 
 def _job() -> Job:
@@ -22,7 +22,7 @@ def _job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from inference.features.asking.block_sets.asked import sets_of  # noqa: PLC0415  pages load it
+    from inference.features.asking.block_sets.query import sets_of  # noqa: PLC0415  pages load it
     from inference.features.judging.column_accuracy.pages import accuracy_words  # noqa: PLC0415  pages load it
 
     return KindPresentation(words=accuracy_words, outcomes=sets_of)

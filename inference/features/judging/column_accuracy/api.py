@@ -19,9 +19,8 @@ from inference.formats.accuracy_baseline import AccuracyBaseline
 from inference.models import BasicBlockSet, BlockColumn
 from inference.web.api.access import reading
 from inference.web.api.errors import ProblemError
-from inference.web.api.mapping_shapes import HeatMapOut
-from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Input, Ref, Scores, parameter
+from inference.web.api.result_shapes import HeatMapOut
+from inference.web.api.shapes import Input, Ref, RunOut, Scores, parameter
 from inference.web.validation import Id
 
 router = Router()

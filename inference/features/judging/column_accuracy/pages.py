@@ -13,10 +13,9 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.asked import names_of_columns, set_item
 from inference.features.asking.block_sets.columns import column_named, usual_reference
-from inference.features.asking.block_sets.query import columns_of
-from inference.features.asking.predictors.processors import different_processors
+from inference.features.asking.block_sets.query import columns_of, names_of_columns, set_item
+from inference.features.asking.predictors.query import different_processors
 from inference.features.judging.column_accuracy.accuracy import KIND, accuracy_known, baseline_of
 from inference.features.judging.engine.gate import DEFAULT_TOLERANCE, MOST_TOLERANCE, GateResult, judged
 from inference.features.judging.engine.tables import columns_table, page_cells
@@ -26,9 +25,8 @@ from inference.formats.csv_cells import written
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.web.file_answers import file_answer, table_answer
-from inference.web.requests import row_number, whole_number
-from inference.web.run_forms import start_or_tell
-from inference.web.strict_form import StrictForm
+from inference.web.request_fields import StrictForm, start_or_tell
+from inference.web.validation import row_number, whole_number
 
 
 def accuracy_tab(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:

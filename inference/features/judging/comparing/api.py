@@ -27,16 +27,16 @@ from inference.features.judging.comparing.query import (
 )
 from inference.features.judging.comparing.set_api import router as set_router
 from inference.features.judging.comparing.tables import comparison_csv
-from inference.features.learning.explained.reference_contradictions import (
+from inference.features.learning.explained.query import (
     ReferenceContradiction,
     contradictions,
 )
-from inference.features.library.mappings.compared import comparison_of, summary
+from inference.features.library.mappings.query import comparison_of, summary
 from inference.figures.heatmap import heat_map
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.web.api.document import FILE
-from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.result_shapes import HeatMapOut
 from inference.web.api.shapes import Ref, SchemeText, Scores, Text, Unit, Uop, ref, uops_json
 from inference.web.file_answers import attachment
 from inference.web.validation import Id

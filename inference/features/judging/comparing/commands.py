@@ -45,8 +45,8 @@ from inference.features.judging.comparing.tables import (
 from inference.features.judging.engine.differences_view import TOLERANCES
 from inference.features.judging.engine.tables import csv_of, shell_lines
 from inference.features.judging.engine.views import VIEWS
-from inference.features.learning.explained.reference_contradictions import contradictions
-from inference.features.library.mappings.compared import require_same_isa, summary
+from inference.features.learning.explained.query import contradictions
+from inference.features.library.mappings.query import require_same_isa, summary
 from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file

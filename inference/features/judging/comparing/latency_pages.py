@@ -27,7 +27,7 @@ from inference.isa.search import SearchError
 from inference.models import LatencySet
 from inference.web.file_answers import table_answer
 from inference.web.paging import Order, page_in_memory
-from inference.web.requests import as_whole_number, one_of, whole_number
+from inference.web.validation import as_whole_number, one_of, whole_number
 
 _OFFERED = 500  # sets that the page offers; others are compared by their numbers in the address
 _TEMPLATE = "inference/comparing/latencies.html"

@@ -39,10 +39,9 @@ from inference.features.judging.comparing.tables import (
     structure_tables,
 )
 from inference.features.judging.engine.tables import LinkedNumber, LinkedText, number, page_cells
-from inference.features.learning.explained.reference_contradictions import contradictions
+from inference.features.learning.explained.query import contradictions
 from inference.features.library.experiments.query import measured_singletons
-from inference.features.library.mappings.compared import summary
-from inference.features.library.mappings.query import comparable
+from inference.features.library.mappings.query import comparable, summary
 from inference.figures.heatmap import heat_map
 from inference.figures.svg import heat_map_drawing
 from inference.isa.search import SearchError
@@ -52,8 +51,7 @@ from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_in_memory
 from inference.web.published_page import PublishedTable
-from inference.web.requests import one_of, whole_number
-from inference.web.validation import RequestError, read
+from inference.web.validation import RequestError, one_of, read, whole_number
 
 LABELS = {
     SchemeRelation.DIFFERENT: "different",

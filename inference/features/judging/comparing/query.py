@@ -30,7 +30,7 @@ from inference.core.resources import ResourceMapping as Resources
 from inference.core.resources.mapping import MAX_RESOURCES
 from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.query import measured_row, settled_cycles
-from inference.features.library.mappings.compared import comparison_of, require_same_isa
+from inference.features.library.mappings.query import comparison_of, require_same_isa
 from inference.models import ExperimentSet, Measurement, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.storage.resource_mappings import load_resource_mapping

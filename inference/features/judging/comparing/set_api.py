@@ -23,8 +23,8 @@ from inference.features.judging.engine.tables import csv_of
 from inference.features.judging.engine.views import VIEWS
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.mapping_shapes import HeatMapOut, SchemeErrorOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.result_shapes import HeatMapOut, SchemeErrorOut
 from inference.web.api.shapes import Cycles, Ref, Scores, parameter
 from inference.web.file_answers import attachment
 from inference.web.validation import Id

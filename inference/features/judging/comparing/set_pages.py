@@ -30,8 +30,8 @@ from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, Run
 from inference.web.file_answers import file_answer
-from inference.web.requests import as_whole_number, one_of, whole_number
-from inference.web.run_forms import NOTHING_STARTED, start_or_tell
+from inference.web.request_fields import NOTHING_STARTED, start_or_tell
+from inference.web.validation import as_whole_number, one_of, whole_number
 
 _OFFERED = 500  # sets that the page offers; others are compared by their numbers in the address
 

@@ -47,9 +47,8 @@ from inference.features.judging.engine.sources import SourceKind
 from inference.features.library.sets.query import KEPT_FROM
 from inference.formats.errors import ExchangeError
 from inference.models import ComparedColumn, Comparison, ExperimentSet, Measurement, Run
-from inference.runs.described_rows import needed_row, read_row
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, needed_row, read_row
 from inference.storage.set_summary import rows_of
 from inference.storage.streaming import set_chunks
 

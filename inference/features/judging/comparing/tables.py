@@ -14,7 +14,7 @@ from inference.features.judging.comparing.query import (
     finite,
 )
 from inference.features.judging.engine.tables import LinkedText, code, csv_of, number
-from inference.features.learning.explained.reference_contradictions import ReferenceContradiction
+from inference.features.learning.explained.query import ReferenceContradiction
 from inference.models import ExperimentSet, PortMapping
 from inference.storage.provenance import provenance_of
 from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value

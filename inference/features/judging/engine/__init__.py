@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
-from inference.web.menus import MenuEntry, MenuPlace
-from inference.web.publishable import Publishable
+from inference.web.contributions import MenuEntry, MenuPlace, Publishable
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -14,7 +14,7 @@ from pydantic import Field
 from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ItemSelection
 from inference.core.metrics import Unit as Units
-from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.offers import predictors_named
 from inference.features.judging.engine.pages import answer_lines
 from inference.features.judging.engine.query import (
     ComparisonPart,
@@ -48,10 +48,9 @@ from inference.models import ComparedColumn, Comparison, Run
 from inference.web.api.answers import PredictorNames
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.mapping_shapes import HeatMapOut, PredictedOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import Ref, SchemeText, Scores, Text, parameter, ref
+from inference.web.api.result_shapes import HeatMapOut, PredictedOut
+from inference.web.api.shapes import Ref, RunOut, SchemeText, Scores, Text, parameter, ref, run_json
 from inference.web.validation import Id
 
 router = Router()

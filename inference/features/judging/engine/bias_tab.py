@@ -16,7 +16,7 @@ from inference.features.judging.engine.view_addresses import HEAT_MAP, view_url
 from inference.models import ComparedColumn, Comparison
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, page_in_memory
-from inference.web.requests import one_of, whole_number
+from inference.web.validation import one_of, whole_number
 
 TWICE = 1 + STEPS.index(2.0)
 """The grade from which on a predictor is wrong by a factor of two or more."""

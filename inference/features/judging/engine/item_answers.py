@@ -24,7 +24,7 @@ from inference.core.experiment import Experiment
 from inference.core.judging.sheet import Answers, Items
 from inference.core.tables import ExperimentTable
 from inference.features.asking.block_sets.columns import add_columns, answers_of, codes_of
-from inference.features.asking.predictors.query import opened
+from inference.features.asking.predictors.opening import opened
 from inference.features.judging.engine.evaluation_sheets import (
     experiment_items,
     measured_cycles,

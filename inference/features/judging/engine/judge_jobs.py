@@ -14,7 +14,7 @@ from inference.core.judging.sheet import AnswerSheet, Grouping
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.texts import count_of
-from inference.features.asking.predictors.query import kind_of
+from inference.features.asking.predictors.kinds import kind_of
 from inference.features.judging.engine.item_answers import (
     BlockAnswers,
     ExperimentAnswers,

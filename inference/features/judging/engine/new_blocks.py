@@ -18,8 +18,7 @@ import numpy as np
 from inference.core.arrays import Int64s
 from inference.core.judging.sheet import ItemKind, Items
 from inference.core.protocols import Checkpoint
-from inference.features.asking.predictors.query import kind_of
-from inference.features.asking.predictors.stored_kinds import measured
+from inference.features.asking.predictors.kinds import kind_of, measured
 from inference.features.judging.engine.item_answers import (
     BlockAnswers,
     block_table,

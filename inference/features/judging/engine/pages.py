@@ -41,7 +41,7 @@ from inference.formats.provenance import head_of
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison, Run
 from inference.web.file_answers import table_answer
-from inference.web.requests import one_of
+from inference.web.validation import one_of
 
 
 def comparisons(request: HttpRequest) -> HttpResponse:

@@ -253,7 +253,7 @@ def _verdict(key: Key, position: int, part: ComparisonPart, roles: ColumnRoles) 
 def heat_map_of(column: ComparedColumn, part: ComparisonPart) -> HeatMap:
     """A column against the reference of a part."""
     if part.is_all and column.pk is not None:
-        pictures = _pictures(key_of(column.comparison), column.position)
+        pictures = _pictures(key_of(column.comparison), column.pk)
         return HeatMap.from_json(pictures[part.unit.value]["all"])
     return _heat_map(key_of(column.comparison), column.position, part, None)
 
@@ -292,7 +292,7 @@ def _heat_map(key: Key, position: int, part: ComparisonPart, limit: float | None
 def length_maps_of(column: ComparedColumn, part: ComparisonPart) -> list[LengthMap]:
     """The maps of a column by the length of the items (thesis Figure 3.7)."""
     if part.is_all and column.pk is not None:
-        stored = _pictures(key_of(column.comparison), column.position)
+        stored = _pictures(key_of(column.comparison), column.pk)
         return [LengthMap.from_json(panel) for panel in stored[part.unit.value]["lengths"]]
     return _length_maps(key_of(column.comparison), column.position, part)
 
@@ -304,9 +304,8 @@ def _length_maps(key: Key, position: int, part: ComparisonPart) -> list[LengthMa
 
 
 @lru_cache(maxsize=64)
-def _pictures(key: Key, position: int) -> Json:
-    rows = ComparedColumn.objects.filter(comparison=key.of[0], position=position)
-    return dict(rows.values_list("pictures", flat=True).get())
+def _pictures(key: Key, column: int) -> Json:
+    return dict(ComparedColumn.objects.values_list("pictures", flat=True).get(pk=column))
 
 
 def biases_in(column: ComparedColumn, part: ComparisonPart) -> list[SchemeBias]:
@@ -364,10 +363,7 @@ class PredictedBlock(ItemNumbers):
 def in_bin(
     column: ComparedColumn, part: ComparisonPart, place: tuple[int, int] | None
 ) -> tuple[list[Predicted | PredictedBlock], int]:
-    """The items in the bin (row, column) of a column's heat map, or in all of it, the worst first.
-
-    `LISTED` at most, and how many there are.
-    """
+    """The worst items in the bin (row, column) of a heat map, or in all of it; how many there are."""
     points = points_of(key_of(column.comparison), column.position, part)
     if place is not None:
         rows, columns = heat_map_of(column, part).bins_of(points.reference, points.predicted)
@@ -378,18 +374,11 @@ def in_bin(
 def items_at(row: Comparison, points: ComparedPoints) -> dict[int, Predicted | PredictedBlock]:
     """{place in the sheet: row} of points, in their order, without those that have been deleted."""
     ids = sheet_of(key_of(row)).items.ids[points.at].tolist()
-    cycles = (points.reference.tolist(), points.predicted.tolist())
-    numbers = list(zip(points.at.tolist(), ids, *cycles, strict=True))
+    numbers = zip(points.at.tolist(), ids, points.reference.tolist(), points.predicted.tolist(), strict=True)
+    shape: Callable[..., Predicted | PredictedBlock] = Predicted
+    rows: dict[int, Any]
     if row.item_kind == ItemKind.BLOCKS:
-        blocks = BasicBlock.objects.in_bulk(ids)
-        return {
-            at: PredictedBlock(reference, predicted, blocks[pk])
-            for at, pk, reference, predicted in numbers
-            if pk in blocks
-        }
-    stored = {entry.id: entry for entry in measurements_of(Measurement.objects.filter(pk__in=ids))}
-    return {
-        at: Predicted(reference, predicted, stored[pk])
-        for at, pk, reference, predicted in numbers
-        if pk in stored
-    }
+        shape, rows = PredictedBlock, BasicBlock.objects.in_bulk(ids)
+    else:
+        rows = {entry.id: entry for entry in measurements_of(Measurement.objects.filter(pk__in=ids))}
+    return {at: shape(x, y, rows[pk]) for at, pk, x, y in numbers if pk in rows}

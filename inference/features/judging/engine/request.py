@@ -24,9 +24,8 @@ from inference.measuring.blocks import LOOP
 from inference.models import BasicBlockSet, ExperimentSet
 from inference.predictors import machine
 from inference.predictors.protocol import PredictorError
-from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, read_row
 
 KIND = "judge"
 BY_KIND_OF_COLUMN = "comparison"

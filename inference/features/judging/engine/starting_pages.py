@@ -12,10 +12,10 @@ from django.shortcuts import redirect, render
 from django.urls import path
 
 from inference.core.protocols import Json
+from inference.features.asking.predictors.kinds import MEASURING
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import Offers, offers
-from inference.features.asking.predictors.processors import processor_of_machine
-from inference.features.asking.predictors.stored_kinds import MEASURING
+from inference.features.asking.predictors.query import processor_of_machine
 from inference.features.asking.questions.form import ProcessorForm
 from inference.features.judging.engine.request import KIND, MOST_COLUMNS, JudgeConfig
 from inference.features.judging.engine.sources import (
@@ -29,9 +29,8 @@ from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.targets import names_with_blocks, target_of
 from inference.models import BasicBlockSet, ExperimentSet, Machine, PortMapping, ResourceMapping
 from inference.predictors import core_model, machine
-from inference.web.request_fields import RequestField, RunForm, describe_fields
-from inference.web.requests import whole_number
-from inference.web.run_forms import start_run
+from inference.web.request_fields import RequestField, RunForm, describe_fields, start_run
+from inference.web.validation import whole_number
 
 OF_SET, OF_BLOCKS = "set", "blocks"
 _LISTED = 100

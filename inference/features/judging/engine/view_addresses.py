@@ -25,7 +25,7 @@ from inference.features.judging.engine.query import (
 )
 from inference.features.judging.engine.views import VIEWS
 from inference.models import ComparedColumn, Comparison, InstructionScheme
-from inference.web.requests import one_of, whole_number
+from inference.web.validation import one_of, whole_number
 
 HEAT_MAP = "map"
 VIEW_NAMES = frozenset({HEAT_MAP, *VIEWS})

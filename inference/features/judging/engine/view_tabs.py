@@ -56,9 +56,9 @@ from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
 from inference.models import BlockColumn, ComparedColumn, Comparison, Measurement
 from inference.storage.resource_mappings import load_model
-from inference.web.menus import MenuPlace, entries_of
+from inference.web.contributions import MenuPlace, entries_of
 from inference.web.published_page import PublishedTable
-from inference.web.requests import chosen_bin
+from inference.web.validation import chosen_bin
 
 MOST_ROWS = 500
 """Rows of a table on a page; files have all of them."""

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
-from inference.web.panels import PagePanel, PanelPlace
+from inference.web.contributions import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.features.library.mappings.query import ShownMapping
     from inference.features.library.resources.query import ShownResources
-    from inference.web.panels import Context
+    from inference.web.contributions import Context
 
 
 def _job() -> Job:

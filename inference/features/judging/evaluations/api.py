@@ -19,8 +19,8 @@ from inference.figures.heatmap import HeatMap
 from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
 from inference.storage.evaluations import evaluations_of, evaluations_on, residuals_in
 from inference.web.api.errors import ProblemError
-from inference.web.api.mapping_shapes import AccuracyJudgementOut, HeatMapOut, PredictedOut, SchemeErrorOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
+from inference.web.api.result_shapes import AccuracyJudgementOut, HeatMapOut, PredictedOut, SchemeErrorOut
 from inference.web.api.shapes import Ref, Scores, Text, Time, Unit, fields_of, parameter, ref
 from inference.web.paging import Order
 from inference.web.validation import Id

@@ -18,10 +18,9 @@ from inference.features.judging.engine.evaluation_sheets import (
 )
 from inference.features.judging.engine.judge_jobs import SummedUpSheet, store_comparison, summed_up
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
-from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, read_row
 from inference.storage.evaluations import (
     Predictions,
     scores_of,

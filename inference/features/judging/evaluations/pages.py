@@ -17,9 +17,9 @@ from inference.features.judging.engine.evaluation_sheets import compared_evaluat
 from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import views_context
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
-from inference.web.menus import MenuPlace, entries_of
-from inference.web.requests import one_of, row_number
-from inference.web.run_forms import start_or_tell
+from inference.web.contributions import MenuPlace, entries_of
+from inference.web.request_fields import start_or_tell
+from inference.web.validation import one_of, row_number
 
 HELD_OUT = "held-out"
 

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
-from inference.web.menus import MenuEntry, MenuPlace
-from inference.web.panels import PagePanel, PanelPlace
+from inference.web.contributions import MenuEntry, MenuPlace, PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.features.library.mappings.query import ShownMapping
     from inference.models import PortMapping
-    from inference.web.panels import Context
+    from inference.web.contributions import Context
 
 
 def _tab(name: str, request: HttpRequest, subject: ShownMapping) -> Context:

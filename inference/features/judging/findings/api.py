@@ -28,8 +28,7 @@ from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Cycles, Input, Ref, SchemeText, Uop, parameter, ref, uops_json
+from inference.web.api.shapes import Cycles, Input, Ref, RunOut, SchemeText, Uop, parameter, ref, uops_json
 from inference.web.file_answers import attachment
 from inference.web.validation import Id, RequestError
 

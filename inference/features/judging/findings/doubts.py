@@ -26,8 +26,7 @@ from inference.features.judging.findings.evidence import (
 from inference.features.judging.findings.request import NONE, DoubtsRequest
 from inference.features.learning.explained.query import is_explained, regularity_of
 from inference.features.learning.inferring.reference import named_after
-from inference.features.library.mappings.compared import comparison_of
-from inference.features.library.mappings.query import comparable, measured_slots_of
+from inference.features.library.mappings.query import comparable, comparison_of, measured_slots_of
 from inference.models import Evaluation, PortMapping
 from inference.models.scheme_search import texts_found
 from inference.storage.evaluations import evaluations_of, residuals_in

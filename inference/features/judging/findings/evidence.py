@@ -21,10 +21,14 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.measured_slots import padding_of
 from inference.features.judging.evaluations.query import worst_of
-from inference.features.learning.explained.remeasured import rows_of
-from inference.features.learning.explained.remeasuring import machine_of, measure_listed, posted_number
-from inference.features.library.mappings.compared import comparison_of
-from inference.features.machines.measure.listed import listed_config
+from inference.features.learning.explained.remeasuring import (
+    machine_of,
+    measure_listed,
+    posted_number,
+    rows_of,
+)
+from inference.features.library.mappings.query import comparison_of
+from inference.features.machines.measure.request import listed_config
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import Evaluation, InstructionScheme, Machine, Measurement, PortMapping
 from inference.storage.characterisations import load_characterisation

@@ -24,10 +24,9 @@ from inference.models import PortMapping, Run
 from inference.predictors.llvm.model import LlvmModel, Modelled
 from inference.predictors.llvm.releases import INSTALL, installed
 from inference.predictors.protocol import PredictorError
-from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, read_row
 from inference.storage.exported import exported
 
 _MOST_UNKNOWN = 40

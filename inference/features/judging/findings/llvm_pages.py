@@ -39,7 +39,7 @@ from inference.web.file_answers import file_answer
 from inference.web.paging import page_in_memory
 from inference.web.published_page import PublishedTable
 from inference.web.request_fields import RequestField, RequestForm
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 
 class DifferenceForm(RequestForm):

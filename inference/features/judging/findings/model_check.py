@@ -26,11 +26,8 @@ from inference.formats import journal_events
 from inference.models import ISA, Machine, PortMapping, Run, RunEvent
 from inference.models.scheme_search import texts_found
 from inference.runs.errors import ConfigError
-from inference.runs.limits import MOST_MIXES
-from inference.runs.machines.described import read_machine
-from inference.runs.machines.facts import seconds_for
-from inference.runs.request import DEFAULT_SEED, RunRequest, Seed
-from inference.runs.selections import Schemes
+from inference.runs.machines.facts import read_machine, seconds_for
+from inference.runs.request import DEFAULT_SEED, MOST_MIXES, RunRequest, Schemes, Seed
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS
 from inference.web.published_page import PublishedTable
 

@@ -40,8 +40,12 @@ from inference.features.machines.measure.form import (
     schemes_config,
     selection_field,
 )
-from inference.features.running.runs.asked import links, schemes_in_words
-from inference.features.running.runs.kind_presentation import DescriptionItem, KindPresentation
+from inference.features.running.runs.kind_presentation import (
+    DescriptionItem,
+    KindPresentation,
+    links,
+    schemes_in_words,
+)
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
@@ -51,7 +55,7 @@ from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
 from inference.web.published_page import PublishedTable
 from inference.web.request_fields import RequestField
-from inference.web.requests import one_of, whole_number
+from inference.web.validation import one_of, whole_number
 
 WORDS = {
     AloneVerdict.WITHIN: "within 10 %",

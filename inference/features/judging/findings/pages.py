@@ -30,8 +30,8 @@ from inference.features.judging.findings.evidence import Remeasurement
 from inference.features.judging.findings.request import NONE, ConflictsBy, ConflictsRequest, DoubtsRequest
 from inference.features.learning.explained.query import is_explained
 from inference.features.learning.explained.remeasuring import means_of
+from inference.features.learning.inferring.cegar_page import experiment_url
 from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_context
-from inference.features.learning.inferring.counter_examples import experiment_url
 from inference.features.library.mappings.query import comparable
 from inference.figures.conflicts import conflict_figure
 from inference.isa.search import SearchError
@@ -41,8 +41,7 @@ from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.listed_mappings import source_label
 from inference.web.paging import page_in_memory
-from inference.web.requests import whole_number
-from inference.web.validation import RequestError, read
+from inference.web.validation import RequestError, read, whole_number
 
 PAGE = 25
 GROUPS = 25

@@ -25,10 +25,19 @@ from inference.runs.request import OneOf
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
-from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import Ref, RowOut, SchemeText, Scores, Text, fields_of, parameter
+from inference.web.api.result_shapes import HeatMapOut
+from inference.web.api.shapes import (
+    Ref,
+    RowOut,
+    RunOut,
+    SchemeText,
+    Scores,
+    Text,
+    fields_of,
+    parameter,
+    run_json,
+)
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 

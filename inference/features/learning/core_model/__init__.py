@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from inference.formats.other_formats import ImporterEntry
-from inference.web.panels import PagePanel, PanelPlace
+from inference.web.contributions import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.formats.other_formats import Importer
     from inference.models import Machine
-    from inference.web.panels import Context
+    from inference.web.contributions import Context
 
 _NEWEST = 6
 

@@ -12,7 +12,6 @@ from pydantic import Field
 
 from inference.core.core_model import Assumptions, BoundKind
 from inference.core.errors import CoreError
-from inference.features.learning.core_model.port_names import name_ports
 from inference.features.learning.core_model.query import (
     COLUMNS,
     contents_of,
@@ -20,7 +19,7 @@ from inference.features.learning.core_model.query import (
     reasons_of,
     usable_core_models,
 )
-from inference.features.learning.core_model.storing import store_document, store_parts
+from inference.features.learning.core_model.storing import name_ports, store_document, store_parts
 from inference.formats.core_model_json import CoreModelDocument, PortNamesTold
 from inference.formats.errors import ExchangeError
 from inference.isa.blocks import read_blocks

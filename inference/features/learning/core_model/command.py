@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.features.learning.core_model.port_names import name_ports, ports_of
+from inference.features.learning.core_model.storing import name_ports, ports_of
 from inference.models import StoredCoreModel
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand

@@ -15,7 +15,6 @@ from django.urls import path, reverse
 from django.utils.safestring import mark_safe
 
 from inference.core.core_model import CoreOverview, UnitKind
-from inference.features.learning.core_model.port_names import name_ports, ports_of, proposed_names
 from inference.features.learning.core_model.query import (
     COLUMNS,
     CoreModelContents,
@@ -23,7 +22,13 @@ from inference.features.learning.core_model.query import (
     core_models,
     overview_at_hand,
 )
-from inference.features.learning.core_model.storing import store_document, store_parts
+from inference.features.learning.core_model.storing import (
+    name_ports,
+    ports_of,
+    proposed_names,
+    store_document,
+    store_parts,
+)
 from inference.features.learning.scheduler.query import CAVEAT, scheduler_view
 from inference.features.library.uploads.query import waiting_uploads
 from inference.figures.core_diagram import core_drawing, latency_span
@@ -35,10 +40,10 @@ from inference.storage.core_overviews import unsettled_kinds
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.file_answers import attachment
-from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
-from inference.web.requests import one_of
-from inference.web.strict_form import StrictForm
+from inference.web.paging import list_page
+from inference.web.request_fields import StrictForm
+from inference.web.validation import one_of
 
 
 def core_models_page(request: HttpRequest) -> HttpResponse:

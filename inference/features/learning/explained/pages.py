@@ -27,7 +27,7 @@ from inference.features.learning.explained.query import (
     usages_in,
     verdicts,
 )
-from inference.features.learning.inferring.explainable import COUNTS, BlockingLine, blocking_lines
+from inference.features.learning.inferring.explain_page import COUNTS, BlockingLine, blocking_lines
 from inference.features.learning.inferring.outcome_lists import scheme_urls
 from inference.isa.search import SearchError
 from inference.models import Characterisation, ExperimentSet, PortMapping
@@ -36,7 +36,7 @@ from inference.storage.importing import MEASURED_IN
 from inference.storage.judging import MappingGrounds, grounds_of
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, Page, page_of
-from inference.web.requests import one_of
+from inference.web.validation import one_of
 
 PAGE = 100
 SHOWN = 200

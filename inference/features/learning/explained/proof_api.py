@@ -11,19 +11,18 @@ from pydantic import Field
 
 from inference.core.mapping import ports_in
 from inference.features.learning.explained.proofs import Proof, ProofStep, again_of, proof_of, untested
-from inference.features.learning.explained.remeasured import Remeasured, remeasured, unfinished
-from inference.features.learning.explained.remeasuring import machine_of
-from inference.features.machines.measure.listed import listed_config
+from inference.features.learning.explained.remeasuring import Remeasured, machine_of, remeasured, unfinished
+from inference.features.machines.measure.request import listed_config
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.characterisations import ExplainedMapping
 from inference.web.api.errors import ProblemError
-from inference.web.api.runs import RunOut
 from inference.web.api.shapes import (
     Conflicts,
     Input,
     Ref,
     RowOut,
+    RunOut,
     SchemeText,
     Time,
     Uop,

@@ -24,10 +24,16 @@ from inference.features.learning.explained.proofs import (
     proof_of,
     untested,
 )
-from inference.features.learning.explained.remeasured import Remeasured, remeasured, unfinished
-from inference.features.learning.explained.remeasuring import means_of, measure_listed, posted_number
+from inference.features.learning.explained.remeasuring import (
+    Remeasured,
+    means_of,
+    measure_listed,
+    posted_number,
+    remeasured,
+    unfinished,
+)
 from inference.features.learning.explained.witness_drawing import Drawing, drawn
-from inference.features.learning.inferring.counter_examples import experiment_url
+from inference.features.learning.inferring.cegar_page import experiment_url
 from inference.figures.witness import witness_picture
 from inference.models import InstructionScheme, Machine, PortMapping, Run
 from inference.storage.characterisations import ExplainedMapping

@@ -14,12 +14,11 @@ from inference.isa.front_end import FrontEndCode
 from inference.isa.timed_code import CodeReading, CodeTimer, TimedCode
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import Machine, MeasuredFrontEnd, Run
-from inference.runs.described_rows import needed_row
 from inference.runs.errors import JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.blocks import timing_codes
-from inference.runs.machines.described import read_block_machine
-from inference.runs.request import RunRequest
+from inference.runs.machines.facts import read_block_machine
+from inference.runs.request import RunRequest, needed_row
 from inference.storage.core_models import store_front_end
 from inference.storage.names import free_name
 

@@ -14,10 +14,9 @@ from inference.features.learning.front_end.query import COLUMNS, evidence, front
 from inference.features.machines.machines.query import machines
 from inference.figures.front_ends import length_figure_of_front_end, offset_figure, rate_figure
 from inference.models import MeasuredFrontEnd, Run
-from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
-from inference.web.paging import Page
-from inference.web.run_forms import NOTHING_STARTED, start_or_tell
+from inference.web.paging import Page, list_page
+from inference.web.request_fields import NOTHING_STARTED, start_or_tell
 
 LISTED = ("slots", "straight_instructions", "straight_bytes", "loop_capacity")
 """Numbers that the list shows."""

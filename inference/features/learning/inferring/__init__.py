@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, RunKind
-from inference.web.panels import PagePanel, PanelPlace
+from inference.web.contributions import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.features.library.mappings.query import ShownMapping
     from inference.models import Run
-    from inference.runs.record_parts import RecordPart
-    from inference.web.panels import Context
+    from inference.runs.events import RecordPart
+    from inference.web.contributions import Context
 
 
 def _job() -> Job:
@@ -24,7 +24,7 @@ def _job() -> Job:
 
 
 def _keeps(run: Run) -> str:
-    from inference.features.learning.inferring.words import kept_mapping  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.run_page import kept_mapping  # noqa: PLC0415  pages load it
 
     return kept_mapping(run)
 
@@ -36,10 +36,9 @@ def _load() -> None:
 
 
 def _presentation() -> KindPresentation:
-    from inference.features.learning.inferring.evolution import evolution_live  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.pmevo_page import evolution_live  # noqa: PLC0415  pages load it
     from inference.features.learning.inferring.request import archived  # noqa: PLC0415  pages load it
-    from inference.features.learning.inferring.run_page import inference  # noqa: PLC0415  pages load it
-    from inference.features.learning.inferring.words import infer_words  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.run_page import infer_words, inference  # noqa: PLC0415  pages load it
 
     return KindPresentation(words=infer_words, page=inference, live=evolution_live, archived=archived)
 
@@ -66,19 +65,19 @@ PRESENTATIONS = {"infer": _presentation}
 
 
 def _search() -> RecordPart:
-    from inference.features.learning.inferring.search_record import SearchRecord  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.cegar_page import SearchRecord  # noqa: PLC0415  pages load it
 
     return SearchRecord()
 
 
 def _evolution() -> RecordPart:
-    from inference.features.learning.inferring.records import EvolutionRecord  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.pmevo_page import EvolutionRecord  # noqa: PLC0415  pages load it
 
     return EvolutionRecord()
 
 
 def _explain() -> RecordPart:
-    from inference.features.learning.inferring.records import ExplainRecord  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.outcome_lists import ExplainRecord  # noqa: PLC0415  pages load it
 
     return ExplainRecord()
 
@@ -87,26 +86,25 @@ RECORDS = {"search": _search, "evolution": _evolution, "explain": _explain}
 
 
 def _front(_request: HttpRequest, subject: ShownMapping) -> Context:
-    from inference.features.learning.inferring.front_pages import front_tab  # noqa: PLC0415  pages load it, not every start
+    from inference.features.learning.inferring.front import front_tab  # noqa: PLC0415  pages load it, not every start
 
     return front_tab(subject.row)
 
 
 def _has_front(subject: ShownMapping) -> bool:
-    from inference.features.learning.inferring.query import front_of  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.front import front_of  # noqa: PLC0415  pages load it
 
     return subject.once(front_of) is not None
 
 
 def _most_accurate(_request: HttpRequest, subject: ShownMapping) -> Context | None:
-    from inference.features.learning.inferring.front_pages import most_accurate  # noqa: PLC0415  pages load it
-    from inference.features.learning.inferring.query import front_of  # noqa: PLC0415  as above
+    from inference.features.learning.inferring.front import front_of, most_accurate  # noqa: PLC0415  pages load it
 
     return most_accurate(subject.once(front_of))
 
 
 def _evidence(request: HttpRequest, subject: ShownMapping) -> Context:
-    from inference.features.learning.inferring.counter_examples import found_mapping  # noqa: PLC0415  pages load it, not every start
+    from inference.features.learning.inferring.cegar_page import found_mapping  # noqa: PLC0415  pages load it, not every start
 
     return found_mapping(request, subject.row)
 

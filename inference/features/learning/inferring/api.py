@@ -11,23 +11,22 @@ from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithms import ALGORITHMS
-from inference.features.learning.inferring.clash import (
+from inference.features.learning.inferring.cegar_page import (
     ALWAYS,
     MNEMONIC,
     SCHEME,
     config_without,
     drop_choices,
     name_without,
+    search_of,
 )
 from inference.features.learning.inferring.request import search_for_ports, starter_inference
-from inference.features.learning.inferring.search_record import search_of
 from inference.features.library.example.loading import load_example
 from inference.features.machines.machines.query import machines, unfinished_inference_on
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import Run
 from inference.web.api.errors import ProblemError
-from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import Input, Ref, SchemeText, ref
+from inference.web.api.shapes import Input, Ref, RunOut, SchemeText, ref, run_json
 from inference.web.validation import Id
 
 router = Router()

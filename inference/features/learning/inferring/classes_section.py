@@ -17,7 +17,7 @@ from inference.models import ISA
 from inference.models.scheme_search import texts_found
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import PAGE_SIZE, Order, page_in_memory
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 Members = Sequence[str]
 FEW_COMPARED = 5

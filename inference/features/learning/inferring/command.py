@@ -28,7 +28,7 @@ from inference.storage.instruction_sets import unknown_schemes
 from inference.storage.judging import allowed_result, grounds_of, search_verdict
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import load_mapping
-from inference.web.request_options import add_request_options
+from inference.web.data_command import add_request_options
 from inference.web.run_command import (
     SCHEMES_METAVAR,
     RunCommand,
@@ -71,16 +71,13 @@ class Command(RunCommand):
             default="",
             help="which schemes, in words or as in the scheme table's search box (all; a machine: starter)",
         )
-        parser.add_argument(
-            "--sample",
-            type=int,
-            metavar="N",
-            help="no more than N of them, spread evenly over the selection; not with --dataset",
+        add_request_options(
+            parser,
+            InferConfig,
+            sample="N: no more than N of them, spread evenly over the selection; not with --dataset",
+            ports="N: number of ports; without it, as many as the data ask for",
+            seed="S: default: %(default)s",
         )
-        parser.add_argument(
-            "--ports", type=int, metavar="N", help="number of ports; without it, as many as the data ask for"
-        )
-        add_request_options(parser, InferConfig, seed="S: default: %(default)s")
         parser.add_argument("--name", default="", help="name of the run and of its mapping")
         parser.add_argument(
             "--evaluate", metavar="NAME", help="experiment set to judge by, instead of held-out experiments"

@@ -10,7 +10,8 @@ from django.core.exceptions import ValidationError
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.features.learning.inferring.algorithm_texts import OFFERS, OfferedAlgorithm, Setting
+from inference.features.learning.inferring.algorithm import Algorithm, Setting
+from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig, SimulatedSource
 from inference.features.machines.measure.form import SELECTION_WORDS, search_field, selection_field
 from inference.formats.known_facts import read_counts, read_names, read_ports
@@ -79,7 +80,7 @@ class InferForm(RunForm):
 
     request = InferConfig
     beside = frozenset(
-        ["from", *(SETTING + setting.name for offer in OFFERS.values() for setting in offer.tunables())]
+        ["from", *(SETTING + setting.name for offer in ALGORITHMS.values() for setting in offer.tunables())]
     )
     """The run that this one is like; and settings of the algorithm that was chosen when the page was made."""
     source = forms.ChoiceField(
@@ -165,13 +166,13 @@ class InferForm(RunForm):
         help_text="A line per scheme with one µop. They decide where measuring cannot, and name the ports: "
         "add GPR[64]:RW, GPR[64]:R: 6 7 8 9",
     )
-    algorithm = RequestField({key: offer.algorithm.title for key, offer in OFFERS.items()}, required=True)
+    algorithm = RequestField({key: algorithm.title for key, algorithm in ALGORITHMS.items()}, required=True)
     seed = RequestField(help_text="The same seed gives the same answer.", required=True)
     name = name_field("the run and its mapping")
 
     def __init__(self, data: Any = None, *, initial: Mapping[str, Any] | None = None) -> None:
         chosen = (data or initial or {}).get("algorithm", "")
-        self.offer: OfferedAlgorithm = OFFERS.get(str(chosen), next(iter(OFFERS.values())))
+        self.offer: Algorithm = ALGORITHMS.get(str(chosen), next(iter(ALGORITHMS.values())))
         super().__init__(_completed(data, self.offer), initial=dict(initial or {}))
         for setting in self.offer.tunables():
             self.fields[SETTING + setting.name] = SettingField(self.offer, setting)
@@ -209,7 +210,7 @@ class InferForm(RunForm):
     @property
     def known_fields(self) -> list[forms.BoundField]:
         """What is known of schemes beforehand, where the algorithm can use it."""
-        return [self[name] for name in self.offer.algorithm.knows]
+        return [self[name] for name in self.offer.knows]
 
     @property
     def has_known(self) -> bool:
@@ -218,7 +219,7 @@ class InferForm(RunForm):
 
     def known(self) -> Json:
         """As a run's description has it; what is wrong is left out."""
-        return {name: facts for name in self.offer.algorithm.knows if (facts := self.cleaned_data.get(name))}
+        return {name: facts for name in self.offer.knows if (facts := self.cleaned_data.get(name))}
 
     def check_known(self, isa: ISA) -> None:
         """Complain at the fields of schemes that the instruction set does not have, or that make no sense."""
@@ -228,7 +229,7 @@ class InferForm(RunForm):
                 self.add_error(name, complaint)
         if not self.errors:
             try:
-                self.offer.algorithm.check_known(known)
+                self.offer.check_known(known)
             except InvalidInputError as error:
                 self.add_error("uops", str(error))
 
@@ -278,7 +279,7 @@ class InferForm(RunForm):
         )
 
 
-def _completed(data: Any, offer: OfferedAlgorithm) -> Any:
+def _completed(data: Any, offer: Algorithm) -> Any:
     """The form's data with the defaults of settings that it lacks: those of an algorithm just chosen."""
     missing = [each for each in offer.tunables() if data is not None and SETTING + each.name not in data]
     if not missing:
@@ -297,7 +298,7 @@ def text_of(field: forms.BoundField) -> str:
 class SettingField(forms.CharField):
     """A tunable of an algorithm, checked by the algorithm's own settings class."""
 
-    def __init__(self, offer: OfferedAlgorithm, setting: Setting) -> None:
+    def __init__(self, offer: Algorithm, setting: Setting) -> None:
         widget: forms.Widget = (
             forms.Select(choices=[(choice, choice) for choice in setting.choices])
             if setting.choices

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from importlib.metadata import version
 
 import numpy as np
+from django.db.models import Q
 
 from inference.core.compiled_mark import is_compiled
+from inference.core.core_model.loop_code import LoopCode, measured_loop_code
 from inference.core.event import Event
 from inference.core.events import Log, ResultStored
+from inference.core.experiment import Experiment
 from inference.core.explain import ExplainSettings
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit, score
@@ -19,21 +24,26 @@ from inference.core.pmevo.events import Snapshot
 from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Json
 from inference.core.residuals import Residuals
-from inference.features.learning.inferring.algorithms import (
-    ALGORITHMS,
-    AlgorithmSettings,
-    InferenceTask,
-    Inferred,
-)
+from inference.features.learning.inferring.algorithm import AlgorithmSettings, InferenceTask, Inferred
+from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.core_facts import core_facts
-from inference.features.learning.inferring.loop_code import loop_code_of_run
-from inference.features.learning.inferring.request import InferConfig, read_config
-from inference.features.learning.inferring.subject import Subject, last_stages, open_subject, own_stages
+from inference.features.learning.inferring.request import InferConfig, RecordedSource, read_config
+from inference.features.learning.inferring.subject import (
+    JUDGING_MIXES,
+    Subject,
+    last_stages,
+    open_subject,
+    own_stages,
+)
 from inference.figures.heatmap import heat_map
-from inference.models import Machine, PortMapping
+from inference.isa.body_options import DEFAULTS
+from inference.isa.targets import target_of
+from inference.isa.unrolling import LoopSize
+from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs.events import HeatMapDrawn
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.facts import documented_width
+from inference.runs.machines.measurer import suited_options
 from inference.runs.stages import Stages
 from inference.storage.characterisations import KEY as EXPLAINED
 from inference.storage.characterisations import store_characterisations
@@ -53,6 +63,7 @@ from inference.storage.judging import VERDICT, judging_json
 from inference.storage.listing import lengths_json, schemes_json
 from inference.storage.names import free_name
 from inference.storage.results import ComparedResult, compared_results, store_result
+from inference.storage.rows import load_measurements
 from inference.storage.streaming import Chunk
 
 _PICTURE_EVERY = 2.0
@@ -226,3 +237,52 @@ def _report(config: InferConfig, subject: Subject, inferred: Inferred, judged: P
 
 def _versions() -> Json:
     return {name: version(name) for name in ("numpy", "numba", "z3-solver")}
+
+
+_LOG_INTERVAL = 5.0  # seconds
+
+
+def loop_code_of_run(
+    run: Run, config: InferConfig, mapping: Mapping, begun: datetime, stages: Stages
+) -> LoopCode:
+    """By all that the run measured, or had as data, but not what it is judged by.
+
+    `begun`: when measuring was, which decides how bodies were made.
+    {} of other instruction sets, and of simulated processors, which execute no code.
+    """
+    reader = target_of(config.isa).accesses
+    if reader is None:
+        return {}
+    data = config.source.datasets if isinstance(config.source, RecordedSource) else ()
+    sets = ExperimentSet.objects.filter(Q(run=run) | Q(pk__in=data)).exclude(source=JUDGING_MIXES)
+    executed = [
+        row
+        for row in sets.select_related("machine")
+        if (row.pk in data if row.machine is None else not row.machine.is_simulated)
+    ]
+    measured = {
+        result.experiment: result.cycles
+        for row in executed
+        for result in load_measurements(row)
+        if result.usable and result.cycles
+    }
+    machine = next((row.machine for row in executed if row.machine is not None), None)
+    options = DEFAULTS if machine is None else suited_options(machine, begun)
+    size_of = _logged(lambda experiment: reader.loop_size(experiment.terms, options), stages)
+    return measured_loop_code(measured, size_of, mapping)
+
+
+def _logged(size_of: Callable[[Experiment], LoopSize], stages: Stages) -> Callable[[Experiment], LoopSize]:
+    """To assemble thousands of experiments takes its time, which the run's log shows."""
+    due, number = time.monotonic() + _LOG_INTERVAL, 0
+
+    def logged(experiment: Experiment) -> LoopSize:
+        nonlocal due, number
+        stages.pulse()
+        number += 1
+        if time.monotonic() >= due:
+            stages.log(f"what loops take by their size: {number:,} experiments assembled")
+            due = time.monotonic() + _LOG_INTERVAL
+        return size_of(experiment)
+
+    return logged

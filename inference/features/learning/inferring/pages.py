@@ -1,4 +1,4 @@
-"""The page of the infer form: estimate, presets and start are buttons of the same form."""
+"""The page of the infer form: estimate, presets and start are its buttons; and first steps, a button each."""
 
 from __future__ import annotations
 
@@ -6,23 +6,36 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from inference.features.learning.inferring import counter_examples
-from inference.features.learning.inferring.algorithm_texts import OFFERS
+from inference.core.protocols import Json
+from inference.features.learning.inferring import cegar_page, front
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.form import SETTING, InferForm, text_of
 from inference.features.learning.inferring.planning import InferencePlan, initial_of, plan
+from inference.features.learning.inferring.request import search_for_ports, starter_inference
 from inference.features.library.sets.query import experiment_sets
-from inference.features.machines.machines.query import MachineView, machines, shown
+from inference.features.machines.machines.query import (
+    MachineView,
+    dotted_python,
+    local_machine,
+    machines,
+    obstacle,
+    shown,
+    unfinished_inference_on,
+)
+from inference.isa import llvm_mc
 from inference.isa.search import SearchError
+from inference.isa.targets import AARCH64  # isa-name: a page is about boards with it
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.web.requests import one_of, row_named, row_number, whole_number
-from inference.web.run_forms import start_run
+from inference.storage.instruction_sets import code_isa_row
+from inference.web.request_fields import NOTHING_STARTED, start_or_tell, start_run
+from inference.web.validation import one_of, row_named, row_number, whole_number
 
 
 def infer(request: HttpRequest) -> HttpResponse:
@@ -80,7 +93,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
         forked = _forked(request.GET)
         assert forked is not None
         return initial_of(forked)
-    algorithm = one_of(request, "algorithm", tuple(OFFERS), next(iter(OFFERS)))
+    algorithm = one_of(request, "algorithm", tuple(ALGORITHMS), next(iter(ALGORITHMS)))
     has_sets = ExperimentSet.objects.exists()
     initial: dict[str, Any] = {
         "algorithm": algorithm,
@@ -196,7 +209,58 @@ def _first_complaint(form: InferForm) -> str:
     return f"{label}: {complaints[0]}" if label else str(complaints[0])
 
 
+RUN_NAME = "This computer: starter set"
+
+
+def measure_this_computer(request: HttpRequest) -> HttpResponse:
+    """Start the inference and show its run; a second press leads to the one that is under way."""
+    machine = local_machine()
+    hindered = obstacle(machine)
+    if machine is None or hindered:
+        messages.error(request, f"Nothing was started. {hindered}")
+        return redirect("start")
+    run = unfinished_inference_on(machine, "pmevo")
+    if run is None:
+        config = starter_inference(machine)
+        run = start_or_tell(request, "infer", config, RUN_NAME, lead=NOTHING_STARTED)
+    return redirect("start") if run is None else redirect("run", pk=run.pk)
+
+
+def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start the inference and show its run; a second press leads to the one that is under way."""
+    machine = get_object_or_404(machines(), pk=pk)
+    run = unfinished_inference_on(machine, "cegar")
+    if run is None:
+        config, name = search_for_ports(machine), f"Ports of {machine.name}"[:190]
+        run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
+    return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
+
+
+def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start PMEvo on the set with its usual settings, and show the run."""
+    found = get_object_or_404(ExperimentSet, pk=pk)
+    config: Json = {"algorithm": "pmevo", "source": {"datasets": [found.pk]}}
+    name = f"{ALGORITHMS['pmevo'].title} on {found.name}"[:180]
+    run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
+    return redirect("set", pk=found.pk) if run is None else redirect("run", pk=run.pk)
+
+
+def arm_boards(request: HttpRequest) -> HttpResponse:
+    """The page, with what this site has of what it takes."""
+    context = {
+        "isa": code_isa_row(AARCH64),
+        "assembler": llvm_mc.program(),
+        "python": dotted_python(),
+    }
+    return render(request, "inference/inferring/arm.html", context)
+
+
 urlpatterns = [
     path("infer/", infer, name="infer"),
-    *counter_examples.urlpatterns,
+    path("sets/<int:pk>/learn/", set_learn, name="set-learn"),
+    path("machines/measure-this-computer/", measure_this_computer, name="measure-this-computer"),
+    path("machines/<int:pk>/find-ports/", find_ports, name="find-ports"),
+    path("machines/arm/", arm_boards, name="machines-arm"),
+    *cegar_page.urlpatterns,
+    *front.urlpatterns,
 ]

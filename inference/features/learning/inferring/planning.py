@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from django.db.models import QuerySet
 
 from inference.core.protocols import Json
-from inference.features.learning.inferring.algorithm_texts import OFFERS, as_text
+from inference.features.learning.inferring.algorithm import as_text
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.form import SETTING, InferForm
-from inference.features.learning.inferring.past import Correction, correction
 from inference.features.learning.inferring.request import InferConfig, SimulatedSource
 from inference.features.machines.measure.form import measurable_schemes
 from inference.formats.known_facts import counts_text, ports_text
 from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
 from inference.models.scheme_search import select_schemes
-from inference.runs.limits import MOST_SCHEMES
-from inference.runs.machines.facts import seconds_for
-from inference.runs.machines.past import past_pace
+from inference.runs.machines.facts import past_pace, past_runs, seconds_for
+from inference.runs.request import MOST_SCHEMES
 
 EXAMPLES = 3  # schemes that the count shows by name
 
@@ -75,13 +74,14 @@ def plan(form: InferForm, forked: Run | None = None) -> InferencePlan:
     settings = form.settings()
     config = _config(form, settings, isa, chosen)
     kept = _kept(forked, config)
-    mixes = kept.get("mixes", ALGORITHMS[data["algorithm"]].mixes)
+    mixes = kept.get("mixes", form.offer.mixes)
     held_out, recorded = _experiments(data, chosen if selection != "all" else None, mixes)
-    effort = OFFERS[data["algorithm"]].effort
     processors = len(os.sched_getaffinity(0))  # those that the search will use
     machine: Machine | None = data["machine"] if data["source"] == "machine" else None
     pace = 0.0 if machine is None else seconds_for(1, machine)
-    experiments, seconds = effort(schemes, settings, recorded, processors, pace) if schemes else (0, 0.0)
+    experiments, seconds = (
+        form.offer.effort(schemes, settings, recorded, processors, pace) if schemes else (0, 0.0)
+    )
     learnt = Correction() if machine is None else correction(machine, data["algorithm"], processors)
     judging = 0.0 if data.get("evaluate") else pace * held_out
     return InferencePlan(
@@ -157,19 +157,16 @@ def _experiments(
 
 def _config(form: InferForm, settings: Json, isa: ISA, chosen: QuerySet[InstructionScheme]) -> Json:
     data, known = form.cleaned_data, form.known()
-    sources: dict[str, Callable[[], Json]] = {
-        "datasets": lambda: {"datasets": [row.pk for row in data["datasets"]]},
-        "simulate": lambda: {
-            "simulate": data["mapping"].pk,
-            **form.stated(SimulatedSource),
-        },
-        "machine": lambda: {"machine": data["machine"].pk},
-    }
-    source = sources[data["source"]]()
-    exact = ALGORITHMS[data["algorithm"]].exact
+    source: Json
+    if data["source"] == "datasets":
+        source = {"datasets": [row.pk for row in data["datasets"]]}
+    elif data["source"] == "simulate":
+        source = {"simulate": data["mapping"].pk, **form.stated(SimulatedSource)}
+    else:
+        source = {"machine": data["machine"].pk}
     measures = data["source"] == "machine" and data["machine"].kind == Machine.Kind.AGENT
-    measures |= exact and data["source"] != "datasets"
-    measures &= not ALGORITHMS[data["algorithm"]].explores
+    measures |= form.offer.exact and data["source"] != "datasets"
+    measures &= not form.offer.explores
     config: Json = {
         "algorithm": data["algorithm"],
         "isa": isa.name,
@@ -219,3 +216,41 @@ def initial_of(run: Run) -> dict[str, Any]:
     initial |= {name: source[name] for name in NOISE if name in source}
     initial |= {SETTING + name: as_text(value) for name, value in config["settings"].items()}
     return initial
+
+
+_LEAST, _MOST = 0.1, 10.0
+
+
+@dataclass(frozen=True)
+class Correction:
+    """By how much runs of an algorithm took longer than estimated: the median of so many `runs`."""
+
+    factor: float = 1.0
+    runs: int = 0
+
+    @property
+    def note(self) -> str:
+        """In words; "" where there is nothing to go by."""
+        if not self.runs:
+            return ""
+        ran = "run" if self.runs == 1 else f"{self.runs} runs"
+        return f"Corrected by what the last {ran} like it took here."
+
+
+def correction(machine: Machine, algorithm: str, processors: int) -> Correction:
+    """Of the runs that an algorithm has done on the machine; neither doubled nor halved more than thrice."""
+    pace = seconds_for(1, machine)
+    factors = []
+    for run in past_runs(machine, "infer", algorithm=algorithm):
+        schemes, settings = run.result.get("schemes"), run.config.get("settings")
+        if not schemes or not settings or not run.busy_seconds:
+            continue
+        described = {name: value for name, value in settings.items() if name != "ports"}
+        _, seconds = ALGORITHMS[algorithm].effort(schemes, described, None, processors, pace)
+        judged = 0 if run.config.get("evaluate") else ALGORITHMS[algorithm].mixes
+        estimated = seconds + pace * judged
+        if estimated > 0:
+            factors.append(run.busy_seconds / estimated)
+    if not factors:
+        return Correction()
+    return Correction(min(max(median(factors), _LEAST), _MOST), len(factors))

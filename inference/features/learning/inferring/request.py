@@ -17,16 +17,26 @@ from pydantic import (
 
 from inference.core.pmevo import PMEvoSettings
 from inference.core.protocols import Json
-from inference.features.learning.inferring.algorithms import ALGORITHMS, AlgorithmSettings
+from inference.features.learning.inferring.algorithm import AlgorithmSettings
+from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.measuring.simulated import COUNTERS, NOTHING
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.scheme_search import PROBE_SELECTION
-from inference.runs.described_rows import read_row, read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.limits import MOST_MIXES, MOST_SCHEMES
-from inference.runs.machines.described import read_machine
-from inference.runs.request import DEFAULT_SEED, OneOf, RequestPart, RunRequest, Seed, told_as_flaw
-from inference.runs.selections import Schemes
+from inference.runs.machines.facts import read_machine
+from inference.runs.request import (
+    DEFAULT_SEED,
+    MOST_MIXES,
+    MOST_SCHEMES,
+    OneOf,
+    RequestPart,
+    RunRequest,
+    Schemes,
+    Seed,
+    read_row,
+    read_rows,
+    told_as_flaw,
+)
 
 Share = Annotated[float, Field(ge=0, le=0.999)]
 

@@ -1,41 +1,124 @@
-"""What the page of an inference's run shows beside what every run's page does: a part for its algorithm."""
+"""What the page of an inference's run shows beside what every run's page does: its description in words, and
+a part for its algorithm.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.http import HttpRequest
 
-from inference.core.pair_conflicts import pair_conflicts
-from inference.features.learning.inferring.counter_examples import explained
-from inference.features.learning.inferring.evolution import evolved
-from inference.features.learning.inferring.explainable import characterising
-from inference.features.learning.inferring.records import search_record
+from inference.core.protocols import Json
+from inference.features.learning.inferring.algorithm import as_text
+from inference.features.learning.inferring.algorithms import ALGORITHMS
+from inference.features.learning.inferring.request import InferConfig
+from inference.features.learning.inferring.subject import own_stages
+from inference.features.running.runs.kind_presentation import (
+    DescriptionItem,
+    in_words,
+    links,
+    schemes_in_words,
+)
+from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord
-from inference.figures.growing_matrix import GrowingMatrix, growing_matrix
-from inference.models import Measurement, Run
-from inference.storage.rows import measurements_of
+from inference.measuring.simulated import NOTHING, UOPS
+from inference.models import ExperimentSet, Machine, PortMapping, Run
+from inference.runs.stages import BOTTLENECK
+from inference.storage.characterisations import KEY as EXPLAINED
 
-MOST_MEASURED = 4000
-"""Measurements looked at: a page is drawn anew every few seconds while they come."""
+FACTS_SHOWN = 8
+"""Of those known of schemes beforehand: a table of µop counts has thousands."""
+
+
+def kept_mapping(run: Run) -> str:
+    """What becomes the result of an inference that is stopped now; "" where nothing could."""
+    algorithm = ALGORITHMS.get(run.config.get("algorithm", ""))
+    if algorithm is None or not algorithm.stopped:
+        return ""
+    if run.progress.get("phase", "") in ("", *algorithm.before_mapping):
+        return "It has no mapping yet: the measurements so far stay, as an experiment set."
+    return algorithm.stopped
+
+
+def infer_words(run: Run) -> Iterator[DescriptionItem]:
+    """What was to be inferred, from what, how."""
+    config = run.config
+    algorithm = ALGORITHMS[config["algorithm"]]
+    yield DescriptionItem("Algorithm", algorithm.title)
+    yield from _source(config["source"])
+    yield DescriptionItem("Instruction set", config["isa"])
+    yield DescriptionItem("Schemes", schemes_in_words(config))
+    if config["evaluate"]:
+        yield DescriptionItem("Judged on", links=links(ExperimentSet, "set", [config["evaluate"]]))
+    elif "datasets" in config["source"]:
+        yield DescriptionItem("Held out", f"{100 * config['held_out']:g} %")
+    if "machine" in config["source"] and not config.get("bottleneck", True):
+        yield DescriptionItem("Bottleneck rate", "not measured", changed=True)
+    yield DescriptionItem("Ports", "searched for" if config["ports"] is None else str(config["ports"]))
+    yield from _known(config.get("known", {}))
+    yield DescriptionItem("Seed", str(config["seed"]))
+    for setting in algorithm.tunables():
+        if setting.name in config["settings"]:
+            value = config["settings"][setting.name]
+            text = as_text(value) or (_bottleneck(run) if setting.name == "r_max" else "none")
+            changed = value != setting.default
+            yield DescriptionItem(
+                setting.label, text, changed=changed, usual=not changed and setting.name != "r_max"
+            )
+
+
+def _known(known: Json) -> Iterator[DescriptionItem]:
+    """What was known of schemes beforehand."""
+    labels = {
+        "uops": "µops known",
+        "widths": "Ports known",
+        "improper": "Improper schemes",
+        "documented": "Documented ports",
+    }
+    for name, label in labels.items():
+        facts = known.get(name, {})
+        told = [
+            f"{scheme}: {in_words(facts[scheme])}" if isinstance(facts, dict) else scheme for scheme in facts
+        ]
+        if len(told) > FACTS_SHOWN:
+            told[FACTS_SHOWN:] = [f"and {len(told) - FACTS_SHOWN:,} more"]
+        yield DescriptionItem(label, "; ".join(told), changed=True)
+
+
+def _bottleneck(run: Run) -> str:
+    """Where no R_max was given: whether it is measured, and what was found once there is a mapping."""
+    reports = inferred_by(run).values_list("report", flat=True)
+    report = reports.first() or {}
+    found = report.get("bottleneck") or report.get(EXPLAINED)
+    if found:
+        return "measured: " + (as_text(found["r_max"]) or "none beside the ports")
+    if (
+        BOTTLENECK in own_stages(InferConfig.stored(run.config))
+        or ALGORITHMS[run.config["algorithm"]].explores
+    ):
+        return "measured"
+    return "as the data show it" if run.config["settings"].get("ceiling") == "data" else "none"
+
+
+def _source(source: Json) -> Iterator[DescriptionItem]:
+    if "datasets" in source:
+        yield DescriptionItem("Learns from", links=links(ExperimentSet, "set", source["datasets"]))
+    elif "simulate" in source:
+        yield DescriptionItem(
+            "Simulated processor", links=links(PortMapping, "mapping", [source["simulate"]])
+        )
+        yield DescriptionItem("Noise", f"{100 * source['noise']:g} %")
+        if source.get("noise_cpi"):
+            yield DescriptionItem("Noise per instruction", f"{source['noise_cpi']:g} cycles")
+        if source.get("odd_share"):
+            yield DescriptionItem("Misbehaving schemes", f"{100 * source['odd_share']:g} %")
+        if source.get("counters", NOTHING) != NOTHING:
+            yield DescriptionItem("Counters", "µops" if source["counters"] == UOPS else "µops of every port")
+    else:
+        yield DescriptionItem("Machine", links=links(Machine, "machine", [source["machine"]]))
 
 
 def inference(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
-    """What the template needs: `draws` as above; `characterises`: it tells of blocking instructions, and of
-    the schemes that each stage leaves out.
-    """
-    algorithm = run.config.get("algorithm")
-    if algorithm == "cegar":
-        return explained(request, run, search_record(record))
-    if algorithm == "explain":
-        return {"characterises": True, **characterising(request, run, record)}
-    return {"draws": True, "matrix": measured_so_far(run, record), **evolved(request, run, record)}
-
-
-def measured_so_far(run: Run, record: RunRecord) -> GrowingMatrix | None:
-    """Of schemes alone and in pairs; None for nothing, or once there is a mapping to look at."""
-    if run.state in Run.FINAL or record.heat_map:
-        return None
-    rows = Measurement.objects.filter(experiment_set__run=run, experiment__length__lte=2, repeat=0)
-    found = measurements_of(rows.order_by("id")[:MOST_MEASURED])
-    return growing_matrix(pair_conflicts(each.value for each in found))
+    """What the template needs of the algorithm; older runs without one are PMEvo's."""
+    return ALGORITHMS[run.config.get("algorithm", "pmevo")].page(request, run, record)

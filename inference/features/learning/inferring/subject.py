@@ -17,7 +17,7 @@ from inference.core.experiment import Measured
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.core.random_mixes import random_mixes
 from inference.features.learning.inferring.algorithms import ALGORITHMS
-from inference.features.learning.inferring.processor_facts import bottleneck_facts, single_uops
+from inference.features.learning.inferring.core_facts import bottleneck_facts, single_uops
 from inference.features.learning.inferring.request import (
     InferConfig,
     MachineSource,
@@ -30,27 +30,28 @@ from inference.measuring.second_opinion import SecondOpinion
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
-from inference.runs.described_rows import needed_row
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 from inference.runs.machines.facts import documented_r_max
 from inference.runs.machines.measurer import (
     agent_measurer,
     chosen_schemes,
+    known_schemes,
     measured_alone,
     settled_share,
+    simulated_machine,
     spread,
     within_reach,
 )
-from inference.runs.machines.simulated import known_schemes, simulated_machine
 from inference.runs.measurements import RunMeasurements
+from inference.runs.request import needed_row
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS, Stages, facts_of
 from inference.storage.recorded import recorded_shares, selected_schemes
 from inference.storage.rows import load_mapping, load_measurements
 
 Row = TypeVar("Row", bound=Model)
 
-JUDGING = "five-scheme mixes"
+JUDGING_MIXES = "five-scheme mixes"
 MEASUREMENTS = "measurements"
 _BOTTLENECK_EXPERIMENTS = 250  # about
 _SPARE = 2  # times as many schemes as wanted are measured alone, should some not settle
@@ -288,7 +289,7 @@ class _Laboratory:
         return bottleneck_facts(found, documented, self.stages.log)
 
     def _mixes(self, schemes: Sequence[str]) -> tuple[list[Measured], ExperimentSet | None]:
-        store = self._remember(purpose=JUDGING)
+        store = self._remember(purpose=JUDGING_MIXES)
         if self._earlier and store.experiment_set is not None:
             return load_measurements(store.experiment_set), store.experiment_set
         self.stages.enter(MIXES)
@@ -297,7 +298,7 @@ class _Laboratory:
         results = list(told.measure(asked))
         settled = sum(result.usable for result in results)
         self.stages.log(
-            f"{len(results)} {JUDGING} measured to judge the mapping by, {settled} of them usable "
+            f"{len(results)} {JUDGING_MIXES} measured to judge the mapping by, {settled} of them usable "
             f"({100 * settled_share(results):.0f} % settled)"
         )
         return results, store.experiment_set

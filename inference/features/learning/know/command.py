@@ -20,7 +20,7 @@ from inference.models.scheme_search import CHAINABLE
 from inference.runs import lifecycle
 from inference.storage.block_sets import scheme_texts
 from inference.storage.names import by_name
-from inference.web.request_options import add_request_options
+from inference.web.data_command import add_request_options
 from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 
 

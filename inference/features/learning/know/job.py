@@ -19,10 +19,10 @@ from inference.features.learning.know.selecting import chosen_mapping
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.runs import lifecycle
 from inference.runs.child import RunProcesses
-from inference.runs.described_rows import needed_row
 from inference.runs.errors import ConfigError, JobError, RunNameTakenError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.parts import Parts
+from inference.runs.request import needed_row
 from inference.storage.core_models import filled_in
 from inference.storage.names import NAME_LIMIT
 

@@ -25,8 +25,7 @@ from inference.features.machines.measure.request import Effort, effort
 from inference.features.running.runs.record import RunRecord
 from inference.isa.exclusions import NOT_IN_A_BODY
 from inference.models import Machine, Run, StoredCoreModel
-from inference.runs.machines.facts import seconds_for
-from inference.runs.machines.past import past_share
+from inference.runs.machines.facts import past_share, seconds_for
 from inference.web.request_fields import RequestField
 
 EXPLAINED_PER_SCHEME = 12

@@ -11,9 +11,8 @@ from inference.core.protocols import Json
 from inference.features.learning.inferring.request import starter_inference
 from inference.models import Machine, Run
 from inference.models.scheme_search import NAMED_SELECTIONS, latency_schemes
-from inference.runs.machines.described import read_block_machine
-from inference.runs.request import RunRequest
-from inference.runs.selections import Schemes
+from inference.runs.machines.facts import read_block_machine
+from inference.runs.request import RunRequest, Schemes
 
 HOUR, LEAST_MINUTES, MOST_MINUTES = 60, 10, 10_000
 

@@ -17,7 +17,7 @@ from inference.core.mapping import PortMapping as MappingValue
 from inference.core.metrics import Unit
 from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Json
-from inference.features.learning.inferring.subject import JUDGING
+from inference.features.learning.inferring.subject import JUDGING_MIXES
 from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run, StoredCoreModel
 from inference.storage.characterisations import copy_characterisations
 from inference.storage.core_models import LOOP_CODE, loop_code_in, loop_code_rows
@@ -61,7 +61,9 @@ class CoreParts:
     @cached_property
     def sets(self) -> list[ExperimentSet]:
         """The mixes of the runs of the parts."""
-        return list(ExperimentSet.objects.filter(run__in=self.run.parts.all(), source=JUDGING).order_by("pk"))
+        return list(
+            ExperimentSet.objects.filter(run__in=self.run.parts.all(), source=JUDGING_MIXES).order_by("pk")
+        )
 
     @cached_property
     def mixes(self) -> list[Measured]:
@@ -69,7 +71,7 @@ class CoreParts:
         of_runs = Measurement.objects.filter(
             experiment_set__machine=self.machine, experiment_set__run__isnull=False
         )
-        learnt = of_runs.exclude(experiment_set__source=JUDGING)
+        learnt = of_runs.exclude(experiment_set__source=JUDGING_MIXES)
         rows = Measurement.objects.filter(experiment_set__in=self.sets).exclude(
             experiment__in=learnt.values("experiment")
         )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inference.runs.kinds import Job, Lane, RunKind
-from inference.web.panels import PagePanel, PanelPlace
+from inference.web.contributions import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.models import InstructionScheme
-    from inference.web.panels import Context
+    from inference.web.contributions import Context
 
 
 def _job() -> Job:

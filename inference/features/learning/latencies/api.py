@@ -9,14 +9,14 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.features.learning.latencies.bypasses import bypass_kinds
-from inference.features.learning.latencies.exporting import latencies_xml
-from inference.features.learning.latencies.memory import memory_answer
 from inference.features.learning.latencies.query import (
     SCHEME_COLUMNS,
     SET_COLUMNS,
+    bypass_kinds,
     latencies_of,
+    latencies_xml,
     latency_sets,
+    memory_answer,
 )
 from inference.isa.search import SearchError
 from inference.models import LatencySet

@@ -10,11 +10,14 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from inference.features.learning.latencies.bypasses import neighbour_words
-from inference.features.learning.latencies.exporting import latencies_xml
-from inference.features.learning.latencies.memory import memory_answer
-from inference.features.learning.latencies.query import instructions_of, scheme_ids_of
-from inference.features.learning.latencies.simulated import simulated_machine_of
+from inference.features.learning.latencies.query import (
+    instructions_of,
+    latencies_xml,
+    memory_answer,
+    neighbour_words,
+    scheme_ids_of,
+    simulated_machine_of,
+)
 from inference.models import LatencySet, Machine, PortMapping, Run
 from inference.models.scheme_search import latency_schemes
 from inference.runs import lifecycle

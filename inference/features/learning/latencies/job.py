@@ -30,14 +30,12 @@ from inference.measuring.simulated_chains import SimulatedLatencies, drawn_laten
 from inference.measuring.simulated_memory import SimulatedMemory, drawn_memory_unit
 from inference.models import ISA, LatencySet, Machine, Run
 from inference.models.scheme_search import latency_schemes
-from inference.runs.described_rows import needed_row, read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.blocks import MeasureBlocks, measuring_blocks
-from inference.runs.machines.described import read_machine
+from inference.runs.machines.facts import read_machine
 from inference.runs.machines.measurer import agent_board, chosen_schemes
-from inference.runs.request import RunRequest
-from inference.runs.selections import Schemes
+from inference.runs.request import RunRequest, Schemes, needed_row, read_row
 from inference.storage.latencies import recorded_readings, store_latencies
 from inference.storage.names import free_name
 

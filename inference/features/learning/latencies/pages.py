@@ -11,19 +11,22 @@ from django.urls import path
 
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.protocols import Json
-from inference.features.learning.latencies.bypasses import bypass_kinds, neighbour_words
-from inference.features.learning.latencies.exporting import latencies_xml
-from inference.features.learning.latencies.memory import memory_sentences, renaming_rows, store_lines
 from inference.features.learning.latencies.query import (
     CHAINS_PER_SCHEME,
     IDIOMS_PER_SCHEME,
     SCHEME_COLUMNS,
     SET_COLUMNS,
+    bypass_kinds,
     idiom_counts,
     instructions_of,
     latencies_of,
+    latencies_xml,
     latency_sets,
+    memory_sentences,
+    neighbour_words,
+    renaming_rows,
     scheme_ids_of,
+    store_lines,
 )
 from inference.features.machines.measure.form import (
     MeasuringForm,
@@ -41,10 +44,9 @@ from inference.models import LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import seconds_for
 from inference.storage.documented_latencies import documented_core, documented_share
 from inference.web.file_answers import file_answer
-from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
-from inference.web.paging import Order, page_of
-from inference.web.run_forms import NOTHING_STARTED, start_or_tell
+from inference.web.paging import Order, list_page, page_of
+from inference.web.request_fields import NOTHING_STARTED, start_or_tell
 
 KIND = "latencies"
 

@@ -11,7 +11,7 @@ from inference.features.learning.scheduler.query import scheduler_answer, summar
 from inference.models import ExperimentSet, Machine, StoredCoreModel
 from inference.runs import lifecycle
 from inference.storage.names import by_name
-from inference.web.request_options import add_request_options
+from inference.web.data_command import add_request_options
 from inference.web.run_command import RunCommand
 
 

@@ -40,14 +40,13 @@ from inference.measuring.blocks import LOOP, BlockOptions
 from inference.measuring.cached import CachedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, StoredCoreModel
-from inference.runs.described_rows import needed_row, read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.blocks import measuring_blocks
-from inference.runs.machines.described import read_machine
+from inference.runs.machines.facts import read_machine
 from inference.runs.machines.measurer import opened, suited_options, within_reach
 from inference.runs.measurements import RunMeasurements
-from inference.runs.request import DEFAULT_SEED, RunRequest, Seed
+from inference.runs.request import DEFAULT_SEED, RunRequest, Seed, needed_row, read_row
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.core_models import core_model_of
 from inference.storage.rows import ids_of_schemes, load_measurements

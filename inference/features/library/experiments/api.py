@@ -16,12 +16,17 @@ from inference.features.library.experiments.query import (
     predictions_for,
     settled_cycles,
 )
-from inference.features.library.experiments.shapes import PortPrediction, prediction_json, read
 from inference.features.library.resources.query import resource_predictions
-from inference.features.library.sets.shapes import MeasurementOut, measurements_json
 from inference.models import ISA, Experiment, Measurement
 from inference.storage.rows import experiment_of, texts_in
 from inference.web.api.document import FILE
+from inference.web.api.result_shapes import (
+    MeasurementOut,
+    PortPrediction,
+    measurements_json,
+    prediction_json,
+    read,
+)
 from inference.web.api.shapes import Cycles, ExperimentText, Ref
 from inference.web.file_answers import attachment
 from inference.web.validation import Id

@@ -39,7 +39,7 @@ from inference.storage.instruction_sets import read_experiment
 from inference.storage.judging import grounds_of
 from inference.storage.rows import experiment_of, texts_in
 from inference.web.file_answers import file_answer
-from inference.web.requests import row_named, whole_number
+from inference.web.validation import row_named, whole_number
 
 
 @dataclass(frozen=True)

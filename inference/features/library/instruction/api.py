@@ -9,10 +9,9 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema
 from pydantic import Field
 
-from inference.features.library.instruction.cells import Certainty
-from inference.features.library.instruction.query import UnknownInstructionError, card_of
+from inference.features.library.instruction.evidence import Certainty
+from inference.features.library.instruction.query import UnknownInstructionError, card_as_json, card_of
 from inference.features.library.instruction.request import InstructionRequest
-from inference.features.library.instruction.telling import card_as_json
 from inference.models import ISA
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Conflicts, Cycles, SchemeText, Uop

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.web.panels import PagePanel, PanelPlace
+from inference.web.contributions import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.features.library.mappings.query import ShownMapping
-    from inference.web.panels import Context
+    from inference.web.contributions import Context
 
 
 def _graph(request: HttpRequest, subject: ShownMapping) -> Context:

@@ -16,7 +16,6 @@ from inference.core.mapping import PortMapping as MappingValue
 from inference.core.mapping import limits_of
 from inference.core.schedule import schedule
 from inference.core.throughput import inverse_throughput
-from inference.features.library.experiments.shapes import PortPrediction, prediction_json, read
 from inference.features.library.mappings.query import MAPPING_COLUMNS, hidden_kinds_of, port_mappings
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.exporting import MAPPING_EXPORTS
@@ -24,9 +23,15 @@ from inference.storage.judging import allowed_report, grounds_of
 from inference.storage.rows import load_mapping, load_part
 from inference.web.api.access import reading
 from inference.web.api.errors import ProblemError
-from inference.web.api.mapping_shapes import AnyMappingOut, described_schemes
 from inference.web.api.named_rows import NamedRows
 from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.result_shapes import (
+    AnyMappingOut,
+    PortPrediction,
+    described_schemes,
+    prediction_json,
+    read,
+)
 from inference.web.api.shapes import (
     Conflicts,
     Cycles,
@@ -39,7 +44,7 @@ from inference.web.api.shapes import (
     parameter,
     uops_json,
 )
-from inference.web.export_page import exports_for
+from inference.web.file_answers import exports_for
 from inference.web.validation import Id
 
 router = Router()

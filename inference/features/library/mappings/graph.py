@@ -13,14 +13,13 @@ from django.shortcuts import get_object_or_404
 
 from inference.core.identity import SchemeRelation
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.library.mappings.compared import comparison_of, summary
-from inference.features.library.mappings.query import comparable
+from inference.features.library.mappings.query import comparable, comparison_of, summary
 from inference.figures.colours import LIGHT
 from inference.figures.plotly_json import Json
 from inference.figures.tripartite import FACETS, compared, tripartite, with_conflicts, with_facets
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.judging import grounds_of
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 KINDS = {
     SchemeRelation.DIFFERENT: "different µops",

@@ -1,4 +1,4 @@
-"""The list of port mappings; a mapping's hidden µops and the issue slots measured on its machine."""
+"""The list of port mappings, what else is known of one, and two of them beside each other."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ from django.db.models.functions import Coalesce
 
 from inference.core.experiment import Experiment
 from inference.core.hidden_uops import hidden_kinds
+from inference.core.identity import MappingComparison, compare
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.measured_slots import MeasuredSlots, padding_of, read_slots
-from inference.models import Evaluation, Measurement, PortMapping, PortUsage
+from inference.formats.errors import ExchangeError
+from inference.models import Evaluation, Measurement, PortMapping, PortUsage, ResourceMapping
 from inference.models.row_counts import row_count
 from inference.storage.exported import own_sets
 from inference.storage.rows import load_mapping, measurements_of
@@ -131,3 +133,62 @@ def measured_slots_of(row: PortMapping) -> MeasuredSlots | None:
 def comparable(row: PortMapping) -> QuerySet[PortMapping]:
     """The other mappings of the same instruction set, newest first."""
     return PortMapping.objects.filter(isa=row.isa_id).exclude(pk=row.pk).defer("report").order_by("-id")
+
+
+def require_same_isa(row: PortMapping | ResourceMapping, other: PortMapping | ResourceMapping) -> None:
+    """Raise `ExchangeError` for models of different instruction sets."""
+    if row.isa_id != other.isa_id:
+        raise ExchangeError(
+            f"{row.name!r} describes {row.isa.name}, {other.name!r} describes {other.isa.name}: "
+            "mappings of the same instruction set can be compared"
+        )
+
+
+def comparison_of(row: PortMapping, other: PortMapping) -> MappingComparison:
+    """Both mappings up to a renaming of the other's ports; raises `ExchangeError` for different ISAs."""
+    require_same_isa(row, other)
+    return _compared((row.pk, row.created), (other.pk, other.created))
+
+
+@lru_cache(maxsize=16)
+def _compared(row: tuple[int, datetime], other: tuple[int, datetime]) -> MappingComparison:
+    """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
+    return compare(*(load_mapping(PortMapping.objects.get(pk=pk)) for pk, _ in (row, other)))
+
+
+def summary(comparison: MappingComparison) -> str:
+    """The comparison in a sentence or two."""
+    agreement = comparison.agreement
+    told = [_agreement_in_words(comparison)]
+    for schemes, where in ((agreement.only_first, "first"), (agreement.only_second, "second")):
+        if schemes:
+            told.append(f"{_counted(len(schemes), 'scheme')} only in the {where}.")
+    for what in ("instructions", "slots"):
+        rates = (each.get(what) for each in comparison.limits)
+        first, second = ("no limit" if rate is None else f"{rate:.4g}" for rate in rates)
+        if first != second:
+            told.append(f"{what.capitalize()} per cycle: {first} in the first, {second} in the second.")
+    if comparison.other_slots:
+        told.append(f"{_counted(len(comparison.other_slots), 'scheme')} with other numbers of slots.")
+    if agreement.differing and not agreement.renaming.exact:
+        told.append("Another renaming of ports might make more schemes equal.")
+    return " ".join(told)
+
+
+def _agreement_in_words(comparison: MappingComparison) -> str:
+    agreement = comparison.agreement
+    common = len(agreement.agreeing) + len(agreement.differing)
+    if not common:
+        return "No scheme is described by both."
+    renamed = any(port != k for k, port in enumerate(agreement.renaming.ports))
+    if comparison.are_equal:
+        return "Equal up to renaming ports." if renamed else "Equal."
+    if not agreement.differing:
+        how = ", up to renaming ports" if renamed else ""
+        return f"All {_counted(common, 'common scheme')} use the same µops{how}."
+    share = f"({100 * len(agreement.agreeing) / common:.1f} %)"
+    return f"{len(agreement.agreeing):,} of {_counted(common, 'common scheme')} use the same µops {share}."
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -27,7 +27,7 @@ from inference.storage.evaluations import evaluations_of, residuals_in
 from inference.storage.judging import grounds_of
 from inference.web.listed_mappings import source_label
 from inference.web.paging import Order, Page, page_in_memory
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 ALONE = 0.10
 """Of the measured time of one instance: a prediction further off is contradicted by it."""

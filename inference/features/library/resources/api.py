@@ -19,9 +19,9 @@ from inference.features.library.resources.query import (
 from inference.models import ResourceMapping
 from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.resource_mappings import load_resource_mapping
-from inference.web.api.mapping_shapes import AnyMappingOut, described_schemes
 from inference.web.api.named_rows import NamedRows
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.result_shapes import AnyMappingOut, described_schemes
 from inference.web.api.shapes import Cycles, Name, Text
 from inference.web.validation import Id
 

@@ -18,7 +18,7 @@ from inference.isa.search import SearchError
 from inference.models import InstructionScheme, ResourceMapping
 from inference.models.scheme_search import search_schemes
 from inference.web.paging import Page
-from inference.web.requests import whole_number
+from inference.web.validation import whole_number
 
 CLASSES_PER_PAGE = 50
 MOST_COLUMNS = 24

@@ -25,13 +25,12 @@ from inference.models import Evaluation, PortMapping, ResourceMapping
 from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.storage.resource_mappings import convert, load_resource_mapping
-from inference.web.export_page import export_path
-from inference.web.list_page import list_page
+from inference.web.contributions import PanelPlace, tabs_of
+from inference.web.file_answers import export_path
 from inference.web.listed_mappings import best_score, listed_mappings
 from inference.web.naming import naming_paths
-from inference.web.paging import Page
-from inference.web.panels import PanelPlace, tabs_of
-from inference.web.strict_form import StrictForm
+from inference.web.paging import Page, list_page
+from inference.web.request_fields import StrictForm
 
 
 def resource_mappings_page(request: HttpRequest) -> HttpResponse:

@@ -29,12 +29,12 @@ from inference.models import InstructionScheme, PortMapping
 from inference.models.scheme_fit import by_fit
 from inference.models.scheme_search import AVX512, search_schemes, searched_schemes
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
+from inference.web.contributions import PanelPlace, shown_panels
 from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url, source_label
 from inference.web.paging import Order, Page, page_of
-from inference.web.panels import PanelPlace, shown_panels
-from inference.web.requests import whole_number
-from inference.web.strict_form import StrictForm
+from inference.web.request_fields import StrictForm
+from inference.web.validation import whole_number
 
 SYNTAX = (
     ("add", "in the scheme's text, or another name of it"),

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from inference.features.library.search.query import MOST_TEXT, find, pasted
 from inference.isa.targets import DEFAULT
-from inference.web.finders import SearchHits
+from inference.web.contributions import SearchHits
 from inference.web.validation import Id
 
 router = Router()

@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from inference.features.library.instruction.query import instruction_named
 from inference.features.library.search.query import MOST_TEXT, Pasted, find, pasted
 from inference.isa.targets import DEFAULT
-from inference.web.finders import Hit, SearchHits
+from inference.web.contributions import Hit, SearchHits
 
 MOST_HITS = 8
 """Hits shown of each group; the list of the group has the others."""

@@ -1,7 +1,7 @@
 """What the search box finds: schemes, mappings, sets, runs, machines, and what other apps add to these.
 
 Each kind of thing is found in its own way and makes a group, in the order of `kinds`. Other apps register
-theirs when they start (`inference.web.finders`).
+theirs when they start (`inference.web.contributions`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from inference.models import (
 )
 from inference.models.scheme_fit import FIT, by_fit
 from inference.models.scheme_search import searched_schemes
-from inference.web.finders import Finder, Hit, SearchHits
-from inference.web.finders import finders as registered
+from inference.web.contributions import FINDERS, Finder, Hit, SearchHits
 from inference.web.paging import having_words
 
 MOST_TEXT = 4000
@@ -60,7 +59,7 @@ def find(text: str, most: int) -> list[SearchHits]:
     text = " ".join(text.split())
     if not text or len(text) > MOST_NAME:
         return []
-    finders: list[Finder] = [schemes, named_rows, *registered()]
+    finders: list[Finder] = [schemes, named_rows, *FINDERS]
     return [group for finder in finders for group in finder(text, most) if group.hits]
 
 

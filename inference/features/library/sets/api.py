@@ -16,11 +16,11 @@ from inference.features.library.sets.query import (
     measurements_in,
     summary_of,
 )
-from inference.features.library.sets.shapes import MeasurementOut, measurements_json
 from inference.models import ExperimentSet
 from inference.storage.exporting import SET_EXPORTS
 from inference.web.api.named_rows import NamedOut, NamedRows
 from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.result_shapes import MeasurementOut, measurements_json
 from inference.web.api.shapes import Name, Ref, Text, parameter
 from inference.web.validation import Id
 

@@ -22,10 +22,9 @@ from inference.features.library.sets.merging import (
 )
 from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, Run
-from inference.runs.described_rows import is_id
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
-from inference.runs.request import OneOf, RunRequest
+from inference.runs.request import OneOf, RunRequest, is_id
 from inference.storage.names import free_name, free_or_refuse
 
 

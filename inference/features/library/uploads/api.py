@@ -10,18 +10,24 @@ from ninja import File, Query, Router, Schema, Status
 from ninja.files import UploadedFile
 from pydantic import Field
 
-from inference.features.library.uploads.file_reading import LEAVE_OUT, ReadConfig, preview_as, read_upload
+from inference.features.library.uploads.file_reading import (
+    LEAVE_OUT,
+    ReadConfig,
+    Recognition,
+    parsed_apart,
+    preview_as,
+    read_upload,
+    recognised,
+)
 from inference.features.library.uploads.preview import MODELS, as_json
 from inference.features.library.uploads.query import keep_all, waiting_uploads
-from inference.features.library.uploads.recognition import Recognition, parsed_apart, recognised
-from inference.features.library.uploads.shapes import FileProblemOut
 from inference.models import ISA
 from inference.storage.names import free_name
 from inference.web.api import access
 from inference.web.api.access import operating
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed
-from inference.web.api.shapes import Ref, RowOut, Text, Time, ref
+from inference.web.api.shapes import FileProblemOut, Ref, RowOut, Text, Time, ref
 from inference.web.validation import Id
 
 router = Router()

@@ -5,8 +5,10 @@ How a file is read, a run of kind `import` is asked in the same words.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -20,11 +22,13 @@ from inference.core.events import ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.preview import as_json
 from inference.features.library.uploads.query import SIDE_FILE_SIZE, free_upload, keep_all, waiting_uploads
+from inference.features.running.runs.archive import RunArchives
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.errors import ExchangeError
 from inference.formats.file_units import FileUnit
 from inference.formats.import_formats import ParsedFile, pack, read, unpack
 from inference.formats.other_formats import importer_of_content
+from inference.formats.run_archive.reading import glimpse_of
 from inference.formats.side_files import name_list_of, rejects_of
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
@@ -34,6 +38,7 @@ from inference.runs.request import OneOf, RunRequest
 from inference.storage.importing import Preview, preview_of
 from inference.storage.names import NAME_LIMIT, by_name
 from inference.storage.resource_mappings import load_model
+from inference.web.reading_process import READING_SECONDS, read_apart
 
 KIND = "read"
 STOP, LEAVE_OUT = "stop", "leave out"
@@ -261,3 +266,40 @@ def _store(run: Run, upload: Upload, preview: Json, parsed: bytes | None) -> tup
     Upload.objects.filter(pk=upload.pk, reading=run).update(preview=preview, parsed=parsed)
     result: Json = {"upload": upload.pk, "name": upload.file_name}
     return result, [ResultStored(result)]
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """`run` and `rows`: name and number of measurements of a run's archive, "" and 0 for other files.
+
+    `other`: the formats of another app that the file is one of, "" for none.
+    """
+
+    run: str = ""
+    rows: int = 0
+    other: str = ""
+
+
+def recognised(content: bytes) -> Recognition:
+    """What a file is. Raises `ExchangeError` for a damaged archive, and where that takes too long."""
+    return Recognition(**json.loads(read_apart(_recognised, content)))
+
+
+def parsed_apart(content: bytes, file_name: str, unit: FileUnit | None, wanted: str) -> ParsedFile:
+    """As `parsing.read`. Raises `ExchangeError` where that takes too long."""
+    options = {"file_name": file_name, "unit": unit and unit.value, "wanted": wanted}
+    return unpack(read_apart(_parsed, content, seconds=READING_SECONDS, **options))
+
+
+def _recognised(content: bytes) -> bytes:
+    importer = importer_of_content(content)
+    if isinstance(importer, RunArchives):
+        glimpse = glimpse_of(content)
+        recognition = Recognition(run=glimpse.name, rows=glimpse.rows)
+    else:
+        recognition = Recognition(other=importer.titles if importer else "")
+    return json.dumps(asdict(recognition)).encode()
+
+
+def _parsed(content: bytes, file_name: str, unit: str | None, wanted: str) -> bytes:
+    return pack(read(content, file_name, FileUnit(unit) if unit else None, wanted))

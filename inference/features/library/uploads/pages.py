@@ -27,11 +27,12 @@ from inference.formats.file_units import FileUnit
 from inference.formats.uops_info_xml import BEGINNING, XML_PEEK
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
-from inference.runs.errors import LimitError, RunsError
+from inference.runs.errors import ConfigError, LimitError, RunsError
+from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.naming import usable_name
 from inference.web.request_fields import RequestField, RequestForm, SetsField, note_field
-from inference.web.requests import as_whole_number
+from inference.web.validation import as_whole_number
 
 NEW = "new"
 ALL_REJECTS, NO_REJECTS = "all", "none"
@@ -285,10 +286,28 @@ def upload_discard(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("upload")
 
 
+def upload_run(request: HttpRequest, pk: int) -> HttpResponse:
+    """What an uploaded zip would bring; a POST starts its import, which reads the rest of it."""
+    found = get_object_or_404(waiting_uploads(), pk=pk)
+    if found.preview is None or found.preview.get("page") != "upload-run":
+        return redirect("upload-preview", pk)
+    error = ""
+    if request.method == "POST":
+        try:
+            name = unused_name(f"Import {found.file_name}"[:190])
+            return redirect("run", submit("import", {"upload": found.pk}, name, user=request.user).pk)
+        except ConfigError as problem:
+            error = str(problem)
+    context = {"upload": found, "archive": found.preview["seen"], "error": error}
+    status = 400 if request.method == "POST" else 200
+    return render(request, "inference/uploads/run.html", context, status=status)
+
+
 urlpatterns = [
     path("sets/upload/", upload, name="upload"),
     path("sets/upload/import/", upload_import_all, name="upload-import-all"),
     path("uploads/<int:pk>/", upload_preview, name="upload-preview"),
     path("uploads/<int:pk>/read/", upload_read, name="upload-read"),
     path("uploads/<int:pk>/discard/", upload_discard, name="upload-discard"),
+    path("uploads/<int:pk>/run/", upload_run, name="upload-run"),
 ]

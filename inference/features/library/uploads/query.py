@@ -19,8 +19,8 @@ from django.db.models.functions import Length
 from inference.formats.import_formats import to_be_kept
 from inference.models import Run, Upload
 from inference.models.upload import UNDECIDED
-from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
+from inference.runs.request import read_row
 from inference.runs.user_limits import room_for_upload
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from inference.web.reading_server import serve
+from inference.web.reading_process import serve
 
 
 class Command(BaseCommand):

@@ -22,7 +22,7 @@ from inference.features.machines.machines.query import (
 from inference.features.machines.machines.trust import drift_rounds, findings, known_answers, shares_by_set
 from inference.models import AgentToken, Machine
 from inference.runs.machines.facts import likely_ports, obstacle_to_measuring, unsupported_runs
-from inference.runs.machines.tokens import add_machine, issue, revoke
+from inference.runs.machines.sessions import add_machine, issue, revoke
 from inference.storage.instruction_sets import core_of
 from inference.storage.names import NAME_LIMIT
 from inference.web.api import access

@@ -26,11 +26,11 @@ from inference.core.protocols import Json
 from inference.features.running.runs.consumer import NO_LAYER
 from inference.models import Machine
 from inference.models.machine import SILENCE
-from inference.runs import wakeups
 from inference.runs.errors import SessionLostError
-from inference.runs.machines import batches, sessions, tokens
+from inference.runs.machines import batches, sessions
 from inference.runs.machines.checking import Hello, OtherProtocolError, read_beat, read_hello, read_number
 from inference.runs.machines.sessions import AgentRefusal, Session
+from inference.runs.wakeups import Wakeup, batches_of
 from inference.web.database_thread import DatabaseThread
 
 BAD_MESSAGES = 4400
@@ -76,7 +76,7 @@ class AgentConsumer(AsyncWebsocketConsumer):
         self._looking: asyncio.Task[None] | None = None
         self._enter()
         try:
-            token = await database.run(tokens.token_of, _token(self.scope))
+            token = await database.run(sessions.token_of, _token(self.scope))
         except OperationalError as error:
             logger.warning("the database does not answer: %s", error)
             self._leave()
@@ -175,7 +175,7 @@ class AgentConsumer(AsyncWebsocketConsumer):
             return
         self._session = answer
         # Between its first look and this session the token may have been revoked; from now on, that ends it.
-        if await database.run(tokens.machine_of, _token(self.scope)) is None:
+        if await database.run(sessions.machine_of, _token(self.scope)) is None:
             await self._end(NO_ENTRY, REVOKED)
             return
         await self._say("welcome", protocol=PROTOCOL, machine=answer.machine, beat_seconds=BEAT_SECONDS)
@@ -228,7 +228,7 @@ class AgentConsumer(AsyncWebsocketConsumer):
     async def _keep_looking(self, session: Session) -> None:
         """Look for batches to hand out or to drop, and whether the agent is still there."""
         wakeup = asyncio.Event()
-        with wakeups.wakeup_for_batches(session.machine_id) as rung, rung.setting(wakeup):
+        with Wakeup(batches_of(session.machine_id)) as rung, rung.setting(wakeup):
             while not self._over:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(wakeup.wait(), _LOOK_EVERY)
@@ -246,7 +246,7 @@ class AgentConsumer(AsyncWebsocketConsumer):
         if _now() < self._token_due:
             return True
         self._token_due = _now() + TOKEN_LOOKED_AT_EVERY
-        return await database.run(tokens.machine_of, _token(self.scope)) is not None
+        return await database.run(sessions.machine_of, _token(self.scope)) is not None
 
     async def _look(self, session: Session) -> None:
         """Drop the batch that nobody wants any more; hand out the next one."""
@@ -263,7 +263,7 @@ class AgentConsumer(AsyncWebsocketConsumer):
     async def _end_replaced(self) -> None:
         """Somebody else speaks for the machine; or nobody may by this token."""
         try:
-            machine: Machine | None = await database.run(tokens.machine_of, _token(self.scope))
+            machine: Machine | None = await database.run(sessions.machine_of, _token(self.scope))
         except OperationalError:
             await self._end(TRY_AGAIN)
             return

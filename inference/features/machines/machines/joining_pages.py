@@ -22,11 +22,11 @@ from inference.features.machines.machines.query import (
     shown,
 )
 from inference.models import AgentToken, Machine
-from inference.runs.machines.tokens import AGENT_FILE, add_machine, agent_line, issue, revoke
+from inference.runs.machines.sessions import AGENT_FILE, add_machine, agent_line, issue, revoke
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.file_answers import attachment
 from inference.web.naming import validate_line
-from inference.web.strict_form import StrictForm
+from inference.web.request_fields import StrictForm
 
 DEFAULT_PORTS = {"http": "80", "https": "443"}
 

@@ -1,4 +1,4 @@
-"""Machines: the list, and a machine's page: how it is doing, what it is, how to make it quiet."""
+"""Machines: the list, and a machine's page: how it is doing, what it is, whether to trust its numbers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ from inference.features.machines.machines.query import (
     shares_of,
     shown,
 )
+from inference.features.machines.machines.trust import drift_rounds, findings, known_answers, shares_by_set
 from inference.figures.noise import NoiseReading, noise_over_time
+from inference.figures.trust import HEIGHT, WIDTH, disturbed_by_hour, disturbed_spans, trust_picture
 from inference.measuring.quieting import advice_for, help_for_unfit
 from inference.models import Machine
 from inference.models.run import runs_on
 from inference.runs.kinds import label_of
 from inference.runs.machines.facts import obstacle_to_measuring, unsupported_runs
-from inference.web.menus import MenuPlace, entries_of
+from inference.web.contributions import MenuPlace, PanelPlace, entries_of, shown_panels
 from inference.web.naming import naming_paths
-from inference.web.panels import PanelPlace, shown_panels
-from inference.web.requests import one_of
+from inference.web.validation import one_of
 
 
 def machine_list(request: HttpRequest) -> HttpResponse:
@@ -163,10 +164,49 @@ def machine_noise(request: HttpRequest, pk: int) -> HttpResponse:
     return JsonResponse(noise_over_time(readings) if readings else None, safe=False)
 
 
+_SPANS = 12
+_ROUNDS_SHOWN = 40
+
+_ANSWERS = {
+    "good": "Yes: nothing speaks against its numbers.",
+    "mind": "Yes, with care: settled results hold, but see the marks below.",
+    "change": "Not now: see the marks below before you rely on its numbers.",
+}
+
+
+def machine_trust(request: HttpRequest, pk: int) -> HttpResponse:
+    """Noise, clock and rate over time, disturbed periods, known answers, drift checks, and shares by set."""
+    found = get_object_or_404(machines(), pk=pk)
+    hours = one_of(request, "hours", tuple(WINDOWS), "24")
+    since = timezone.now() - timedelta(hours=int(hours))
+    readings = readings_of(found, since)
+    rounds, shares = drift_rounds(found, since), shares_by_set(found)
+    told = findings(readings, rounds, shares)
+    context = {
+        "machine": found,
+        "row": shown(found),
+        "hours": hours,
+        "windows": WINDOWS.items(),
+        "picture": trust_picture(readings),
+        "width": WIDTH,
+        "height": HEIGHT,
+        "state_shares": shares_of(readings),
+        "findings": told,
+        "answer": _ANSWERS[told[0].verdict] if told else "Unknown: no agent has connected yet.",
+        "spans": disturbed_spans(readings, _SPANS),
+        "by_hour": disturbed_by_hour(readings) if hours == "168" and readings else None,
+        "known": known_answers(found),
+        "rounds": rounds[:_ROUNDS_SHOWN],
+        "shares": shares,
+    }
+    return render(request, "inference/machines/trust.html", context)
+
+
 urlpatterns = [
     path("machines/", machine_list, name="machines"),
     path("machines/<int:pk>/", machine, name="machine"),
     path("machines/<int:pk>/state/", machine_state, name="machine-state"),
     path("machines/<int:pk>/noise/", machine_noise, name="machine-noise"),
     *naming_paths(Machine, "machine", "machines"),
+    path("machines/<int:pk>/trust/", machine_trust, name="machine-trust"),
 ]

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from inference.models import Machine
-from inference.runs.machines.tokens import revoke_all
+from inference.runs.machines.sessions import revoke_all
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 

@@ -10,14 +10,13 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.features.machines.measure.job import MeasureConfig
-from inference.features.machines.measure.listed import LISTED
-from inference.features.machines.measure.request import effort
+from inference.features.machines.measure.request import LISTED, effort
 from inference.isa.body_options import FEWEST, MOST
 from inference.models import Machine, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
 from inference.storage.names import by_name
-from inference.web.request_options import add_request_options
+from inference.web.data_command import add_request_options
 from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 
 

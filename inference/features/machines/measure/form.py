@@ -25,10 +25,13 @@ from inference.models.scheme_search import (
     latency_schemes,
     select_schemes,
 )
-from inference.runs.machines.facts import executable_schemes, obstacle_to_measuring, unsupported_runs
-from inference.runs.machines.past import past_pace
-from inference.web.request_fields import RunForm, describe_fields, name_field
-from inference.web.run_forms import start_run
+from inference.runs.machines.facts import (
+    executable_schemes,
+    obstacle_to_measuring,
+    past_pace,
+    unsupported_runs,
+)
+from inference.web.request_fields import RunForm, describe_fields, name_field, start_run
 
 FormT = TypeVar("FormT", bound="MeasuringForm")
 

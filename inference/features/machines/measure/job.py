@@ -17,28 +17,26 @@ from inference.core.measured_slots import padding_of
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.core.random_mixes import MIX_LENGTH, random_mixes
-from inference.features.machines.measure.listed import (
+from inference.features.machines.measure.request import (
+    DEFAULT_MIXES,
     LISTED,
     MOST_REPEATS,
     Turns,
+    effort,
     ids_of_schemes,
     listed_experiments,
     read_listed,
 )
-from inference.features.machines.measure.request import DEFAULT_MIXES, effort
 from inference.isa.body_options import DEFAULTS, FEWEST, MOST, VALUES, Options
 from inference.measuring.cached import CachedMeasurer, RepeatingCache
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine
-from inference.runs.described_rows import needed_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
-from inference.runs.limits import MOST_MIXES
-from inference.runs.machines.described import read_machine
+from inference.runs.machines.facts import read_machine
 from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
 from inference.runs.measurements import RunMeasurements
-from inference.runs.request import DEFAULT_SEED, OneOf, RunRequest, Seed
-from inference.runs.selections import Schemes
+from inference.runs.request import DEFAULT_SEED, MOST_MIXES, OneOf, RunRequest, Schemes, Seed, needed_row
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.rows import load_measurements
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from inference.core.protocols import Json
 from inference.features.machines.measure.job import MeasureConfig
-from inference.features.running.runs.asked import links, schemes_in_words
-from inference.features.running.runs.kind_presentation import DescriptionItem
+from inference.features.running.runs.kind_presentation import DescriptionItem, links, schemes_in_words
 from inference.models import Machine, Run
 
 _PLANS_IN_WORDS = {

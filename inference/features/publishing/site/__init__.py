@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.web.publishable import Publishable
+from inference.web.contributions import Publishable
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

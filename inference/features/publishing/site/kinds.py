@@ -9,12 +9,12 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
 
 from inference.formats.errors import ExchangeError
-from inference.web.publishable import Publishable, publishable
+from inference.web.contributions import PUBLISHABLE, Publishable
 from inference.web.published_page import PrivateWords, PublishedKind, PublishedPage, cleaned
 
 
 def publishable_kinds() -> dict[PublishedKind, Publishable]:
-    return {PublishedKind(each.kind): each for each in publishable()}
+    return {PublishedKind(each.kind): each for each in PUBLISHABLE}
 
 
 def rows_of(kind: PublishedKind) -> QuerySet[Any]:

@@ -18,8 +18,7 @@ from inference.features.running.runs.query import RUN_COLUMNS, runs
 from inference.formats.errors import ExchangeError
 from inference.models import Run
 from inference.runs import lifecycle, webhooks
-from inference.runs.kinds import RUN_KINDS, job
-from inference.runs.queue import ahead_of
+from inference.runs.kinds import RUN_KINDS, ahead_of, job
 from inference.runs.webhook_address import URL_LIMIT
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api import access
@@ -28,8 +27,7 @@ from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedRows
 from inference.web.api.paging import PageOf, Paging, listed, sorts
-from inference.web.api.runs import RunOut, run_json
-from inference.web.api.shapes import Input, Ref, Text, Time, ref
+from inference.web.api.shapes import Input, Ref, RunOut, Text, Time, ref, run_json
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
 

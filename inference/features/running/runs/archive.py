@@ -27,7 +27,7 @@ from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_arc
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
-from inference.runs.versions import versions
+from inference.runs.leases import versions
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import BATCH
 from inference.storage.run_archive_storing import Storing

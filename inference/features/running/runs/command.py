@@ -12,13 +12,12 @@ from django.core.serializers.json import DjangoJSONEncoder
 from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.running.runs.api import run_in_full
-from inference.features.running.runs.asked import asked_of
-from inference.features.running.runs.outcome import outcomes_of
+from inference.features.running.runs.kind_presentation import asked_of, outcomes_of
 from inference.features.running.runs.query import runs
 from inference.models import Run
 from inference.runs import lifecycle
 from inference.runs.kinds import label_of
-from inference.web.api.runs import run_json
+from inference.web.api.shapes import run_json
 from inference.web.data_command import DataCommand
 
 LISTED = 20

@@ -16,7 +16,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.protocols import Json
-from inference.features.running.runs.journal_pages import Messages, first_page
+from inference.features.running.runs.shared_journal import Messages, first_page
 from inference.models import Run, RunEvent
 from inference.runs.journal import events_since
 from inference.runs.watcher import RunSubscription, shared_watcher

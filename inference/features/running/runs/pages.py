@@ -15,10 +15,8 @@ from django.utils.safestring import SafeString
 
 from inference.core.protocols import Json
 from inference.features.running.runs.archive import archive_of
-from inference.features.running.runs.asked import asked_of
-from inference.features.running.runs.kind_presentation import presentation_of
-from inference.features.running.runs.outcome import outcomes_of
-from inference.features.running.runs.query import RUN_COLUMNS
+from inference.features.running.runs.kind_presentation import asked_of, outcomes_of, presentation_of
+from inference.features.running.runs.query import RUN_COLUMNS, failure_of, keeping, kept_of, waiting_of
 from inference.features.running.runs.query import runs as filtered_runs
 from inference.features.running.runs.record import (
     REMEMBERED_RUNS,
@@ -28,7 +26,6 @@ from inference.features.running.runs.record import (
     record_of,
     whole_record_of,
 )
-from inference.features.running.runs.standing import failure_of, keeping, kept_of, waiting_of
 from inference.figures.error_by_length import length_figure
 from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, Run, Upload
@@ -41,11 +38,10 @@ from inference.runs.leases import busy_seconds
 from inference.runs.webhooks import replace, told_of
 from inference.storage.listing import lengths_from
 from inference.web.file_answers import attachment
-from inference.web.list_page import list_page
 from inference.web.naming import naming_paths
-from inference.web.paging import Page
+from inference.web.paging import Page, list_page
 from inference.web.presentation import json_script
-from inference.web.requests import one_of
+from inference.web.validation import one_of
 
 
 def runs(request: HttpRequest) -> HttpResponse:

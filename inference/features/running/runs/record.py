@@ -28,10 +28,9 @@ from inference.core.protocols import Json
 from inference.formats import journal_events
 from inference.formats.archived_parts import first_flaw
 from inference.models import Run
-from inference.runs.events import HeatMapDrawn
+from inference.runs.events import HeatMapDrawn, RecordPart, empty_parts
 from inference.runs.journal import events_since
 from inference.runs.leases import busy_seconds
-from inference.runs.record_parts import RecordPart, empty_parts
 
 Point = TypeVar("Point")
 

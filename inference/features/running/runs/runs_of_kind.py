@@ -19,7 +19,7 @@ from inference.storage.names import NAME_LIMIT
 from inference.web.api import access
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import Paging, listed
-from inference.web.api.runs import run_json
+from inference.web.api.shapes import run_json
 
 NameOfRun = Annotated[
     str, Field(max_length=NAME_LIMIT, description="Of the run; if empty, one is generated.")

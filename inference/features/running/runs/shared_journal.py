@@ -1,14 +1,33 @@
-"""The journals of runs, read once for all browsers of a web process that lack the same events."""
+"""Journals of runs on their way to readers, read once for all browsers that lack the same events."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
-from inference.features.running.runs.journal_pages import Messages, first_page
 from inference.runs.journal import events_since
 from inference.web.database_thread import DatabaseThread
+
+PAGE_BYTES = 1 << 18
+"""Of text in a page: there are many readers, and some read slowly."""
+
+Messages = list[tuple[int, str]]
+"""Events as text, each with its number."""
+
+
+def first_page(messages: Iterable[tuple[int, str]]) -> Messages:
+    """The first messages with `PAGE_BYTES` together; one in any case, if there are some."""
+    page: Messages = []
+    size = 0
+    for seq, text in messages:
+        size += len(text)
+        if page and size > PAGE_BYTES:
+            break
+        page.append((seq, text))
+    return page
+
 
 _PAGE = 200  # events per query
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from argparse import ArgumentTypeError
 from contextlib import suppress
 from functools import partial
@@ -10,9 +12,10 @@ from typing import Any
 from channels.management.commands.runworker import Command as RunWorkerCommand
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
+from django.db import OperationalError, connection
 
+from inference.models.schema import schema
 from inference.runs.data_directory import repair
-from inference.runs.database_wait import wait_for_database
 from inference.runs.errors import NewerDatabaseError, NotPrivateError
 from inference.runs.wakeups import WORK
 from inference.runs.worker import RunWorker
@@ -55,3 +58,38 @@ class Command(RunWorkerCommand):
             raise CommandError(f"{error}.") from error
         self.worker_class = partial(RunWorker, jobs=options["jobs"])
         super().handle(*args, **options)
+
+
+logger = logging.getLogger(__name__)
+
+_LOOK_EVERY = 2.0
+
+
+def wait_for_database() -> None:
+    """Returns when the database has the tables that this program works with; says once why it waits.
+
+    Raises `NewerDatabaseError`.
+    """
+    told = ""
+    while reason := _hindrance():
+        if reason != told:
+            logger.warning("waiting: %s", reason)
+            told = reason
+        time.sleep(_LOOK_EVERY)
+    connection.close()
+
+
+def _hindrance() -> str:
+    try:
+        found = schema()
+    except OperationalError as error:
+        connection.close()
+        return f"the database does not answer: {error}"
+    if found.unknown:
+        raise NewerDatabaseError(
+            f"the database was made by a newer version of pmweb (unknown here: {', '.join(found.unknown)}): "
+            "get that version on this computer too"
+        )
+    return (
+        "the database is not prepared: `manage.py up` or `manage.py serve` does that" if found.lacks else ""
+    )

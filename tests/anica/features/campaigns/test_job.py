@@ -12,12 +12,12 @@ from anica_app.core.domain.wording import words
 from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep
 from anica_app.storage import domains as opening
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.asking.predictors import panel
+from inference.features.asking.predictors import opening as opened_predictors
 from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import PredictorError
 from inference.predictors.samples import unpack
 from inference.runs import leases, lifecycle
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping
 from tests.anica.core.search.planted import Decoding, crashing_pair, few_schemes, forwarded_store, slow_scan
@@ -45,7 +45,7 @@ def tools(monkeypatch):
         made[row.name] = Decoding(planted[row.name], row.name)
         return made[row.name]
 
-    monkeypatch.setattr(panel, "opened", opened)
+    monkeypatch.setattr(opened_predictors, "opened", opened)
     return {"rows": rows, "made": made, "isa": new_isa("x86-64", few_schemes(), "a few")}
 
 
@@ -208,7 +208,7 @@ def test_a_predictor_that_cannot_work_fails_the_run_with_what_to_do(tools, monke
     def broken(row, task=None, *, isa):
         raise PredictorError("llvm-mca 3 is not installed: apt install llvm")
 
-    monkeypatch.setattr(panel, "opened", broken)
+    monkeypatch.setattr(opened_predictors, "opened", broken)
     run = do("campaign", config(tools, "faulty", "plain"))
     assert (run.state, run.error) == ("failed", "llvm-mca 3 is not installed: apt install llvm")
 

@@ -10,7 +10,7 @@ from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import DomainSettings
 from anica_app.features.matrices import job
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
-from inference.features.asking.predictors import panel
+from inference.features.asking.predictors import opening
 from inference.features.judging.engine import item_answers
 from inference.formats.block_sets import BlockSetOptions
 from inference.models import BasicBlockSet, Predictor, Run
@@ -44,7 +44,7 @@ def tools(monkeypatch) -> dict[str, Predictor]:
         name: Predictor.objects.create(name=name, kind="planted", key=f"{number:064}")
         for number, name in enumerate(planted)
     }
-    for module in (panel, item_answers):
+    for module in (opening, item_answers):
         monkeypatch.setattr(
             module, "opened", lambda row, task=None, **_: Refusing(planted[row.name], row.name)
         )

@@ -12,14 +12,14 @@ from anica_app.features.campaigns import command
 from anica_app.features.families import earlier, stage
 from anica_app.features.families import job as families_job
 from anica_app.models import Campaign, Family
-from inference.features.asking.predictors import panel
-from inference.features.asking.predictors.answers import DatabaseAnswers
+from inference.features.asking.predictors import opening
+from inference.features.asking.predictors.opening import DatabaseAnswers
 from inference.isa.targets import X86
 from inference.models import Predictor
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs import leases
 from inference.runs.errors import RunsError
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from inference.storage.instruction_sets import new_isa
 from tests.anica.core.search.planted import Decoding, few_schemes, forwarded_store, slow_scan
 
@@ -54,7 +54,7 @@ def tools(monkeypatch):
             raise PredictorError(f"{row.name} is not here any more")
         return Decoding(lambda code: sum(planted(code) for planted in PLANTED[row.name]), row.name)
 
-    for module in (panel, stage, earlier, families_job):
+    for module in (opening, stage, earlier, families_job):
         monkeypatch.setattr(module, "opened", opened)
 
     def do_run(self, submitted):

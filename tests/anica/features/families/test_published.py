@@ -10,7 +10,7 @@ from anica_app.features.families import command
 from anica_app.formats.incoming import read_part, tree_of_path
 from anica_app.storage.campaigns import store_campaign
 from inference.runs import leases
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 
 
 @pytest.fixture

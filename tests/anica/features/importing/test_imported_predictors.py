@@ -19,9 +19,11 @@ from anica_app.features.discoveries.tool_commands import commands_for
 from anica_app.formats.campaign_zip import read_archive
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign, write_campaign
+from inference.features.asking.predictors.kinds import kinds
 from inference.features.asking.predictors.offers import offers
-from inference.features.asking.predictors.query import chosen, kinds, listed, opened, row_for
-from inference.features.asking.questions.memory import with_switch
+from inference.features.asking.predictors.opening import opened
+from inference.features.asking.predictors.query import chosen, listed, row_for
+from inference.features.asking.questions.query import with_switch
 from inference.formats.file_trees import ZipTree
 from inference.isa.targets import X86
 from inference.models import Predictor, identity_key

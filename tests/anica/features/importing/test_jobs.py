@@ -14,12 +14,12 @@ from django.urls import reverse
 
 from anica_app.features.importing.importer import CampaignImporter
 from anica_app.models import Campaign
-from inference.features.asking.block_files.asked import imports_of
+from inference.features.asking.block_files.query import imports_of
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import JobError, LeaseLostError
-from inference.runs.execute import StopRequests, execute
+from inference.runs.fork_server import StopRequests, execute
 from inference.runs.kinds import Task, job
 from inference.runs.reporter import JournalReporter
 from tests.anica.formats.published import LABEL, documents, write_directory

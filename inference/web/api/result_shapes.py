@@ -1,0 +1,161 @@
+"""Mappings, measurements and predictions of experiments, as answers of the API have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Exists, Manager, OuterRef, QuerySet
+from ninja import Schema
+from pydantic import Field
+
+from inference.core.experiment import Experiment as ExperimentValue
+from inference.core.judging.accuracy import Grade
+from inference.core.schedule import Schedule
+from inference.models import ISA, InstructionScheme, Measurement, PortMapping, ResourceMapping
+from inference.models.scheme_search import search_schemes
+from inference.storage.instruction_sets import read_experiment
+from inference.storage.rows import measurements_of
+from inference.web.api.errors import Flaw, ProblemError
+from inference.web.api.named_rows import NamedOut
+from inference.web.api.shapes import Cycles, Ref, RowOut, SchemeText, fields_of
+from inference.web.validation import Id
+
+
+class AnyMappingOut(NamedOut):
+    """A mapping of schemes of one instruction set to what they occupy."""
+
+    isa: Ref
+    machine: Ref | None
+    schemes: int = Field(validation_alias="scheme_count", description="That it describes.", examples=[577])
+    evaluation_id: Id | None = Field(description="The one that says most about it.", examples=[3])
+
+
+def described_schemes(
+    row: PortMapping | ResourceMapping, parts: Manager[Any], q: str
+) -> QuerySet[InstructionScheme]:
+    """The schemes that the mapping describes, in its `parts` (usages or loads), and the search `q` finds."""
+    described = Exists(parts.filter(scheme=OuterRef("pk")))
+    return search_schemes(InstructionScheme.objects.filter(described, isa=row.isa_id), q)
+
+
+class HeatMapOut(Schema):
+    """`counts[row][column]`: predictions in bin `row`, measurements in `column`, `limit` / `bins` wide."""
+
+    bins: int = Field(examples=[35])
+    limit: float = Field(examples=[10.0])
+    n: int = Field(examples=[1000])
+    outside: int = Field(examples=[0])
+    counts: list[list[int]] = Field(examples=[[[3, 0], [1, 5]]])
+
+
+class SchemeErrorOut(Schema):
+    """Relative errors of the experiments with a scheme, in per cent; `signed` > 0: predicted too long."""
+
+    scheme: SchemeText
+    n: int = Field(examples=[40])
+    signed: float = Field(examples=[-3.0])
+    absolute: float = Field(examples=[5.1])
+
+
+class PortLoad(Schema):
+    """The work on a port; `least` and `most` among all distributions that take no longer."""
+
+    port: str = Field(examples=["0"])
+    cycles: float = Field(examples=[0.5])
+    least: float = Field(examples=[0.0])
+    most: float = Field(examples=[0.5])
+
+
+class PortPrediction(Schema):
+    """What a port mapping says of an experiment."""
+
+    cycles: Cycles
+    port_cycles: float = Field(description="What the ports alone would need.", examples=[0.5])
+    limited_by: str = Field(
+        description="ports, instructions or slots: what takes longest.", examples=["ports"]
+    )
+    limits: dict[str, float] = Field(
+        description="Cycles that the limits outside the ports ask for.", examples=[{"slots": 0.4}]
+    )
+    limited_by_r_max: bool
+    bottleneck: list[str] = Field(description="Ports that are always busy.", examples=[["0", "1", "5"]])
+    loads: list[PortLoad]
+
+
+def read(text: str, isa: ISA, where: str) -> ExperimentValue:
+    """An experiment as it was typed. Raises `ProblemError` with the nearest names of unknown schemes."""
+    typed = read_experiment(text.strip(), isa)
+    if typed.experiment is None:
+        nearest = "; ".join(f"{each.name!r}: {each.nearest!r}?" for each in typed.suggestions[:5])
+        flaws = [Flaw(each, where, nearest) for each in typed.problems]
+        raise ProblemError(422, "; ".join(typed.problems)[:500], flaws=flaws)
+    return typed.experiment
+
+
+def prediction_json(found: Schedule) -> dict[str, Any]:
+    loads = zip(found.ports, found.loads, found.intervals, strict=True)
+    return fields_of(
+        found,
+        PortPrediction,
+        bottleneck=[found.ports[port] for port in found.bottleneck],
+        loads=[
+            {"port": port, "cycles": load, "least": interval.least, "most": interval.greatest}
+            for port, load, interval in loads
+        ],
+    )
+
+
+class MeasurementOut(RowOut):
+    """One row of a set."""
+
+    id: Id
+    experiment_id: Id
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    terms: dict[str, int] = Field(examples=[{"add GPR[64]:RW, GPR[64]:R": 2}])
+    length: int = Field(
+        validation_alias="experiment.length", description="Number of instructions.", examples=[2]
+    )
+    state: str = Field(description="settled, unsettled, contended or failed.", examples=["settled"])
+    cycles: Cycles | None
+    spread: float | None = Field(description="Relative spread of the passes.", examples=[0.003])
+    passes: int = Field(examples=[11])
+    note: str = Field(examples=[""])
+    annotations: dict[str, float] = Field(description="Other tools' cycles.", examples=[{"llvm-mca": 0.5}])
+    counters: dict[str, float] = Field(description="Counted per execution.", examples=[{"uops": 2.0}])
+
+
+def measurements_json(found: Sequence[Measurement]) -> list[dict[str, Any]]:
+    """Rows as answers, in their order (two queries)."""
+    rows = Measurement.objects.filter(pk__in=[row.pk for row in found])
+    values = {each.id: each for each in measurements_of(rows)}
+    stored = [values[row.pk] for row in found if row.pk in values]
+    return [
+        fields_of(
+            one.value,
+            MeasurementOut,
+            id=one.id,
+            experiment_id=one.experiment_id,
+            experiment=str(one.value.experiment),
+            terms=dict(one.value.experiment.terms),
+        )
+        for one in stored
+    ]
+
+
+class AccuracyJudgementOut(Schema):
+    """What predictions are fit for, by what repeating gives and by the best published tool."""
+
+    grade: Grade
+    reasons: list[str] = Field(examples=[["off by 4.8 % on average, median 0.9 %, on 398 blocks"]])
+
+
+class PredictedOut(Schema):
+    """A measurement with its prediction, both in the evaluation's unit."""
+
+    measurement_id: Id
+    experiment_id: Id
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    measured: Cycles
+    predicted: Cycles
+    difference: float = Field(description="Per cent of the measurement.", examples=[2.0])

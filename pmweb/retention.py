@@ -1,0 +1,347 @@
+"""What is pruned after a time: the traces of old work, for how long each is kept, and prunings asked for.
+
+A journal's events keep their numbers, so that journals stay without gaps. What goes is never read by a
+mapping, a proof, a discovery, an evaluation, or an export of these.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from operator import itemgetter
+from typing import Any
+
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.db.models import Count, Exists, F, Field, OuterRef, Q, QuerySet, Sum, TextField
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast, JSONArray, JSONObject, Length
+from django.utils import timezone
+
+from anica_app.models import Campaign, GeneralisationStep, SampleBatch
+from inference.core.pmevo.events import Cloud
+from inference.features.learning.inferring.pmevo_page import CLOUD_FRAMES, append_again
+from inference.features.running.runs.record import thinned
+from inference.formats import journal_events
+from inference.models import AnswerCache, Predictor, Run, RunCheckpoint, RunEvent, Upload
+from inference.models.upload import UNDECIDED
+from pmweb.models import AuditEntry, Pruning
+
+FOR_EVER = 0
+
+NIGHT_BEGINS = 3
+"""The hour, UTC, from which on the pruning of a night is due."""
+
+GIVEN_UP_AFTER = timedelta(hours=1)
+"""A pruning that has begun so long ago and has not ended has lost its process; another one does it again."""
+
+_KEPT, _SHOWN = 100, 20  # prunings: rows that stay, and on the page
+
+_DELETED_AT_ONCE, _EMPTIED_AT_ONCE = 200, 500
+_PAUSE_SECONDS = 0.02  # between two transactions: others want to write as well
+
+
+@dataclass(frozen=True)
+class Weight:
+    """How much something is: rows, and bytes of their bulky columns, without what the database adds."""
+
+    rows: int = 0
+    size: int = 0
+
+    def __add__(self, other: Weight) -> Weight:
+        return Weight(self.rows + other.rows, self.size + other.size)
+
+
+@dataclass(frozen=True)
+class Surplus:
+    """Rows that go, or whose columns become `emptied`, by which `rows` finds them no more.
+
+    `size`: bytes that this saves of a row.
+    """
+
+    rows: QuerySet[Any]
+    size: Combinable
+    emptied: Mapping[str, Any] = field(default_factory=dict)
+
+    def weigh(self) -> Weight:
+        """How much goes, by one query."""
+        return _weight(self.rows, self.size)
+
+    def remove(self) -> Weight:
+        """Let it go; how much it was."""
+        gone, left = Weight(), self.rows.order_by("pk")
+        most = _EMPTIED_AT_ONCE if self.emptied else _DELETED_AT_ONCE
+        while pks := list(left.values_list("pk", flat=True)[:most]):
+            some = self.rows.model._default_manager.filter(pk__in=pks)
+            gone += _weight(some, self.size)
+            if self.emptied:
+                some.update(**self.emptied)
+            else:
+                some.only("pk").delete()
+            left = self.rows.filter(pk__gt=pks[-1]).order_by("pk")
+            time.sleep(_PAUSE_SECONDS)
+        return gone
+
+
+def _weight(rows: QuerySet[Any], size: Combinable) -> Weight:
+    number, total = rows.order_by().aggregate(number=Count("pk"), size=Sum(size)).values()
+    return Weight(number, total or 0)
+
+
+def length_of_json(column: str) -> Length:
+    """Characters of a JSON column, or of a part of it, as it is stored."""
+    as_text: Field[str, str] = TextField()
+    return Length(Cast(column, as_text))
+
+
+@dataclass(frozen=True)
+class RetainedTrace:
+    """A sort of rows that can be thinned out: its name, and in words what goes and what stays.
+
+    `surplus`: the rows beyond what is kept, so many days or, where `unit` says so, so many rows.
+    """
+
+    key: str
+    title: str
+    goes: str
+    stays: str
+    surplus: Callable[[int], Iterable[Surplus]]
+    unit: str = "days"
+
+    def weigh(self, keep: int) -> Weight:
+        return sum((part.weigh() for part in self.surplus(keep)), Weight())
+
+    def remove(self, keep: int) -> Weight:
+        """Let it go, in small transactions, so that nobody waits long for the database; what has gone."""
+        return sum((part.remove() for part in self.surplus(keep)), Weight())
+
+
+def _days_ago(days: int) -> datetime:
+    return timezone.now() - timedelta(days=days)
+
+
+def _ended_runs(days: int) -> QuerySet[Run]:
+    return Run.objects.filter(state__in=Run.FINAL, finished__lt=_days_ago(days))
+
+
+def _checkpoints(days: int) -> Iterator[Surplus]:
+    yield Surplus(RunCheckpoint.objects.filter(run__in=_ended_runs(days)), Length("data"))
+
+
+def _samples(days: int) -> Iterator[Surplus]:
+    """Blocks of decisions other than the start and the last one taken, and those of minimisations."""
+    imported = Q(run__isnull=True, created__lt=_days_ago(days))
+    campaigns = Campaign.objects.filter(Q(run__in=_ended_runs(days)) | imported)
+    taken_later = GeneralisationStep.objects.filter(
+        generalisation=OuterRef("generalisation"), number__gt=OuterRef("number"), taken=True, n__gt=0
+    )
+    steps = GeneralisationStep.objects.filter(
+        Q(taken=False) | Exists(taken_later), generalisation__campaign__in=campaigns
+    ).exclude(kind=GeneralisationStep.Kind.START)
+    batches = SampleBatch.objects.filter(
+        campaign__in=campaigns, purpose=SampleBatch.Purpose.MINIMISATION, discovery=None
+    )
+    for rows in (steps, batches):
+        yield Surplus(rows.exclude(samples=b""), Length("samples"), {"samples": b""})
+
+
+def _answers(number: int) -> Iterator[Surplus]:
+    """Answers beyond so many of each predictor, the oldest first: they have numbers, no date."""
+    for predictor in Predictor.objects.order_by("pk"):
+        rows = AnswerCache.objects.filter(predictor=predictor)
+        newest_that_goes = rows.order_by("-id").values_list("id", flat=True)[number : number + 1].first()
+        if newest_that_goes is not None:
+            yield Surplus(rows.filter(id__lte=newest_that_goes), Length("block") + Length("detail"))
+
+
+def _uploads(days: int) -> Iterator[Surplus]:
+    yield Surplus(Upload.objects.filter(UNDECIDED, created__lt=_days_ago(days)), Length("content"))
+
+
+def _sessions(days: int) -> Iterator[Surplus]:
+    yield Surplus(Session.objects.filter(expire_date__lt=_days_ago(days)), Length("session_data"))
+
+
+def _audit(days: int) -> Iterator[Surplus]:
+    size = Length("actor_name") + Length("name") + Length("detail")
+    yield Surplus(AuditEntry.objects.filter(at__lt=_days_ago(days)), size)
+
+
+_SIZE = length_of_json("payload")
+_POINTS_SIZE = length_of_json("payload__errors") + length_of_json("payload__volumes")
+_FITTEST = JSONObject(
+    generation="payload__generation",
+    population="payload__population",
+    errors=JSONArray("payload__errors__0"),
+    volumes=JSONArray("payload__volumes__0"),
+)
+
+
+def unshown_events(ended: QuerySet[Run]) -> Iterator[Surplus]:
+    """Events that a newer one replaces, and populations between the frames of the picture."""
+    newer = RunEvent.objects.filter(run=OuterRef("run"), kind=OuterRef("kind"), seq__gt=OuterRef("seq"))
+    events = RunEvent.objects.filter(Exists(newer), run__in=ended, kind__in=journal_events.replaced())
+    yield Surplus(events.exclude(payload={}), _SIZE, {"payload": {}})
+    clouds = RunEvent.objects.filter(run__in=ended, kind=Cloud.kind).order_by("run")
+    counted = clouds.values("run").annotate(number=Count("pk")).filter(number__gt=CLOUD_FRAMES)
+    for run in counted.values_list("run", flat=True):
+        yield Surplus(_unshown_clouds(run), _POINTS_SIZE, {"payload": _FITTEST})
+
+
+def _unshown_clouds(run: int) -> QuerySet[RunEvent]:
+    """Those that the run's page does not show, with more than their fittest mapping."""
+    clouds = RunEvent.objects.filter(run=run, kind=Cloud.kind).order_by("seq")
+    frames: list[tuple[int, int]] = []
+    for frame in clouds.values_list("payload__generation", "pk"):
+        append_again(frames, frame, itemgetter(0))
+    shown = [pk for _, pk in thinned(frames, CLOUD_FRAMES)]
+    return clouds.exclude(pk__in=shown).filter(payload__errors__1__isnull=False)
+
+
+TRACES = (
+    RetainedTrace(
+        "checkpoints",
+        "Checkpoints of runs that have ended",
+        "the place where the run could have gone on; a run that has ended does not",
+        "the run with its journal, and everything it has made",
+        _checkpoints,
+    ),
+    RetainedTrace(
+        "journals",
+        "Journals of runs that have ended",
+        "progress, pictures and fronts that newer ones replace; populations that no picture shows",
+        "every event with its number, all that the run’s page shows, the result",
+        lambda days: unshown_events(_ended_runs(days)),
+    ),
+    RetainedTrace(
+        "samples",
+        "Sampled blocks of campaigns",
+        "blocks of decisions on the way to a discovery, and of its minimisation",
+        "every decision with its counts, the blocks that a discovery rests on, all rounds",
+        _samples,
+    ),
+    RetainedTrace(
+        "answers",
+        "Remembered answers of predictors",
+        "the oldest beyond this number of each predictor; they would be asked for again",
+        "every answer that a campaign, a set or a comparison has stored",
+        _answers,
+        "answers per predictor",
+    ),
+    RetainedTrace(
+        "uploads",
+        "Uploaded files that nobody has imported",
+        "files whose preview was left at that",
+        "everything that was imported",
+        _uploads,
+    ),
+    RetainedTrace(
+        "sessions",
+        "Log-ins that have run out",
+        "sessions that let nobody in any more",
+        "accounts, and who logged in when in the audit log",
+        _sessions,
+    ),
+    RetainedTrace("audit", "The audit log", "entries; take them away as CSV before", "newer entries", _audit),
+)
+BY_KEY = {trace.key: trace for trace in TRACES}
+
+
+def prune(row: Pruning, keep: Mapping[str, int] | None = None) -> Pruning:
+    """Do what a row asks for, trace by trace; what was done is noted after each.
+
+    `keep` replaces what the settings say. Doing it twice, or in two processes, removes nothing else.
+    """
+    report = []
+    for trace in TRACES:
+        limit = {**settings.KEEP, **(keep or {})}[trace.key]
+        if limit == FOR_EVER:
+            continue
+        weight = trace.weigh(limit) if row.dry else trace.remove(limit)
+        line = {"key": trace.key, "title": trace.title, "keep": limit, "unit": trace.unit}
+        report.append({**line, "rows": weight.rows, "size": weight.size})
+        Pruning.objects.filter(pk=row.pk).update(report=report)
+    Pruning.objects.filter(pk=row.pk).update(ended=timezone.now())
+    row.refresh_from_db()
+    return row
+
+
+def ask(user: Any, *, dry: bool) -> Pruning:
+    """Let a worker look or remove; one that waits for the same is enough."""
+    waiting = Pruning.objects.filter(dry=dry, started=None).first()
+    return waiting or Pruning.objects.create(asked_by=user, dry=dry)
+
+
+def due() -> bool:
+    """Whether a worker has something to do here; the night's pruning is asked for where that is wanted."""
+    now = timezone.now()
+    if settings.PRUNE_NIGHTLY and now.hour >= NIGHT_BEGINS:
+        Pruning.objects.get_or_create(night=now.date())
+    return _open().exists()
+
+
+def claim() -> Pruning | None:
+    """The oldest that nobody works on, from now on the caller's; None where there is none."""
+    for row in _open().order_by("pk"):
+        if _open().filter(pk=row.pk).update(started=timezone.now(), report=[]):
+            row.refresh_from_db()
+            _forget_the_oldest()
+            return row
+    return None
+
+
+def _open() -> QuerySet[Pruning]:
+    lost = Q(started__lt=timezone.now() - GIVEN_UP_AFTER)
+    return Pruning.objects.filter(Q(started=None) | lost, ended=None)
+
+
+def _forget_the_oldest() -> None:
+    surplus = Pruning.objects.filter(ended__isnull=False).order_by(F("pk").desc())[_KEPT:]
+    Pruning.objects.filter(pk__in=[row.pk for row in surplus]).delete()
+
+
+@dataclass(frozen=True)
+class TraceRow:
+    """A trace with how long it is kept, 0 for ever, and what the newest look found, None where none has."""
+
+    trace: RetainedTrace
+    keep: int
+    rows: int | None
+    size: int | None
+
+    @property
+    def variable(self) -> str:
+        """The environment's name for how long it is kept."""
+        return f"PMWEB_KEEP_{self.trace.key.upper()}"
+
+
+@dataclass(frozen=True)
+class RetentionOverview:
+    """All traces; `look` is the newest that has ended, `waiting` what a worker was asked for."""
+
+    lines: list[TraceRow]
+    look: Pruning | None
+    waiting: Pruning | None
+    prunings: list[Pruning]
+    nightly: bool
+
+
+def overview() -> RetentionOverview:
+    """One query. Nothing is weighed here: a worker does that."""
+    newest = list(Pruning.objects.select_related("asked_by")[:_SHOWN])
+    look = next((row for row in newest if row.dry and row.ended), None)
+    report = {line["key"]: line for line in look.report} if look else {}
+    lines = []
+    for trace in TRACES:
+        keep = settings.KEEP[trace.key]
+        line = report.get(trace.key, {}) if keep != FOR_EVER else {}
+        lines.append(TraceRow(trace, keep, line.get("rows"), line.get("size")))
+    return RetentionOverview(
+        lines,
+        look,
+        next((row for row in newest if row.ended is None), None),
+        [row for row in newest if row.ended and not row.dry],
+        settings.PRUNE_NIGHTLY,
+    )

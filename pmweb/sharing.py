@@ -1,0 +1,247 @@
+"""Shared links: made, found by their token, revoked, and the page that one shows.
+
+A token has 256 random bits, and only its SHA-256 is kept. Whatever is wrong with a link, it is as if there
+had never been one: unknown, expired, revoked, of a person who may share no more, of a thing that is gone.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from pydantic import Field
+
+from inference.features.publishing.site.kinds import PublishedItem
+from inference.features.publishing.site.pages import choice_groups
+from inference.features.publishing.site.request import Item, PublishRequest, item_of
+from inference.features.publishing.site.static_site import CARD, INDEX, page_files, pages_of
+from inference.formats.errors import ExchangeError
+from inference.web.validation import RequestError, read
+from pmweb.accounts import audit, sessions
+from pmweb.accounts.api_tokens import digest_of
+from pmweb.accounts.audit import Action
+from pmweb.accounts.roles import AccessLevel, level_of
+from pmweb.accounts.sessions import user_of
+from pmweb.models import SharedLink
+
+USUAL_DAYS, MOST_DAYS = 30, 365
+_KIND = "shared link"
+_USE_NOTED_EVERY = timedelta(minutes=1)
+_KEPT_SECONDS = 60
+"""For so long a page is not made anew: a thing's name or evaluation may change."""
+
+
+_NOTHING = "This link shows nothing: it has ended, was revoked, or was never made."
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+}
+
+
+class ShareRequest(PublishRequest):
+    """What a link shall show: one thing, under a title and a text, for so many days."""
+
+    items: list[Item] = Field(min_length=1, max_length=1, description="One thing, as its kind and number.")
+    days: int = Field(USUAL_DAYS, ge=1, le=MOST_DAYS, examples=[USUAL_DAYS])
+
+
+@dataclass(frozen=True)
+class ShownLink:
+    """A link of the list: what it shows, by its name where that is there, and what is the matter with it."""
+
+    row: SharedLink
+    name: str
+    matter: str
+
+
+@transaction.atomic
+def share(user: User, wanted: ShareRequest, by: User | None = None) -> tuple[SharedLink, str]:
+    """A new link and its token, which nobody can say again. `by`: who makes it, None in the shell.
+
+    Raises `ExchangeError` where the thing cannot be shown, `ValueError` where the user may not share.
+    """
+    if level_of(user) < AccessLevel.OPERATOR:
+        raise ValueError(f"{user.get_username()} is no operator, so no link of theirs would show anything")
+    item = wanted.chosen[0]
+    pages_of([item], wanted.title, wanted.text)
+    token = secrets.token_urlsafe(32)
+    expires = timezone.now() + timedelta(days=wanted.days)
+    row = SharedLink.objects.create(
+        user=user,
+        item=str(item),
+        title=wanted.title,
+        text=wanted.text,
+        token_hash=digest_of(token),
+        expires=expires,
+    )
+    audit.record(
+        by, Action.TOKENS, kind=_KIND, name=_name_of(item), detail=f"made: {item}, until {expires:%Y-%m-%d}"
+    )
+    return row, token
+
+
+def link_of(token: str) -> SharedLink | None:
+    """The link that has this token and shows something now."""
+    row = usable().select_related("user").filter(token_hash=digest_of(token)).first()
+    if row is None or level_of(row.user) < AccessLevel.OPERATOR or item_of(row.item).row is None:
+        return None
+    return row
+
+
+def usable() -> QuerySet[SharedLink]:
+    """Those that have neither ended nor been revoked, of active accounts."""
+    return SharedLink.objects.filter(revoked=None, expires__gt=timezone.now(), user__is_active=True)
+
+
+def files_of(row: SharedLink, address: str) -> Mapping[str, bytes]:
+    """The page of a link and what belongs to it. Raises `ExchangeError` where the thing is gone."""
+    return _files(row.item, row.title, row.text, address, int(time.monotonic() / _KEPT_SECONDS))
+
+
+@lru_cache(maxsize=4)
+def _files(item: str, title: str, text: str, address: str, _when: int) -> Mapping[str, bytes]:
+    (page,) = pages_of([item_of(item)], title, text)
+    return page_files(page, linked=True, address=address)
+
+
+def note_use(row: SharedLink) -> None:
+    """Count a page that was shown."""
+    now = timezone.now()
+    rows = SharedLink.objects.filter(pk=row.pk)
+    rows.update(uses=F("uses") + 1)
+    rows.filter(Q(last_used=None) | Q(last_used__lt=now - _USE_NOTED_EVERY)).update(last_used=now)
+
+
+@transaction.atomic
+def revoke(row: SharedLink, by: User | None = None) -> None:
+    """End a link now; nothing where it has been revoked."""
+    if SharedLink.objects.filter(pk=row.pk, revoked=None).update(revoked=timezone.now()):
+        name = _name_of(item_of(row.item))
+        audit.record(by, Action.TOKENS, kind=_KIND, name=name, detail=f"revoked: {row.item}")
+
+
+def shown(rows: QuerySet[SharedLink]) -> list[ShownLink]:
+    """Links as lists show them, those that show something first."""
+    now = timezone.now()
+    found = []
+    for row in rows.select_related("user").order_by("-id"):
+        name = _name_of(item_of(row.item))
+        matter = "revoked" if row.revoked else "expired" if row.expires <= now else "" if name else "gone"
+        if not matter and (not row.user.is_active or level_of(row.user) < AccessLevel.OPERATOR):
+            matter = "its maker may not share"
+        found.append(ShownLink(row, name or row.item, matter))
+    return sorted(found, key=lambda link: link.matter != "")
+
+
+def _name_of(item: PublishedItem) -> str:
+    """What the thing is called; "" where it is gone."""
+    row = item.row
+    return "" if row is None else str(row.name)
+
+
+@never_cache
+def shares(request: HttpRequest) -> HttpResponse:
+    """All links, and the form for another one; `item` of the address is chosen already."""
+    return _page(request)
+
+
+@never_cache
+def share_make(request: HttpRequest) -> HttpResponse:
+    """Make a link and show it: the answer to a POST, so that no address has it."""
+    user = user_of(request)
+    given = {name: request.POST.get(name, "") for name in ("days", "title", "text")}
+    try:
+        wanted = read(ShareRequest, {"items": request.POST.getlist("item"), **given})
+        _, token = share(user, wanted, by=user)
+    except (RequestError, ExchangeError, ValueError) as error:
+        said = (
+            "choose one thing" if isinstance(error, RequestError) and error.field == "items" else str(error)
+        )
+        return _page(request, status=400, error=f"No link was made: {said}.")
+    return _page(request, made=address_of(request, token))
+
+
+def share_revoke(request: HttpRequest, pk: int) -> HttpResponse:
+    revoke(get_object_or_404(SharedLink, pk=pk), by=user_of(request))
+    messages.success(request, "The link is revoked: it shows nothing any more.")
+    return redirect("shares")
+
+
+def shared(request: HttpRequest, token: str) -> HttpResponse:
+    """The page of a link."""
+    row = link_of(token)
+    if row is not None and request.method == "GET":
+        note_use(row)
+    return _answer(request, row, token, INDEX)
+
+
+def shared_file(request: HttpRequest, token: str, file: str) -> HttpResponse:
+    """A file of that page: its card, its data, its pictures."""
+    return _answer(request, link_of(token), token, file)
+
+
+def address_of(request: HttpRequest, token: str) -> str:
+    """The whole address of a link, as visitors know the site."""
+    path = reverse("shared", args=[token])
+    return settings.URL.rstrip("/") + path if settings.URL else request.build_absolute_uri(path)
+
+
+def _answer(request: HttpRequest, row: SharedLink | None, token: str, file: str) -> HttpResponse:
+    """A file of the page; raises `Http404`."""
+    if row is None:
+        raise Http404(_NOTHING)
+    try:
+        content = files_of(row, address_of(request, token)).get(file)
+    except ExchangeError:
+        raise Http404(_NOTHING) from None
+    if content is None:
+        raise Http404("There is no such file with this link.")
+    response = HttpResponse(content, content_type=_TYPES[file.rpartition(".")[2]])
+    if file not in (INDEX, CARD):
+        name = file.rpartition("/")[2]
+        response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Robots-Tag"] = "noindex"
+    response["Referrer-Policy"] = "no-referrer"  # the address is all it takes
+    return response
+
+
+def _page(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpResponse:
+    chosen = request.POST.getlist("item") or request.GET.getlist("item")
+    context = {
+        "links": shown(SharedLink.objects.all()),
+        "groups": choice_groups(chosen[:1]),
+        "days": request.POST.get("days", str(USUAL_DAYS)),
+        "most_days": MOST_DAYS,
+        "title": request.POST.get("title", ""),
+        "text": request.POST.get("text", ""),
+        "is_recent": sessions.is_recent(request),
+        **more,
+    }
+    return render(request, "pmweb/shares.html", context, status=status)
+
+
+urlpatterns = [
+    path("shares/", shares, name="shares"),
+    path("shares/make/", share_make, name="share-make"),
+    path("shares/<int:pk>/revoke/", share_revoke, name="share-revoke"),
+    path("shared/<str:token>/", shared, name="shared"),
+    path("shared/<str:token>/<path:file>", shared_file, name="shared-file"),
+]

@@ -14,14 +14,13 @@ from inference.core.core_model.model import CoreModel, FrontEndLimits, OperandLa
 from inference.core.core_model.scheduled_times import ScheduledTimes
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, uops_of
-from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
+from inference.core.simulation.program import Binding, SchedulerPolicy, SharedResultBus
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.tables import table_beside
 from inference.isa.x86.bodies import body_accesses, loop_body
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.starter_set import STARTER_SET
-from inference.measuring.scheduled_core import ScheduledCore
-from inference.measuring.simulated import SimulatedProcessor
+from inference.measuring.simulated import ScheduledCore, SimulatedProcessor
 
 NOISE = 0.01
 _FEWEST_PORTS, _MOST_PORTS = 6, 16

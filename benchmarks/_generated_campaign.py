@@ -11,7 +11,7 @@ import random
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock
-from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.domain.space import SampledBlock
 from anica_app.formats.campaign_values import (
     BatchValue,
     CampaignValue,

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from django.db import connections, transaction
 
 from benchmarks._in_process_worker import done
+from inference.core.evaluator import PortMappingModel
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.predicting import PortMappingModel
 from inference.isa.scheme import Scheme
 from inference.models import ISA, ExperimentSet, Measurement
 from inference.storage.instruction_sets import store_isa

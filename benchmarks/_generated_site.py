@@ -29,7 +29,7 @@ from inference.core.explain.surplus import flooded
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
-from inference.core.resources.conversion import from_port_mapping
+from inference.core.resources import from_port_mapping
 from inference.features.asking.predictors.query import row_for
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.block_sets import BlockSetOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inference.features.library.uploads.file_reading import start_reading
+from inference.features.library.uploads.query import start_reading
 from inference.models import Run, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.fork_server import StopRequests, execute

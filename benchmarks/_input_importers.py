@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from anica_app.formats.incoming import read_part, sort_of_content
+from anica_app.formats.campaign_zip import read_part, sort_of_content
 from inference.agent import protocol
 from inference.agent.reading import ProtocolError
 from inference.formats.accuracy_baseline import read_baseline

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anica_app.core.search.findings import News
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.protocols import Checkpoint
 
 

@@ -20,15 +20,14 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 from anica_app.core.block_domain import BlockDomain
+from anica_app.core.discovery_selection import explained, fresh_blocks, judged_blocks
 from anica_app.core.domain.settings import SpaceSettings
-from anica_app.core.explained_blocks import explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch
+from anica_app.core.search.findings import State
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver
+from anica_app.core.search.panel import Driver, World
 from anica_app.core.search.settings import SearchSettings, Termination
-from anica_app.core.search.state import State
-from anica_app.core.search.support import find_support
-from anica_app.core.search.task import World
+from anica_app.storage.domains import find_support
 from benchmarks import MissingDataError, Result
 from benchmarks._measured import cpu_seconds
 from benchmarks._silent import Silent

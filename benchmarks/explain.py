@@ -26,8 +26,7 @@ from inference.core.explain import (
 from inference.core.identity import best_renaming, structural_agreement
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.protocols import Json
-from inference.measuring.quirks import Quirk
-from inference.measuring.simulated import NOTHING, PORTS, UOPS, SimulatedProcessor
+from inference.measuring.simulated import NOTHING, PORTS, UOPS, Quirk, SimulatedProcessor
 from tests.core.published import published_mapping
 
 PUBLISHED_SCHEMES = 1_640

@@ -21,10 +21,9 @@ from benchmarks import Result
 from benchmarks._generated_sets import generate_set, generated_mapping
 from benchmarks._measured import cost_of
 from benchmarks._sites import temporary_database
+from inference.core.evaluator import PortMappingModel
 from inference.core.metrics import Scores, Unit, score
-from inference.core.predicting import PortMappingModel
-from inference.figures.heatmap import BINS, heat_map
-from inference.figures.reach import COVERED
+from inference.figures.heatmap import BINS, COVERED, heat_map
 
 Floats = npt.NDArray[np.float64]
 

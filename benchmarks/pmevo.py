@@ -28,7 +28,7 @@ from benchmarks._evolution_rate import PORTS, ten_port_mapping
 from benchmarks._silent import Silent
 from inference.core.errors import InterruptedRunError
 from inference.core.evaluator import Evaluator
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Scores, score
@@ -36,7 +36,7 @@ from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
 from inference.core.pmevo.events import Snapshot
 from inference.core.pmevo.settings import PRESETS
 from inference.core.protocols import Measurer
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 from inference.core.tables import ExperimentTable
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor

@@ -29,9 +29,9 @@ from benchmarks._silent import Silent
 from benchmarks.starter_ports import recorded
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.core_model import Assumptions, CoreModel
-from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.core_model.bounds import HELD_UP
 from inference.core.core_model.loop_code import measured_loop_code
+from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.core_model.prediction import CorePrediction
 from inference.core.experiment import Measured
 from inference.core.explain import ExplainProblem, ExplainSettings, NotCharacterised

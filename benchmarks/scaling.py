@@ -22,26 +22,24 @@ from distributed import LocalCluster
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.search.discovering import CampaignSearch
+from anica_app.core.search.findings import checkpoint_of
 from anica_app.core.search.judging import Disagreement, InterestSettings
+from anica_app.core.search.panel import World
 from anica_app.core.search.settings import SearchSettings, Termination
-from anica_app.core.search.state import checkpoint_of
-from anica_app.core.search.task import World
 from benchmarks import Result
 from benchmarks._silent import Silent
 from benchmarks.anica import MCA_13, MCA_22, supported_domain, tool_panel
 from inference.cluster.executor import DaskExecutor
-from inference.core.executor import Task, TaskContext
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.pacing import PacedReporter
+from inference.core.pacing import PacedReporter, Task, TaskContext
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.fitness import FitnessGate
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 from inference.measuring.simulated import SimulatedProcessor
-from inference.predictors.panel import Panel
-from inference.predictors.shared_out import SharedOut
+from inference.predictors.panel import Panel, SharedOut
 
 WORKERS = (1, 2, 4)
 _PORTS, _SEED = 8, 1

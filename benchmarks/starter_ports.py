@@ -22,7 +22,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.metrics import score
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, infer
-from inference.core.splitting import held_out_experiments
+from inference.core.sampling import held_out_experiments
 from inference.core.waste import wasteful_times
 from inference.isa.domains import undivided
 from inference.isa.register_forms import forms_among

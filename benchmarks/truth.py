@@ -23,13 +23,12 @@ from benchmarks import MissingDataError, Result
 from benchmarks.pmevo import Watch, published, rounded, scores_of
 from inference.core.experiment import Experiment
 from inference.core.identity import compare
-from inference.core.identity.hidden import agreement_up_to_hidden
+from inference.core.identity.comparison import agreement_up_to_hidden
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Scores
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
 from inference.core.protocols import Measurer
-from inference.core.random_mixes import random_mixes
-from inference.core.splitting import held_out_experiments
+from inference.core.sampling import held_out_experiments, random_mixes
 from inference.formats.parsing import AnyNames, parse
 from inference.isa import x86
 from inference.isa.domains import undivided

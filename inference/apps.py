@@ -13,7 +13,7 @@ class InferenceConfig(AppConfig):
     def ready(self) -> None:
         """Say which features there are; keep foreign programs from the site's data."""
         from inference import features  # noqa: PLC0415  models are there only now
-        from inference.containment.shielding import shield  # noqa: PLC0415
+        from inference.containment.private import shield  # noqa: PLC0415
         from inference.predictors.permission import allow_commands  # noqa: PLC0415  as the others
         from inference.runs import parts  # noqa: F401, PLC0415  hears what is asked of runs
 

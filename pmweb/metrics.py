@@ -150,7 +150,9 @@ def timed(pages: Application) -> Application:
         begun = time.perf_counter()
 
         async def noting(message: Message) -> None:
-            if message["type"] == "http.response.start" and not _is_stream(message):
+            if message["type"] == "http.response.start" and not any(
+                value.startswith(_STREAM) for _, value in message.get("headers", ())
+            ):
                 ANSWERS.observe(time.perf_counter() - begun)
                 FAILURES.inc(message["status"] >= 500)
             await send(message)
@@ -158,7 +160,3 @@ def timed(pages: Application) -> Application:
         await pages(scope, receive, noting)
 
     return answer
-
-
-def _is_stream(message: Message) -> bool:
-    return any(value.startswith(_STREAM) for _, value in message.get("headers", ()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.features.library.uploads.file_reading import start_reading
+from inference.features.library.uploads.query import start_reading
 from inference.models import Run, Upload
 from inference.runs import leases
 from inference.runs.fork_server import StopRequests, execute

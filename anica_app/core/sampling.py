@@ -7,17 +7,16 @@ from collections.abc import Set as AbstractSet
 from random import Random
 
 from anica_app.core.domain.abstract import FREE, AbstractBlock, Aliasing
-from anica_app.core.domain.blocks import AbstractedInstruction, SampledBlock
-from anica_app.core.domain.dependencies import Dependency
-from anica_app.core.domain.feature_table import FeatureTable
-from anica_app.core.domain.space import Bits, SchemeSpace
-from anica_app.core.linking import LinkedSchemes, links
-from anica_app.core.operand_choice import fillings
+from anica_app.core.domain.features import FeatureTable
+from anica_app.core.domain.space import AbstractedInstruction, Bits, Dependency, SampledBlock, SchemeSpace
+from anica_app.core.operand_choice import LinkedSchemes, fillings, links
 from inference.isa.operand_facet import ChoiceError
 from inference.isa.operand_slots import Filling
 
 _KEPT = 1 << 16
 """So many instructions are remembered: random blocks repeat themselves, above all those of few schemes."""
+_WAYS = 5
+"""So many ways to have dependencies are tried: registers may not go together, or one write hide another."""
 
 
 class Filler:
@@ -37,10 +36,6 @@ class Filler:
             contents, code = self._filled(scheme, filling)
             found = self._made[key] = AbstractedInstruction(scheme, contents, code)
         return found
-
-
-_WAYS = 5
-"""So many ways to have dependencies are tried: registers may not go together, or one write hide another."""
 
 
 class BlockSampler:

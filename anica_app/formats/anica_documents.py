@@ -22,7 +22,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from anica_app.formats.tree_json import read_json
+from anica_app.formats.value_documents import read_json
 from inference.core.protocols import Json
 from inference.formats.archived_parts import read_shape
 from inference.formats.file_trees import FileTree

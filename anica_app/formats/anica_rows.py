@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from anica_app.core.block_domain import generality_of
 from anica_app.core.domain.documents import expanded
-from anica_app.core.every_scheme import generality_of
 from anica_app.core.search.judging import InterestJudge
 from anica_app.formats.anica_abstract import Unsayable, abstract_document, expansion_document
 from anica_app.formats.anica_documents import Published, PublishedStep, PublishedTrace, ReportedGeneralisation
@@ -24,7 +24,7 @@ from anica_app.formats.campaign_values import (
     SpooledCampaign,
     StepValue,
 )
-from anica_app.formats.sample_spool import Spooled
+from anica_app.formats.value_documents import Spooled
 from inference.core.protocols import Json
 from inference.predictors.samples import Sample, pack
 

@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from anica_app.formats.sample_spool import CampaignContext
-from anica_app.formats.value_documents import HexBytes
-from inference.core.event_fields import Amount, Count, one_of
+from anica_app.formats.value_documents import CampaignContext, HexBytes
+from inference.core.events import Amount, Count, one_of
 from inference.core.protocols import Json
 from inference.formats.archived_parts import ABSENT, ArchivedPart
 from inference.isa.block_changes import ChangeKind

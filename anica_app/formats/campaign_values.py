@@ -34,10 +34,18 @@ from anica_app.formats.campaign_facts import (
     check_block,
     facts_without_ids,
 )
-from anica_app.formats.sample_spool import CampaignContext, Packed, Spool, Spooled
-from anica_app.formats.value_documents import ArchivedRow, HexBytes, Number, Time, shaped
-from inference.core.event import adapter
-from inference.core.event_fields import one_of
+from anica_app.formats.value_documents import (
+    ArchivedRow,
+    CampaignContext,
+    HexBytes,
+    Number,
+    Packed,
+    Spool,
+    Spooled,
+    Time,
+    shaped,
+)
+from inference.core.events import adapter, one_of
 from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError
 from inference.formats.sample_document import read_samples, sample_document

@@ -1,14 +1,17 @@
-"""Rows as JSON objects and back, by the types of their fields.
+"""Rows as JSON objects and back, by the types of their fields, and their bulky parts in a temporary file.
 
 Numbers without end are written as the text "infinite", bytes in hexadecimal digits, times in ISO 8601.
+Reading a campaign takes long and touches no database; storing it is nothing but inserting, all of it in one
+transaction, so that nobody else has to wait for it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+import tempfile
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import IO, Annotated, Any, ClassVar, Self
 
 from pydantic import (
     AfterValidator,
@@ -21,8 +24,14 @@ from pydantic import (
     model_validator,
 )
 
-from inference.core.event import adapter
+from inference.core.events import adapter
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
+from inference.formats.file_trees import FileTree
+from inference.formats.foreign_texts import check_texts
+from inference.formats.problems import Problems
+from inference.formats.source import read_source
+from inference.formats.strict_json import check_value
 
 INFINITE = "infinite"
 _TOO_MUCH = 1e300
@@ -94,3 +103,70 @@ Time = Annotated[
     datetime | None, BeforeValidator(_time), PlainSerializer(lambda time: time and time.isoformat())
 ]
 """None before it is known; files have one."""
+
+
+def read_json(tree: FileTree, path: str, *, finite: bool = True) -> Any:
+    """The document. Raises `ExchangeError` with what is wrong and in which line.
+
+    Texts with halves of characters or NUL are refused, which no column can hold; `finite`: numbers without
+    end are, too.
+    """
+    problems = Problems()
+    source = read_source(tree.read(path), path, problems)
+    if source is not None and not problems:
+        if not source.is_json:
+            problems.add("this is no JSON", "a JSON document is expected")
+        else:
+            try:
+                check_value(source.data, "document", finite=finite)
+                check_texts(source.data, "document")
+            except ValueError as error:
+                problems.add(str(error), "ordinary numbers and texts are expected; names are lines")
+    if source is None or problems:
+        raise ExchangeError("\n".join(problem.line(path) for problem in problems.listed))
+    return source.data
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """Bytes in the temporary file. `count`: the blocks in them, where they are samples."""
+
+    file: IO[bytes]
+    start: int
+    size: int
+    count: int
+
+    def __bytes__(self) -> bytes:
+        self.file.seek(self.start)
+        return self.file.read(self.size)
+
+
+class Spool:
+    """A temporary file without a name: it is gone with the process, however that ends."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile(prefix="pmweb-import-")  # noqa: SIM115 it lives as long as this
+        self._end = 0
+
+    def keep(self, content: bytes, count: int = 0) -> Spooled:
+        """Put the bytes away until they are stored."""
+        self._file.seek(self._end)
+        self._file.write(content)
+        self._end += len(content)
+        return Spooled(self._file, self._end - len(content), len(content), count)
+
+
+Packed = bytes | Spooled
+
+
+@dataclass
+class CampaignContext:
+    """What the parts of a campaign's archive are read with. `tools`: how many predictors answered."""
+
+    spool: Spool
+    tools: int = 0
+
+    @classmethod
+    def of(cls, info: ValidationInfo) -> Self:
+        assert isinstance(info.context, cls), "campaigns are read by `read_archive` alone"
+        return info.context

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from django.db import models
 from django.db.models import Q
 
@@ -55,9 +57,9 @@ class Campaign(Named):
     class Meta:
         ordering = ["-id"]
 
-    @property
+    @cached_property
     def tools(self) -> list[Predictor]:
-        """Its predictors in the order of their answers; no query where seats are at hand with theirs."""
+        """Its predictors in the order of their answers (one query, none where seats are at hand)."""
         fetched = "seats" in getattr(self, "_prefetched_objects_cache", {})
         seats = self.seats.all() if fetched else self.seats.select_related("predictor")
         return [seat.predictor for seat in seats]

@@ -22,7 +22,7 @@ from anica_app.formats.campaign_values import (
     StepValue,
 )
 from anica_app.formats.campaign_zip import CampaignContent, CampaignDocument, Told, write_archive
-from anica_app.formats.sample_spool import Spooled
+from anica_app.formats.value_documents import Spooled
 from anica_app.models import (
     Campaign,
     CampaignFile,

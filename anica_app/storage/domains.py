@@ -1,23 +1,24 @@
-"""What a campaign needs to begin: its predictors, and the schemes that all of them support."""
+"""What a campaign needs to begin: its abstract domain over the schemes that all of its predictors support."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
+from anica_app.core.search.panel import World
 from anica_app.core.search.settings import SearchSettings
-from anica_app.core.search.support import Support, find_support
-from anica_app.core.search.task import World
 from anica_app.models import Campaign, CampaignFile
 from inference.core.events import Log, PhaseStarted, Progress
 from inference.core.protocols import Checkpoint, Json
 from inference.models import PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.predictors.panel import Panel
+from inference.predictors.protocol import Answer
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 from inference.runs.request import needed_row
@@ -25,6 +26,10 @@ from inference.storage.instruction_sets import code_isa_row
 from inference.storage.rows import load_mapping
 
 STAGE_SUPPORT = "support"
+SUPPORT = "support.json"
+"""The file of a campaign that says which schemes its blocks have, and what was left out because of whom."""
+_PIECE = 500
+"""Blocks that are asked for together: enough for bulk, few enough to tell how it goes."""
 
 
 def chosen_domain(
@@ -118,5 +123,42 @@ def _uops(mapping: int | None) -> dict[str, int] | None:
     return {scheme: sum(count for _, count in uops) for scheme, uops in usage.items()}
 
 
-SUPPORT = "support.json"
-"""The file of a campaign that says which schemes its blocks have, and what was left out because of whom."""
+@dataclass(frozen=True)
+class Support:
+    """Which of some schemes are supported: all predictors gave a number other than zero for the block of one.
+
+    `lacking` has for each other scheme which predictors (from 1) do not, with their answers.
+    """
+
+    supported: tuple[str, ...]
+    lacking: Mapping[str, Mapping[int, Answer]]
+
+    def by_predictor(self, number: int) -> int:
+        """How many schemes a predictor does not support."""
+        return sum(number in answers for answers in self.lacking.values())
+
+
+def find_support(
+    panel: Panel, blocks: Mapping[str, bytes], told: Callable[[int], None] = lambda done: None
+) -> Support:
+    """Ask all predictors for the one-instruction blocks of schemes, given by the schemes' texts.
+
+    `told` hears how many have been answered.
+    """
+    texts = list(blocks)
+    pieces = [texts[begin : begin + _PIECE] for begin in range(0, len(texts), _PIECE)]
+    asked = [panel.ask([blocks[text] for text in piece]) for piece in pieces]
+    lacking: dict[str, Mapping[int, Answer]] = {}
+    done = 0
+    for piece, answered in zip(pieces, asked, strict=True):
+        for text, answers in zip(piece, answered(), strict=True):
+            missing = _missing(answers)
+            if missing:
+                lacking[text] = missing
+        done += len(piece)
+        told(done)
+    return Support(tuple(text for text in texts if text not in lacking), lacking)
+
+
+def _missing(answers: Sequence[Answer]) -> dict[int, Answer]:
+    return {number: answer for number, answer in enumerate(answers, start=1) if not answer.supported}

@@ -9,7 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from anica_app.models import Discovery, Family
-from anica_app.storage.operand_values import (
+from anica_app.storage.findings import (
     RepeatedFinding,
     condition_of,
     condition_of_family,

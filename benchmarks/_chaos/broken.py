@@ -24,7 +24,7 @@ from django.apps import AppConfig
 from benchmarks._chaos.world import SABOTAGED
 
 if TYPE_CHECKING:  # apps are not there yet
-    from inference.core.event import Event
+    from inference.core.events import Event
     from inference.core.experiment import Measured
     from inference.runs.measurements import RunMeasurements
     from inference.runs.reporter import JournalReporter

@@ -10,13 +10,13 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from anica_app.core.families.matching import FamilyIdentity
+from anica_app.core.families.grouping import FamilyIdentity
 from anica_app.models import Campaign
 from benchmarks._chaos.world import MACHINES, World, write_truth
 from benchmarks._published_data import mapping_by_ports
 from inference.core.experiment import Experiment
 from inference.core.protocols import Json
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 from inference.features.asking.predictors.query import row_for
 from inference.formats.mapping_json import write_mapping_json
 from inference.isa.tables import table_beside

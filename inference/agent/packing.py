@@ -24,7 +24,7 @@ _UNUSED = {"legacy", "sync", "trio", "cli.py", "__main__.py", "server.py", "rout
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # the first that the format knows
 _READABLE = 0o100644 << 16
 _BUILDER = "packing.py"
-_OF_THE_SANDBOX = ("__init__.py", "call_filter.py", "descriptors.py", "kernel.py", "system_calls.py")
+_OF_THE_SANDBOX = ("__init__.py", "call_filter.py", "kernel.py", "system_calls.py")
 
 # Every Python from 2.7 on must be able to read this far, so that it can say what is missing.
 _MAIN = """\

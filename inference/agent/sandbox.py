@@ -16,7 +16,7 @@ from pathlib import Path
 from inference.agent.counters import DISABLE, ENABLE
 from inference.sandbox import call_filter, kernel
 from inference.sandbox.call_filter import argument, equal, load
-from inference.sandbox.descriptors import close_all_but
+from inference.sandbox.kernel import close_all_but
 from inference.sandbox.system_calls import MACHINES, number_of, numbers_of
 
 MEMORY_BYTES = 1 << 30

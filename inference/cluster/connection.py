@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import inference
-from inference.core.executor import Task
+from inference.core.pacing import Task
 
 if TYPE_CHECKING:
     from distributed import Client, Future

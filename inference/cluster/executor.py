@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from inference.cluster.connection import ClusterError, Crew, SchedulerConnection
 from inference.core.events import Log
-from inference.core.executor import Executor, Task
-from inference.core.pacing import PULSE_EVERY, PacedReporter
+from inference.core.pacing import PULSE_EVERY, Executor, PacedReporter, Task
 
 if TYPE_CHECKING:
     from distributed import Future

@@ -7,8 +7,7 @@ from typing import cast
 
 import inference
 from inference.core.errors import InterruptedRunError
-from inference.core.executor import Task, TaskContext
-from inference.core.pacing import PacedReporter
+from inference.core.pacing import PacedReporter, Task, TaskContext
 
 
 def version_here() -> str:

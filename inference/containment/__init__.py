@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from inference.containment.access import LIBRARIES, UNBOUNDED, FileAccess, access_of, places_of
 from inference.containment.client import host
-from inference.containment.errors import CannotStartError, WorkerError, WorkerSlowError
-from inference.containment.limits import Limits
-from inference.containment.metering import METER, ProgramMeter, metered
+from inference.containment.limits import (
+    METER,
+    CannotStartError,
+    Limits,
+    ProgramMeter,
+    WorkerError,
+    WorkerSlowError,
+    metered,
+)
 from inference.containment.running import CallOutcome, run
 from inference.containment.workers import LineWorker
 

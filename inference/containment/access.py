@@ -17,9 +17,14 @@ from functools import lru_cache
 from pathlib import Path
 
 import inference
-from inference.containment.errors import CannotStartError
-from inference.containment.private import is_home, opened_without_private, private_around, private_within
-from inference.containment.shielding import shielded
+from inference.containment.limits import CannotStartError
+from inference.containment.private import (
+    is_home,
+    opened_without_private,
+    private_around,
+    private_within,
+    shielded,
+)
 from inference.sandbox import strangers
 
 READS = "PMWEB_TOOL_DIRECTORIES"

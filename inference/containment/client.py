@@ -17,9 +17,7 @@ from typing import Any
 
 import inference
 from inference.containment.access import FileAccess
-from inference.containment.errors import CannotStartError
-from inference.containment.limits import Limits
-from inference.containment.metering import METER, ProgramMeter
+from inference.containment.limits import METER, CannotStartError, Limits, ProgramMeter
 from inference.sandbox.starter import LARGEST_PACKET
 from inference.sandbox.strangers import Abilities
 

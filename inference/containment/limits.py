@@ -1,8 +1,21 @@
-"""How much of this computer a foreign program may take."""
+"""How much of this computer a foreign program may take, what it took, and what goes wrong besides.
+
+OSError
+└── CannotStartError   the program is missing, no program, or not allowed
+RuntimeError
+└── WorkerError        a warm worker has ended or talks nonsense
+    └── WorkerSlowError   it did not answer in time
+
+A program is a child of the process that starts it (`sandbox.starter`), so no clock of ours counts its
+processor time: a `ProgramMeter` does, for the work that it is started for.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -57,3 +70,37 @@ def _already_running() -> int:
         except OSError:
             continue
     return found
+
+
+class CannotStartError(OSError):
+    """A program cannot be started; the text names it and says why."""
+
+
+class WorkerError(RuntimeError):
+    """A worker that was kept running has gone; the text says what it complained of."""
+
+
+class WorkerSlowError(WorkerError):
+    """A worker did not answer in its time, and was ended."""
+
+
+@dataclass
+class ProgramMeter:
+    """CPU `seconds` of the programs that have ended."""
+
+    seconds: float = 0.0
+
+
+METER: ContextVar[ProgramMeter | None] = ContextVar("program_meter", default=None)
+"""What programs count for that this thread starts. A pool of threads gets it by its initializer."""
+
+
+@contextmanager
+def metered() -> Iterator[ProgramMeter]:
+    """While this lasts, programs that this thread starts count for the meter."""
+    meter = ProgramMeter()
+    token = METER.set(meter)
+    try:
+        yield meter
+    finally:
+        METER.reset(token)

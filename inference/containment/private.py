@@ -1,15 +1,15 @@
 """Files that no foreign program may open, whatever names them: the site's data, keys, people's homes.
 
-A hard link is another name of the same file and is not recognised: whoever can make one can read the file.
+Beside those of every system and home there are directories that the site shields. A hard link is another name
+of the same file and is not recognised: whoever can make one can read the file.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
-
-from inference.containment.shielding import shielded
 
 _OF_THE_SYSTEM = (
     *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"),
@@ -69,3 +69,15 @@ def _homes() -> Iterator[Path]:
     yield from (Path.home(), Path("/root"))
     if Path("/home").is_dir():
         yield from Path("/home").iterdir()
+
+
+_hidden_places: list[Path] = []
+
+
+def shield(*places: str | os.PathLike[str]) -> None:
+    """From now on no directory counts as a program's own that has one of these in it."""
+    _hidden_places.extend(Path(place).resolve() for place in places)
+
+
+def shielded() -> tuple[Path, ...]:
+    return tuple(_hidden_places)

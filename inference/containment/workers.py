@@ -12,10 +12,8 @@ from pathlib import Path
 
 from inference.containment import client
 from inference.containment.access import FileAccess, access_of
-from inference.containment.errors import WorkerError, WorkerSlowError
-from inference.containment.limits import Limits
-from inference.containment.running import surroundings
-from inference.containment.scratch import make_scratch, remove_scratch
+from inference.containment.limits import Limits, WorkerError, WorkerSlowError
+from inference.containment.running import make_scratch, remove_scratch, surroundings
 
 _END_SECONDS = 10.0
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.core.arrays import Int64s
 from inference.core.compiled_mark import note_compiled
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
@@ -18,10 +17,9 @@ from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.variation import fingerprints, inherited, mutated
-from inference.core.simulation.policy import SchedulerPolicy
-from inference.core.simulation.program import SimulatedProgram, SimulatedUop
+from inference.core.simulation.program import SchedulerPolicy, SimulatedProgram, SimulatedUop
 from inference.core.simulation.steady_state import simulate
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Int64s
 
 _PORTS = 2
 

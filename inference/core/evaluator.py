@@ -1,26 +1,39 @@
 """Many experiments under many mappings: the hot path of PMEvo, and of every evaluation page.
 
-Cycles are the same, bit for bit, with compiled kernels and without, for any number of threads, and equal to
-`throughput.inverse_throughput`.
+Cycles are the same, bit for bit, with compiled kernels (`populations`) and with plain numpy, which is done
+with a single mapping before the kernels are loaded; for any number of threads; and equal to
+`throughput.inverse_throughput`. A `ThroughputModel` is whatever answers for experiments, a mapping or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from inference.core import evaluator_numpy
-from inference.core.arrays import Floats, Int64s
 from inference.core.errors import InvalidInputError
-from inference.core.loss import ERROR_UNIT, RELATIVE, Loss
 from inference.core.mapping import R_MAX_RANGE, PortMapping, check_ports
-from inference.core.tables import ExperimentTable, Population
-from inference.core.throughput import EXACT_LIMIT
+from inference.core.metrics import ERROR_UNIT, RELATIVE, Loss
+from inference.core.tables import Bools, ExperimentTable, Floats, Int64s, Population
+from inference.core.throughput import EXACT_LIMIT, port_bound
 from inference.core.tunables import check_number, check_whole
 
 MOST_THREADS = 1024
+
+MAX_TABLE_PORTS = 13
+"""Up to here a table over all port sets per scheme is small: 2^13 numbers."""
+
+_CHUNK_BYTES = 1 << 24
+
+_WORTH_COMPILED = 4096
+"""Experiments from which on loading the compiled kernels costs less than going without."""
+
+_MOST_BYTES = 1 << 26
+"""Going without takes a table per scheme: with thousands of schemes on many ports, too much memory."""
 
 
 class Evaluator:
@@ -145,7 +158,7 @@ class Evaluator:
     def _cycles(self, population: Population, floor: Floats, threads: int) -> Floats:
         self.check(population)
         if not self.compiled:
-            return evaluator_numpy.cycles(self.table, population, floor)
+            return cycles_by_numpy(self.table, population, floor)
         from inference.core.populations import all_cycles  # loads numba
 
         return all_cycles(self, population, floor, threads)
@@ -162,3 +175,151 @@ def slots_per_experiment(table: ExperimentTable, slots: Int64s) -> Int64s:
     """How many issue slots each experiment takes: int64[n_experiments]; `slots` int64[n_schemes]."""
     taken = np.concatenate(([0], np.cumsum(slots[table.scheme] * table.count.astype(np.int64))))
     return np.asarray(np.diff(taken[table.offsets]), dtype=np.int64)
+
+
+def cycles_by_numpy(table: ExperimentTable, population: Population, floor: Floats) -> Floats:
+    """Inverse throughput in cycles, at least `floor` float64[n]: float64[n_mappings, n_experiments]."""
+    out = np.empty((population.n_mappings, len(table)))
+    for index in range(population.n_mappings):
+        rows = population.offsets[index * population.n_schemes :][: population.n_schemes + 1]
+        if not len(table):
+            continue
+        if population.n_ports <= MAX_TABLE_PORTS:
+            out[index] = _by_tables(table, population, rows)
+        else:
+            out[index] = _by_unions(table, population, rows)
+    return np.maximum(out, floor)
+
+
+def table_bytes(table: ExperimentTable, n_ports: int) -> int:
+    """How much memory the tables of all schemes that occur take."""
+    return 8 * len(table.occurring) << n_ports if n_ports <= MAX_TABLE_PORTS else 0
+
+
+def _by_tables(table: ExperimentTable, population: Population, rows: Int64s) -> Floats:
+    """Closed form over ports: tables add over the mix, then the maximum over all sets of one size."""
+    subsets = np.arange(1, 1 << population.n_ports, dtype=np.int64)
+    sizes = np.bitwise_count(subsets)
+    order = np.argsort(sizes, kind="stable")
+    subsets, sizes = subsets[order], sizes[order]
+    number = _smallest_for(table, population)
+    inside: dict[int, npt.NDArray[np.signedinteger]] = {}  # of few masks there are many µops
+    bound = np.zeros((len(table.occurring), len(subsets)), dtype=number)
+    for at, scheme in enumerate(table.occurring.tolist()):
+        for u in range(int(rows[scheme]), int(rows[scheme + 1])):
+            mask = int(population.masks[u])
+            if mask not in inside:
+                inside[mask] = ((mask & ~subsets) == 0).astype(number)
+            bound[at] += inside[mask] * number(population.counts[u])
+    place = np.searchsorted(table.occurring, table.scheme)
+    starts = np.searchsorted(sizes, np.arange(1, population.n_ports + 1))
+    widths = np.arange(1, population.n_ports + 1)
+    out = np.empty(len(table))
+    for first, last in _chunks(table, bound.itemsize * bound.shape[1]):
+        terms = slice(int(table.offsets[first]), int(table.offsets[last]))
+        mass = bound[place[terms]] * table.count[terms, None].astype(number)
+        total = np.add.reduceat(mass, table.offsets[first:last] - terms.start, axis=0)
+        out[first:last] = (np.maximum.reduceat(total, starts, axis=1) / widths).max(axis=1)
+    return out
+
+
+def _smallest_for(table: ExperimentTable, population: Population) -> type[np.signedinteger]:
+    """An integer that holds the µops of any experiment: half as wide is twice as quick."""
+    if not len(population.counts):
+        return np.int32
+    most = int(table.lengths.max()) * int(population.counts.sum())
+    return np.int32 if most <= np.iinfo(np.int32).max else np.int64
+
+
+def _by_unions(table: ExperimentTable, population: Population, rows: Int64s) -> Floats:
+    """Closed form over µops, for any number of ports."""
+    out = np.empty(len(table))
+    for e in range(len(table)):
+        work: dict[int, int] = {}
+        for t in range(int(table.offsets[e]), int(table.offsets[e + 1])):
+            span = slice(int(rows[table.scheme[t]]), int(rows[table.scheme[t] + 1]))
+            for mask, count in zip(
+                population.masks[span].tolist(), population.counts[span].tolist(), strict=True
+            ):
+                work[mask] = work.get(mask, 0) + count * int(table.count[t])
+        out[e] = port_bound(work)
+    return out
+
+
+def _chunks(table: ExperimentTable, row_bytes: int) -> list[tuple[int, int]]:
+    """Ranges of experiments whose terms, one row of `row_bytes` each, fit into a few megabytes."""
+    per_chunk = max(1, _CHUNK_BYTES // row_bytes)
+    ends = np.flatnonzero(np.diff(table.offsets[1:] // per_chunk)) + 1
+    bounds = [0, *ends.tolist(), len(table)]
+    return [(first, last) for first, last in pairwise(bounds) if last > first]
+
+
+class ThroughputModel(Protocol):
+    """Answers "how many cycles?" without measuring."""
+
+    @property
+    def described(self) -> Collection[str]:
+        """The schemes that it knows: it predicts the experiments that consist of these alone."""
+        ...
+
+    def cycles(self, table: ExperimentTable) -> Floats:
+        """Cycles per execution of each experiment, its own bottlenecks applied: float64[len(table)].
+
+        Raises `UnknownSchemeError` where the numbering of the table has a scheme that is not described.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class PortMappingModel:
+    """A port mapping as a throughput model, its R_max applied.
+
+    A few experiments the plain numpy kernels are done with before the compiled ones are loaded; they say the
+    same bit for bit.
+    """
+
+    mapping: PortMapping
+
+    @property
+    def described(self) -> Collection[str]:
+        return self.mapping.usage.keys()
+
+    def cycles(self, table: ExperimentTable) -> Floats:
+        if not len(table):
+            return np.zeros(0)
+        n_ports = len(self.mapping.ports)
+        few = len(table) < _WORTH_COMPILED and table_bytes(table, n_ports) <= _MOST_BYTES
+        return Evaluator(table, n_ports, compiled=not few).cycles_one(self.mapping)
+
+
+def known_to(described: Collection[str], table: ExperimentTable) -> Bools:
+    """Which experiments consist of these schemes alone: bool[len(table)]."""
+    known = _known(described, table)
+    if not len(table):
+        return np.zeros(0, dtype=bool)
+    return np.logical_and.reduceat(known[table.scheme], table.offsets[:-1])
+
+
+def predicted_cycles(model: ThroughputModel, table: ExperimentTable) -> Floats:
+    """What a model says of a table in which it need not know every scheme: NaN where it does not."""
+    answered = known_to(model.described, table)
+    kept = np.flatnonzero(answered)
+    known = _known(model.described, table)
+    if not known.all():
+        entries = np.repeat(answered, np.diff(table.offsets))
+        ends = np.cumsum(np.diff(table.offsets)[kept])
+        number = np.cumsum(known) - 1
+        table = ExperimentTable(
+            schemes=tuple(scheme for scheme, is_known in zip(table.schemes, known, strict=True) if is_known),
+            offsets=np.concatenate(([0], ends)).astype(np.int64),
+            scheme=number[table.scheme[entries]].astype(np.int32),
+            count=table.count[entries],
+            lengths=table.lengths[kept],
+        )
+    cycles = np.full(len(answered), np.nan)
+    cycles[kept] = model.cycles(table)
+    return cycles
+
+
+def _known(described: Collection[str], table: ExperimentTable) -> Bools:
+    return np.array([scheme in described for scheme in table.schemes], dtype=bool)

@@ -18,7 +18,7 @@ import numpy as np
 
 from inference.core.experiment import Experiment, Measured, MeasurementState, OrderedExperiment
 from inference.core.metrics import Scores, score
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 
 NEAR = 0.10
 """Share of the measurement by which the model may be off."""

@@ -15,13 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.kernels.layout import EvaluationArrays, Mixes, Rows, make_arrays
-from inference.core.kernels.loops import add_errors, fill_cycles
-from inference.core.kernels.preparing import prepare
+from inference.core.kernels.loops import add_errors, fill_cycles, prepare
 from inference.core.kernels.variants import add_shared_errors, number_variants
-from inference.core.loss import Loss
-from inference.core.tables import Counts, ExperimentTable, Int32s, Masks, Population
+from inference.core.metrics import Loss
+from inference.core.tables import Counts, ExperimentTable, Floats, Int32s, Int64s, Masks, Population
 
 
 class EvaluatedTable(Protocol):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.agent.protocol import Batch, Result
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.experiment import Experiment, Measured
 
 Json = dict[str, Any]

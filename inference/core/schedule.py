@@ -1,8 +1,9 @@
-"""One optimal distribution of an experiment's µops to the ports: the bucket picture (thesis Fig. 3.2).
+"""Optimal distributions of an experiment's µops to the ports: a fair one, and how far the others can differ.
 
-Optimal distributions are rarely unique. This one is *fair* and therefore determined: port loads are spread
-as evenly as the port sets allow (first the bottleneck, then what is left, again and again), and under these
-loads each kind of µop is spread over its ports as evenly as possible (largest entropy).
+The fair one is the bucket picture (thesis Fig. 3.2). Optimal distributions are rarely unique; this one is
+determined: port loads are spread as evenly as the port sets allow (first the bottleneck, then what is left,
+again and again), and under these loads each kind of µop is spread over its ports as evenly as possible
+(largest entropy).
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.arrays import Floats
+from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
-from inference.core.flow import Densest, densest_ports
-from inference.core.intervals import Interval, load_intervals
 from inference.core.mapping import PortMapping, ports_in
-from inference.core.throughput import work_of
+from inference.core.tables import Floats
+from inference.core.throughput import Densest, check_work, densest_ports, packed, port_bound, work_of
 
 PORTS, INSTRUCTIONS, SLOTS = "ports", "instructions", "slots"
 
@@ -218,3 +219,49 @@ def _by_scheme(
         }
         for scheme, repeats in experiment.terms
     }
+
+
+class Interval(NamedTuple):
+    """The least and the greatest load of a port, in cycles."""
+
+    least: float
+    greatest: float
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the load is the same in every optimal distribution."""
+        return self.least == self.greatest
+
+
+def load_intervals(work: Mapping[int, int], n_ports: int, time: Fraction) -> tuple[Interval, ...]:
+    """The range of each port's load over all distributions that take no longer than `time` cycles.
+
+    `work`: {port mask: µops}; `time`: `tp⁻¹` or more, such as `|e| / R_max`. All steps are exact, the bounds
+    rounded once. Raises `InvalidInputError` for impossible work, and where `time` is too short for it.
+
+    Why one flow per port is enough: let ρ(Q) be the most work that the ports Q could take together, t at
+    each. A maximum flow into Q can be augmented to a flow that places all work (there is one, t being long
+    enough), and augmenting never takes load off a port of Q. So there is an optimal distribution with ρ(Q) on
+    Q, and none with more. For port k that gives, W being all work:
+
+    - greatest load: ρ({k}) = min(t, mass{u : k ∈ ports(u)});
+    - least load: W − ρ(P ∖ {k}), what the other ports cannot take. Starting from any optimal distribution, it
+      is what stays on k when as much as possible is pushed off it.
+
+    Each port can have every load between the two (mix the two distributions), but not all ports
+    independently.
+    """
+    check_work(work, n_ports)
+    masses = {mask: mass for mask, mass in work.items() if mass}
+    if not masses:
+        return (Interval(0.0, 0.0),) * n_ports
+    unit = time.denominator
+    packing = packed(masses, capacity=max(time.numerator, 1), unit=unit)
+    if packing.overfull or time <= 0:
+        raise InvalidInputError(f"the µops need {port_bound(masses):g} cycles; {time!s} are too few")
+    intervals = []
+    for port in range(n_ports):
+        able = sum(mass for mask, mass in masses.items() if mask >> port & 1)
+        greatest = min(packing.capacity, able * unit) / unit
+        intervals.append(Interval(packing.relieve(port) / unit if able else 0.0, greatest))
+    return tuple(intervals)

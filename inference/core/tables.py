@@ -14,11 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.arrays import Int64s
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, check_ports, uops_of
 from inference.core.tunables import check_whole
+
+Floats = npt.NDArray[np.float64]
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Integers = npt.NDArray[Any]
+"""Whole numbers of any width: tables keep the narrowest that holds them."""
 
 Int32s = npt.NDArray[np.int32]
 Masks = npt.NDArray[np.int64] | npt.NDArray[np.int16]

@@ -10,7 +10,6 @@ from dataclasses import field
 from typing import Any, ClassVar, Self
 
 from inference.core.errors import InvalidInputError, as_written
-from inference.core.protocols import Json
 
 
 def setting(default: Any, description: str, paper: Any, *, chooses: str = "", harmless: str = "") -> Any:
@@ -37,7 +36,7 @@ class AlgorithmSettings:
         """
         return cls(**values_of(cls, options, cls.NAME))
 
-    def as_json(self) -> Json:
+    def as_json(self) -> dict[str, Any]:
         """Plain JSON that `parse` takes back."""
         return dataclasses.asdict(self)  # type: ignore[call-overload,no-any-return]  # of a dataclass
 

@@ -1,16 +1,27 @@
-"""The matrix of conflicts as a heat map: schemes, or classes of them, against each other."""
+"""The matrix of conflicts: schemes, or classes of them, against each other, at the end and as it grows.
+
+A heat map at the end; squares while pairs are measured: how much two schemes hinder each other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Floats
+from inference.core.pair_conflicts import PairConflicts
+from inference.core.tables import Floats
 from inference.figures.plotly_json import Json, figure_json
 
 SCALE = ((0.0, "#e4e8ee"), (0.5, "#5aa0c8"), (1.0, "#08306b"))
 """Of light pages; dark ones have their own."""
+
+MOST = 64
+"""Schemes drawn: those of a longer list would be smaller than one can see."""
+
+LEVELS = 4
+SQUARE = 9
 
 
 def conflict_figure(labels: Sequence[str], shares: Floats) -> Json:
@@ -36,3 +47,54 @@ def conflict_figure(labels: Sequence[str], shares: Floats) -> Json:
     # Whole numbers need no check, which takes longer than everything else for a hundred thousand of them.
     figure["data"][0]["z"] = [[None if cell < 0 else cell for cell in row] for row in percent.tolist()]
     return figure
+
+
+@dataclass(frozen=True)
+class MatrixSquare:
+    """One pair, measured: `level` from 0 (side by side) to `LEVELS` (one after the other)."""
+
+    x: int
+    y: int
+    level: int
+    title: str
+
+
+@dataclass(frozen=True)
+class GrowingMatrix:
+    """What was measured so far; `size` of the square drawing in pixels, `squares` of both halves."""
+
+    schemes: int
+    pairs: int
+    competing: int
+    quickest: float
+    slowest: float
+    drawn: int
+    size: int
+    squares: tuple[MatrixSquare, ...]
+
+
+def growing_matrix(conflicts: PairConflicts) -> GrowingMatrix | None:
+    """Of schemes that are in pairs, the quickest first; None before anything was measured."""
+    if not len(conflicts.schemes):
+        return None
+    paired = conflicts.paired() if len(conflicts.pairs) else np.arange(len(conflicts.schemes))
+    order = paired[np.lexsort((paired, conflicts.alone[paired].round(2)))][:MOST].tolist()
+    row_of = {scheme: row for row, scheme in enumerate(order)}
+    squares = []
+    for (first, second), share in zip(conflicts.pairs.tolist(), conflicts.shares.tolist(), strict=True):
+        if first in row_of and second in row_of:
+            level = round(LEVELS * share)
+            names = f"{conflicts.schemes[first]} and {conflicts.schemes[second]}"
+            title = f"{names}: {100 * share:.0f} % of the quicker one is added"
+            across, down = SQUARE * row_of[first], SQUARE * row_of[second]
+            squares += [MatrixSquare(across, down, level, title), MatrixSquare(down, across, level, title)]
+    return GrowingMatrix(
+        schemes=len(conflicts.schemes),
+        pairs=len(conflicts.pairs),
+        competing=conflicts.competing,
+        quickest=float(conflicts.alone.min()),
+        slowest=float(conflicts.alone.max()),
+        drawn=len(order),
+        size=SQUARE * len(order),
+        squares=tuple(squares),
+    )

@@ -1,12 +1,28 @@
-"""Pictures of a front end: what it sustains by length of loop, length of instruction, and place in a line."""
+"""What a core sustains: its front end by loops, by length of instruction, by place in a line; its stores."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from inference.figures.colours import LIGHT
-from inference.figures.lines import LEGEND_ABOVE, Points, marked_line
 from inference.figures.plotly_json import Json, figure_json
+
+Points = Sequence[tuple[float, float]]
+LEGEND_ABOVE = {"legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"}, "hovermode": "closest"}
+
+
+def marked_line(points: Points, name: str, tint: int, shown: str) -> Json:
+    """A named trace of points; `tint`: the number of its colour."""
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": [x for x, _ in points],
+        "y": [y for _, y in points],
+        "line": {"color": LIGHT[tint]},
+        "meta": {"colour": f"port-{tint}"},
+        "hovertemplate": f"{shown}<extra>{name}</extra>",
+    }
 
 
 def rate_figure(rates: Mapping[str, Points]) -> Json:
@@ -52,3 +68,17 @@ def offset_figure(offsets: Points) -> Json:
         "yaxis": {"title": {"text": "cycles per iteration"}, "rangemode": "tozero"},
     }
     return figure_json([trace], layout)
+
+
+def store_figure(curves: Mapping[str, Points]) -> Json:
+    """Cycles per store over the lines that stores go to in turn; a line per width of stores."""
+    traces = [
+        marked_line(points, name, tint % len(LIGHT), "%{x} lines: %{y:.2f} cycles per store")
+        for tint, (name, points) in enumerate(curves.items())
+    ]
+    layout = {
+        "xaxis": {"title": {"text": "cache lines that are stored to in turn"}, "dtick": 4},
+        "yaxis": {"title": {"text": "cycles per store"}, "rangemode": "tozero"},
+        **LEGEND_ABOVE,
+    }
+    return figure_json(traces, layout)

@@ -1,4 +1,4 @@
-"""Heat maps of the same predictions by the length of the experiments (thesis Figure 3.7).
+"""Predictions by the length of the experiments: their error, and heat maps (thesis Figure 3.7).
 
 A row of panels has axes of its own, since long experiments take fewer cycles per instruction, but all bins
 are equally wide, and the panels share one scale of colours.
@@ -13,11 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
-from inference.core.metrics import Scores, score
-from inference.core.protocols import Json
-from inference.figures.heatmap import BINS, BinCounts, HeatMap
-from inference.figures.reach import Reach
+from inference.core.metrics import LengthError, Scores, score
+from inference.core.tables import Floats, Int64s
+from inference.figures.heatmap import BINS, BinCounts, HeatMap, Reach
+from inference.figures.plotly_json import Json, figure_json, whole_ticks
 
 PER_ROW = 3
 MOST_PANELS = 18
@@ -77,3 +76,39 @@ def _bin_width(limits: Sequence[float]) -> float:
         return 1.0
     width = min(max(limits) / BINS, min(limits) / _FEWEST_BINS)
     return max(width, max(limits) / _MOST_BINS)
+
+
+def length_figure(errors: Sequence[LengthError]) -> Json:
+    """A plotly figure: MAPE over the number of instructions, and below it the number of experiments."""
+    lengths = [each.length for each in errors]
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": "MAPE",
+            "x": lengths,
+            "y": [each.mape for each in errors],
+            "marker": {"size": 8},
+            "hovertemplate": "%{y:.2f} %<extra>MAPE</extra>",
+            "meta": {"colour": "port-0"},
+        },
+        {
+            "type": "bar",
+            "name": "experiments",
+            "x": lengths,
+            "y": [each.n for each in errors],
+            "yaxis": "y2",
+            "marker": {"opacity": 0.6},
+            "hovertemplate": "%{y:,}<extra>experiments</extra>",
+            "meta": {"colour": "muted"},
+        },
+    ]
+    layout = {
+        "xaxis": {"title": {"text": "instructions per experiment"}, "anchor": "y2", **whole_ticks(lengths)},
+        "yaxis": {"title": {"text": "MAPE (%)"}, "domain": [0.4, 1], "rangemode": "tozero"},
+        "yaxis2": {"title": {"text": "experiments"}, "domain": [0, 0.3], "rangemode": "tozero"},
+        "showlegend": False,
+        "hovermode": "x unified",
+        "bargap": 0.4,
+    }
+    return figure_json(traces, layout)

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from inference.core.event import adapter
-from inference.core.event_fields import Amount, Count, Signed, stored_as
+from inference.core.events import Amount, Count, Signed, adapter, stored_as
 from inference.core.metrics import Scores
 from inference.core.texts import one_line
 from inference.figures.heatmap import HeatMap

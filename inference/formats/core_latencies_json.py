@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from inference.core.core_model import BypassTimes, CoreModel, LatencyBases, OperandLatencies
-from inference.core.event_fields import Amount
+from inference.core.events import Amount
 from inference.core.protocols import Json
 from inference.formats.core_memory_json import DocumentPart
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from inference.core.core_model import MemoryTimes
 from inference.core.core_model.model import ForwardingCase, RenamingConditions, StoreCurve
-from inference.core.event_fields import Amount
+from inference.core.events import Amount
 from inference.core.protocols import Json
 
 _LinesAndCycles = Annotated[list[Amount], Field(min_length=2, max_length=2)]

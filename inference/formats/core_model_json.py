@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from inference.core.core_model import CoreModel, FrontEndLimits
 from inference.core.errors import CoreError, InvalidInputError
-from inference.core.event_fields import Amount
+from inference.core.events import Amount
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.protocols import Json
 from inference.formats.archived_parts import read_document

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inference.core.hidden_uops import HiddenUops
-from inference.core.mapping import PortMapping, Uops, described
+from inference.core.mapping import HiddenUops, PortMapping, Uops, described
 from inference.core.protocols import Json
 from inference.formats.provenance import PRODUCT, Provenance
 from inference.isa.tool_names import NO_NAMES, ToolNames

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from inference.core.core_model import CoreModel, LatencyEnd, chained_latency, known_latencies
 from inference.core.experiment import Experiment
-from inference.core.hidden_uops import hidden_in, hidden_kinds
-from inference.core.mapping import PortMapping
+from inference.core.mapping import PortMapping, hidden_in, hidden_kinds
 from inference.core.throughput import inverse_throughput
 from inference.formats.errors import ExchangeError
 from inference.formats.exported import NOTHING, ExportedMapping, ExportedScheme, SchemeEvidence

@@ -14,8 +14,8 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.arrays import Floats
 from inference.core.metrics import Unit
+from inference.core.tables import Floats
 
 LOOKED_AT = 5000
 """Rows at the beginning of a file from which the meaning of its numbers is concluded."""

@@ -1,4 +1,4 @@
-"""The events that journals hold, by their stored names; see `core.event` for what a class declares.
+"""The events that journals hold, by their stored names; see `core.events` for what a class declares.
 
 Events without a class are kept in the journal one by one, and nobody looks into them.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import ModuleType
 
-from inference.core.event import Event, declared
+from inference.core.events import Event, declared
 from inference.core.protocols import Json
 
 _LOADERS: list[Callable[[], Iterable[ModuleType]]] = []

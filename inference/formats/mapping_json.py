@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from inference.core.hidden_uops import hidden_in, hidden_kinds
-from inference.core.mapping import MOST_SLOTS, PortMapping, Uops, ports_in
+from inference.core.mapping import MOST_SLOTS, PortMapping, Uops, hidden_in, hidden_kinds, ports_in
 from inference.core.protocols import Json
 from inference.formats.document import Document, UsageEntry
 from inference.formats.json_fields import (

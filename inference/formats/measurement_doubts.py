@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.arrays import Floats
-from inference.core.predicting import ThroughputModel, predicted_cycles
-from inference.core.tables import ExperimentTable
+from inference.core.evaluator import ThroughputModel, predicted_cycles
+from inference.core.tables import ExperimentTable, Floats
 from inference.formats.document import ReadExperiments
 from inference.formats.file_units import WIDEST, FileUnit
 from inference.formats.parsing import Parsed

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from inference.core.core_model.stores import PLAIN_LOADS
+from inference.core.core_model.memory_bounds import PLAIN_LOADS
 from inference.core.mapping import Uops, ports_in
 from inference.formats.exported import ExportedMapping, ExportedScheme
 from inference.formats.exported_core import ExportedCore

@@ -17,7 +17,7 @@ from inference.core.core_model.scheduler_inference import (
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import ports_in
 from inference.core.protocols import Json
-from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
+from inference.core.simulation.program import Binding, SchedulerPolicy, SharedResultBus
 
 _PortName = Annotated[str, Field(max_length=200)]
 _Text = Annotated[str, Field(max_length=2000)]
@@ -30,14 +30,14 @@ class _Part(BaseModel):
 
 
 class SharedResultBusPart(_Part):
-    """See `inference.core.simulation.policy.SharedResultBus`; ports by name."""
+    """See `inference.core.simulation.program.SharedResultBus`; ports by name."""
 
     ports: list[_PortName]
     buses: list[_PortName]
 
 
 class SchedulerPart(_Part):
-    """See `inference.core.simulation.policy.SchedulerPolicy`; ports by name."""
+    """See `inference.core.simulation.program.SchedulerPolicy`; ports by name."""
 
     width: Annotated[int, Field(ge=1, le=64)]
     binding: Annotated[Binding, Field(strict=False)]

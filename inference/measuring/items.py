@@ -1,7 +1,11 @@
-"""Machine code that has a frame of its own, posted in batches until each item has a result."""
+"""Machine code that has a frame of its own, posted in batches until each item has a result.
+
+So chains are measured as loop bodies, of instruction sets without blocks.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,13 +13,16 @@ from dataclasses import replace
 
 from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.core.latency import ChainReading
-from inference.core.protocols import BatchBoard
+from inference.core.protocols import BatchBoard, Json
 from inference.isa.chains import DependencyChain
 from inference.measuring.remote import PATIENCE, batch_of
 
 _BATCH = 48
 _TRIES = 3
 """How often what does not settle is measured: a neighbour is busy for a while, and then is not."""
+
+INSTRUCTIONS = 100
+_BYTES = 4  # of an instruction
 
 
 def reading_of(chain: DependencyChain, result: Result) -> ChainReading:
@@ -86,3 +93,33 @@ class ItemMeasurer:
         found = {result.id: result for result in results}
         missing = Result("", "failed", note="the agent gave no result for it")
         return [found.get(item.id) or replace(missing, id=item.id) for item in batch.items]
+
+
+class FramedChains:
+    """Measures chains on the machine of a board; `identity` names it, its harness and its settings."""
+
+    def __init__(self, board: BatchBoard, identity: Json, settings: Settings, frame: Frame) -> None:
+        self._items = ItemMeasurer(board, settings)
+        self._frame = frame
+        self.identity: Json = {**identity, "settings": settings.as_json(), "frame": self._frame.as_json()}
+
+    def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
+        """Every reading as it comes; equal code is measured once."""
+        by_id = {_item(chain, repeat).id: chain for chain in chains}
+        items = {name: (self._frame, _item(chain, repeat)) for name, chain in by_id.items()}
+        for name, result in self._items.results(items):
+            yield reading_of(by_id[name], result)
+
+
+def _item(chain: DependencyChain, repeat: int) -> BatchItem:
+    instructions = len(chain.code) // _BYTES
+    copies = max(2, -(-INSTRUCTIONS // instructions))
+    half = copies // 2
+    return BatchItem(
+        id=hashlib.blake2b(chain.code, digest_size=12, person=b"chain", salt=bytes([repeat])).hexdigest(),
+        code=chain.code * copies,
+        copies=copies,
+        half_bytes=len(chain.code) * half,
+        half_copies=half,
+        instructions=instructions,
+    )

@@ -1,4 +1,4 @@
-"""An agent on another computer, or in another process, as a measurer."""
+"""An agent on another computer, or in another process, as a measurer; its results as measurements."""
 
 from __future__ import annotations
 
@@ -15,8 +15,39 @@ from inference.isa.breakers import Kind
 from inference.isa.machine_bodies import Around, MachineCode
 from inference.isa.targets import DEFAULT, code_target
 from inference.isa.unrolling import CannotMeasureError
-from inference.measuring.agent_results import failure, measured_of
 from inference.measuring.drift import DriftWatch
+
+
+def measured_of(experiment: Experiment, result: Result) -> Measured:
+    """What an agent's result says of the experiment; both count cycles per execution of all of it."""
+    return Measured(
+        experiment,
+        result.cycles,
+        MeasurementState(result.state),
+        spread=result.spread,
+        passes=result.passes,
+        note=result.note,
+        counters=result.counters,
+    )
+
+
+def result_of(item: str, measured: Measured) -> Result:
+    """The result that an agent would send for the item of that id."""
+    return Result(
+        item,
+        measured.state.value,
+        cycles=measured.cycles,
+        spread=measured.spread,
+        passes=measured.passes,
+        note=measured.note,
+        counters=measured.counters,
+    )
+
+
+def failure(experiment: Experiment, reason: str) -> Measured:
+    """An experiment that has no result, and why."""
+    return Measured(experiment, None, MeasurementState.FAILED, passes=0, note=reason)
+
 
 BATCH = 96
 FIRST_BATCH = 24

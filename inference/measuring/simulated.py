@@ -1,32 +1,52 @@
-"""A simulated processor: a port mapping, the bottleneck beside its ports, noise, and the odd outlier."""
+"""A simulated processor: a port mapping, the bottleneck beside its ports, noise, and the odd outlier.
+
+It can be given schemes that do not follow the port mapping model, as thesis §6.3 met them on Zen+ (`Quirk`),
+to see what an algorithm makes of them; and a scheduler that wastes time (`ScheduledCore`), which executes the
+very code that a harness would run.
+"""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import hashlib
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import tee
 
 import numpy as np
 
+from inference.core.core_model.model import CoreModel
+from inference.core.core_model.simulated_program import program_of
 from inference.core.errors import InvalidInputError
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment, Measured, MeasurementState, OrderedExperiment
-from inference.core.mapping import PortMapping
+from inference.core.mapping import PortMapping, uops_of
 from inference.core.protocols import Json, Measurer
 from inference.core.schedule import schedule
+from inference.core.simulation.program import SchedulerPolicy
+from inference.core.simulation.steady_state import simulate
 from inference.core.tables import ExperimentTable
+from inference.core.throughput import inverse_throughput
 from inference.core.tunables import check_choice
+from inference.isa.dependences import InstructionAccesses
 from inference.isa.unrolling import CannotMeasureError
-from inference.measuring.quirks import Quirk, keeping_ports_busy, misbehaving, slowed_down, without_microcode
-from inference.measuring.scheduled_core import ScheduledCore
 
 BATCH = 512  # experiments simulated at once
 LEAST_FACTOR = 0.01  # noise never makes a time zero or negative
 _MOST_REMEMBERED = 200_000  # exact times, for experiments that are measured again and again
+
+FRONT_END = 4
+"""µops that a microcode sequencer emits per cycle, while nothing else is decoded."""
+
+_LEAST_MICROCODE = 6
+_WAIT = 0.3
+_TWO_SPEEDS = 1.5
+_BUSY = 3  # cycles for which a unit that is not pipelined takes nothing else
 
 NOTHING, UOPS, PORTS = "nothing", "uops", "ports"
 COUNTERS = (NOTHING, UOPS, PORTS)
@@ -237,3 +257,113 @@ class AsMultisets:
         )
         for experiment, result in zip(asked, results, strict=True):
             yield replace(result, experiment=experiment)
+
+
+class Quirk(StrEnum):
+    TWO_SPEEDS = "two speeds"  # conditional moves, conversions: unstable beside other instructions
+    NOT_PIPELINED = "not pipelined"  # divisions, square roots: slower than the ports permit
+    THIRD_PORT = "third port"  # fused multiply-add: keeps the data lines of another port busy
+    WAITS = "waits"  # scalar multiplication: 4*add; 1*imul takes 1.5 cycles, neither 1.0 nor 1.25
+    MICROCODE = "microcode"  # horizontal additions, bit scans: stops everything else while it is decoded
+
+
+def misbehaving(mapping: PortMapping, share: float, seed: int) -> dict[str, Quirk]:
+    """That share of the mapping's schemes, each with a quirk, in turn; the same seed chooses the same."""
+    schemes = sorted(scheme for scheme, uops in mapping.usage.items() if uops)
+    chosen = random.Random(seed).sample(schemes, round(share * len(schemes)))  # noqa: S311  no secret
+    kinds = list(Quirk)
+    return {scheme: kinds[k % len(kinds)] for k, scheme in enumerate(chosen)}
+
+
+def keeping_ports_busy(mapping: PortMapping, quirks: Mapping[str, Quirk]) -> PortMapping:
+    """The mapping with a port more in use by those that keep one busy beside their own."""
+    usage = dict(mapping.usage)
+    for scheme, quirk in quirks.items():
+        if quirk is Quirk.THIRD_PORT:
+            own = 0
+            for mask, _ in usage[scheme]:
+                own |= mask
+            other = next((1 << k for k in range(len(mapping.ports)) if not own >> k & 1), 1)
+            usage[scheme] = uops_of([*usage[scheme], (other, 1)])
+    return dataclasses.replace(mapping, usage=usage)
+
+
+def without_microcode(experiment: Experiment, quirks: Mapping[str, Quirk]) -> Experiment | None:
+    """What is left for the ports while the sequencer is idle; None for nothing."""
+    rest = {scheme: count for scheme, count in experiment.terms if quirks.get(scheme) is not Quirk.MICROCODE}
+    return Experiment.of(rest) if rest else None
+
+
+def slowed_down(
+    experiment: Experiment, cycles: float, quirks: Mapping[str, Quirk], uops: Mapping[str, int], chance: float
+) -> float:
+    """The cycles of an experiment with its misbehaving schemes; `chance` in [0, 1) decides between speeds."""
+    mixed = len(experiment.terms) > 1
+    for scheme, count in experiment.terms:
+        quirk = quirks.get(scheme)
+        if quirk is Quirk.NOT_PIPELINED:
+            cycles = max(cycles, count * (_BUSY + uops[scheme]))
+        elif quirk is Quirk.WAITS and mixed:
+            cycles += _WAIT * count
+        elif quirk is Quirk.MICROCODE:
+            cycles += count * max(_LEAST_MICROCODE, uops[scheme]) / FRONT_END
+    unstable = any(quirks.get(scheme) is Quirk.TWO_SPEEDS for scheme, _ in experiment.terms)
+    return cycles * _TWO_SPEEDS if unstable and mixed and chance < 0.5 else cycles
+
+
+ExperimentBody = tuple[Sequence[InstructionAccesses], int]
+"""The instructions of a loop body, and how many copies of the experiment it has."""
+
+
+@dataclass(frozen=True)
+class ScheduledCore:
+    """What is true of a simulated core.
+
+    Args:
+        model: Its µops and latencies.
+        policy: Its scheduler.
+        width: Slots that it dispatches per cycle.
+        body: The loop body of an experiment. Raises `inference.isa.unrolling.CannotMeasureError`.
+        memory_ports: Bit mask of ports that only load or store.
+        optimal_ports: Bit mask of ports over which the scheduler spreads µops as evenly as can be, as a Zen 5
+            does with those of vectors.
+    """
+
+    model: CoreModel
+    policy: SchedulerPolicy
+    width: int
+    body: Callable[[Experiment], ExperimentBody]
+    memory_ports: int = 0
+    optimal_ports: int = 0
+
+    @property
+    def identity(self) -> str:
+        """A digest of all that changes its times, but for the code of `body`."""
+        assert self.model.mapping is not None, "a simulated core needs ports"
+        latencies = sorted((scheme, sorted(pairs.items())) for scheme, pairs in self.model.latencies.items())
+        facts: tuple[object, ...] = self.model.mapping.digest, latencies, self.policy, self.width
+        facts += self.memory_ports, self.optimal_ports
+        return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+    def cycles(self, experiment: Experiment) -> float:
+        """Cycles per execution of the experiment.
+
+        Raises `inference.isa.unrolling.CannotMeasureError` and
+        `inference.core.core_model.simulated_program.UndescribedSchemeError`.
+        """
+        accesses, copies = self.body(experiment)
+        simulated = self.cycles_of(accesses) / copies
+        if not self.optimal_ports:
+            return simulated
+        assert self.model.mapping is not None
+        return max(simulated, inverse_throughput(self.model.mapping, experiment))
+
+    def cycles_of(self, code: Sequence[InstructionAccesses]) -> float:
+        """Cycles per iteration of code in a loop, for which µops on `optimal_ports` only wait.
+
+        Raises `inference.core.core_model.simulated_program.UndescribedSchemeError`.
+        """
+        program = program_of(
+            code, self.model, self.width, self.memory_ports, simulated_ports=~self.optimal_ports
+        )
+        return simulate(program, self.policy).cycles

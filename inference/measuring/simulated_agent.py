@@ -8,14 +8,17 @@ import platform
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.agent.protocol import Batch, BatchItem, Beat, Result
 from inference.agent.reading import Json
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.measuring.agent_results import result_of
+from inference.isa.blocks import Block
+from inference.isa.blocks.accesses import shifts_by_nothing
+from inference.isa.start_values import StartValues
+from inference.measuring.remote import result_of
 from inference.measuring.simulated import NOTHING, SimulatedProcessor
 
 _NOP = b"\x90"
@@ -142,3 +145,16 @@ def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING, is
         "counters": "none" if counters == NOTHING else counters,
         "unfit": "",
     }
+
+
+def with_zero_counts(result: Result, block: Block, start: StartValues, cycles: float) -> Result:
+    """The result of a block, each of whose shifts by a register of 0 takes so many cycles longer.
+
+    Args:
+        result: Without that.
+        start: What the block starts with; a count that it computes itself is taken for another number than 0.
+        cycles: 0 for a machine without slow shifts.
+    """
+    if not cycles or result.cycles is None:
+        return result
+    return replace(result, cycles=result.cycles + cycles * shifts_by_nothing(block, start.registers))

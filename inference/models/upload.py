@@ -14,7 +14,7 @@ class Upload(models.Model):
     """A file as it came, kept in the database so that an accepted upload cannot be lost.
 
     It is deleted when its import has ended well; `run` is the import. `reading` is the run that has read it
-    or does so; then `preview` is what it would bring (`inference.features.library.uploads.preview`), and
+    or does so; then `preview` is what it would bring (`inference.features.library.uploads.query`), and
     `parsed` what it says, packed (`inference.formats.import_formats.pack`), null for formats that are read as
     they are stored.
     """

@@ -1,14 +1,21 @@
-"""What predictors answer for blocks, as arrays."""
+"""Answers of predictors for blocks as arrays, and which of several answers does not fit the others."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 
 import numpy as np
 
-from inference.core.arrays import Floats
 from inference.core.judging.sheet import Answers
+from inference.core.tables import Floats
 from inference.predictors.protocol import Answer, Failure
+
+ODD = 1.5
+"""Times the median, or one part in so many of it, from which an answer is odd."""
+
+_FEWEST = 3
+"""Numbers among which one can be odd: of two that differ, either may be."""
 
 
 def cycles_in(answers: Sequence[Answer]) -> Floats:
@@ -32,3 +39,22 @@ def answers_in(column: Answers) -> list[Answer]:
         Answer(failure=failures[reason]) if reason else Answer(cycles=cycles)
         for cycles, reason in zip(column.cycles.tolist(), column.reasons.tolist(), strict=True)
     ]
+
+
+def odd_answers(cycles: Sequence[float | None]) -> frozenset[int]:
+    """The places of those that are far from the median of all."""
+    told = [(place, number) for place, number in enumerate(cycles) if number]
+    if len(told) < _FEWEST:
+        return frozenset()
+    usual = statistics.median(number for _, number in told)
+    found = [place for place, number in told if number > ODD * usual or number < usual / ODD]
+    # Where most answers are odd there is nothing usual that some could differ from.
+    return frozenset(found) if 2 * len(found) < len(told) else frozenset()
+
+
+def apart(cycles: Sequence[float | None]) -> float | None:
+    """How far the largest and the smallest number are apart, in parts of their mean; None for a single."""
+    told = [number for number in cycles if number is not None]
+    if len(told) < 2 or not max(told):
+        return None
+    return 2 * (max(told) - min(told)) / (max(told) + min(told))

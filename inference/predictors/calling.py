@@ -1,24 +1,40 @@
-"""A program that is called once per block, several at a time."""
+"""Programs that are asked about blocks: called per block or per batch, or kept running, several at a time.
+
+`CalledTool` is called once per block. Batches are for tools that take many blocks at a time, and may fail as
+a whole; `Workers` answer one line for each line. At the end are the forms in which programs take a block.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
+import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
-from inference.containment import CannotStartError, FileAccess, Limits, run
+from inference.containment import (
+    CannotStartError,
+    FileAccess,
+    Limits,
+    LineWorker,
+    WorkerError,
+    WorkerSlowError,
+    run,
+)
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choices, check_number, check_whole, setting
 from inference.isa.blocks import BlockError
-from inference.predictors.batches import cores
+from inference.isa.blocks.listing import att_of_bytes, between_markers, in_loop, intel_of_bytes, object_file
+from inference.predictors.ambiguity import CyclesPattern
 from inference.predictors.permission import PROGRAM
 from inference.predictors.protocol import Answer, Failure, PredictorError
-from inference.predictors.reading import CyclesPattern
 
 PROBE = bytes.fromhex("4801d8")
 """`add rax, rbx`: a tool that gives no number for it is not set up."""
@@ -165,3 +181,165 @@ def _digest(path: str, size: int, changed: int) -> str:
         return f"{size} bytes of {changed}"
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+Item = TypeVar("Item")
+Reply = TypeVar("Reply")
+
+Ask = Callable[[Sequence[Item]], tuple[Sequence[Reply | None], Reply]]
+"""Answers for a batch, None where none came, and what is to be said of a single item without an answer."""
+
+_FEW = 16
+"""A batch is not cut smaller for the sake of a second process."""
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def in_batches(
+    items: Sequence[Item], ask: Ask[Item, Reply], most: int, pool: ThreadPoolExecutor
+) -> list[Reply]:
+    """Ask for all items, in batches of at most `most` that keep the threads of the pool busy."""
+    batches = list(pool.map(lambda batch: persistently(batch, ask), _cut(items, most)))
+    return [answer for batch in batches for answer in batch]
+
+
+def persistently(items: Sequence[Item], ask: Ask[Item, Reply]) -> list[Reply]:
+    """Ask again for what got no answer: all of it where there was progress, else in halves.
+
+    So one item that makes a tool crash or hang costs a few more calls, and the others get their answers.
+    """
+    found: list[Reply | None] = [None] * len(items)
+    left = [list(range(len(items)))] if items else []
+    while left:
+        batch = left.pop()
+        answers, otherwise = ask([items[index] for index in batch])
+        unanswered = []
+        for index, answer in zip(batch, answers, strict=True):
+            found[index] = answer
+            if answer is None:
+                unanswered.append(index)
+        if len(batch) == 1 and unanswered:
+            found[batch[0]] = otherwise
+        elif len(unanswered) < len(batch):
+            left += [unanswered] if unanswered else []
+        else:
+            middle = len(batch) // 2
+            left += [batch[:middle], batch[middle:]]
+    return [answer for answer in found if answer is not None]
+
+
+def _cut(items: Sequence[Item], most: int) -> list[Sequence[Item]]:
+    count = max(-(-len(items) // most), min(cores(), len(items) // _FEW))
+    ends = [len(items) * k // max(count, 1) for k in range(count + 1)]
+    return [items[begin:end] for begin, end in pairwise(ends)] if count else [items]
+
+
+class Workers:
+    """`count` processes of a command that answers one line for each line; see `LineWorker`.
+
+    Whatever a question makes of a worker stays with that worker: it is started anew for the next one.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        count: int,
+        limits: Limits,
+        *,
+        first_seconds: float,
+        environment: Mapping[str, str] | None = None,
+        access: FileAccess | None = None,
+        greeting: bytes | None = None,
+    ) -> None:
+        self._idle: queue.SimpleQueue[LineWorker] = queue.SimpleQueue()
+        self._workers = [
+            LineWorker(
+                command,
+                limits,
+                first_seconds=first_seconds,
+                environment=environment,
+                access=access,
+                greeting=greeting,
+            )
+            for _ in range(count)
+        ]
+        for worker in self._workers:
+            self._idle.put(worker)
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="workers")
+
+    def answers(self, lines: Sequence[bytes | Answer], read: Callable[[bytes], Answer]) -> list[Answer]:
+        """An answer for each line, as `read` understands it; what is an answer already stays.
+
+        Raises `CannotStartError`.
+        """
+        return list(
+            self._pool.map(lambda line: line if isinstance(line, Answer) else self._one(line, read), lines)
+        )
+
+    def greeted(self, line: bytes) -> bytes:
+        """What one worker says to a line, whatever it may be. Raises `WorkerError`, `CannotStartError`."""
+        worker = self._idle.get()
+        try:
+            return worker.ask(line)
+        finally:
+            self._idle.put(worker)
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        for worker in self._workers:
+            worker.close()
+
+    def _one(self, line: bytes, read: Callable[[bytes], Answer]) -> Answer:
+        worker = self._idle.get()
+        try:
+            try:
+                answer = worker.ask(line)
+            except WorkerSlowError:
+                raise
+            except WorkerError:  # perhaps what came before was to blame: once more in a fresh process
+                answer = worker.ask(line)
+        except WorkerSlowError as error:
+            return Answer(failure=Failure.TIMEOUT, detail=str(error))
+        except WorkerError as error:
+            return Answer(failure=Failure.CRASH, detail=str(error))
+        finally:
+            self._idle.put(worker)
+        return read(answer)
+
+
+INTEL, ATT, HEX, BYTES, OBJECT = "intel", "att", "hex", "bytes", "object"
+FORMS = (INTEL, ATT, HEX, BYTES, OBJECT)
+TEXTS = (INTEL, ATT, HEX)
+
+NOTHING, LOOP, MARKERS = "nothing", "loop", "markers"
+AROUND = (NOTHING, LOOP, MARKERS)
+
+_SURROUNDED: dict[str, Callable[[bytes], bytes]] = {LOOP: in_loop, MARKERS: between_markers}
+
+
+def surrounded(code: bytes, around: str) -> bytes:
+    """The block in a loop, between markers, or as it is. Raises `BlockError`."""
+    return _SURROUNDED[around](code) if around in _SURROUNDED else code
+
+
+def line_of(code: bytes, form: str) -> str:
+    """The block in one line of text: digits, or instructions parted by semicolons. Raises `BlockError`."""
+    if form == HEX:
+        return code.hex()
+    return "; ".join(att_of_bytes(code) if form == ATT else intel_of_bytes(code))
+
+
+def content_of(code: bytes, form: str) -> bytes:
+    """The block as the content of a file; Intel syntax says that it is. Raises `BlockError`."""
+    if form == BYTES:
+        return code
+    if form == OBJECT:
+        return object_file(code)
+    if form == HEX:
+        return f"{code.hex()}\n".encode()
+    if form == ATT:
+        return ("\n".join(att_of_bytes(code)) + "\n").encode()
+    return ("\n".join((".intel_syntax noprefix", *intel_of_bytes(code))) + "\n").encode()

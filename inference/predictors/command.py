@@ -13,13 +13,25 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_number, choice, setting
 from inference.isa.blocks import BlockError
-from inference.predictors.batches import cores
-from inference.predictors.calling import Call, CalledTool, CallSettings, digest_of
-from inference.predictors.forms import AROUND, FORMS, INTEL, NOTHING, TEXTS, content_of, line_of, surrounded
+from inference.predictors.ambiguity import CyclesPattern
+from inference.predictors.calling import (
+    AROUND,
+    FORMS,
+    INTEL,
+    NOTHING,
+    TEXTS,
+    Call,
+    CalledTool,
+    CallSettings,
+    Workers,
+    content_of,
+    cores,
+    digest_of,
+    line_of,
+    surrounded,
+)
 from inference.predictors.permission import COMMAND
 from inference.predictors.protocol import Answer, Failure, PredictorError
-from inference.predictors.reading import CyclesPattern
-from inference.predictors.warm import Workers
 
 KIND = "command"
 INSTALL = "give the command, as absolute paths: each call has an empty directory of its own"

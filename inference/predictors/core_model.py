@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from inference.core.core_model import Assumptions, BoundKind, CoreModel, CorePrediction
-from inference.core.core_model.blocks import CoreModelBlocks
+from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choices, choice, setting

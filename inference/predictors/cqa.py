@@ -8,11 +8,19 @@ from functools import lru_cache
 
 from inference.containment import CannotStartError, Limits, run
 from inference.core.tunables import setting
-from inference.predictors.calling import Call, CalledTool, ToolSettings, digest_of
-from inference.predictors.forms import LOOP, OBJECT, content_of, surrounded
+from inference.predictors.ambiguity import CyclesPattern
+from inference.predictors.calling import (
+    LOOP,
+    OBJECT,
+    Call,
+    CalledTool,
+    ToolSettings,
+    content_of,
+    digest_of,
+    surrounded,
+)
 from inference.predictors.processor_names import check_name, not_known
 from inference.predictors.protocol import PredictorError
-from inference.predictors.reading import CyclesPattern
 from inference.predictors.tool_paths import ToolProgram
 
 KIND = "cqa"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inference.core.tunables import choice
-from inference.predictors.calling import Call, CalledTool, ToolSettings, digest_of
-from inference.predictors.forms import MARKERS, surrounded
-from inference.predictors.reading import CyclesPattern
+from inference.predictors.ambiguity import CyclesPattern
+from inference.predictors.calling import MARKERS, Call, CalledTool, ToolSettings, digest_of, surrounded
 from inference.predictors.tool_paths import ToolProgram
 
 KIND = "iaca"

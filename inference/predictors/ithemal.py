@@ -11,11 +11,10 @@ from pathlib import Path
 
 from inference.containment import access_of
 from inference.core.tunables import setting
-from inference.predictors.calling import Call, CalledTool, ToolSettings, digest_of
-from inference.predictors.forms import MARKERS, surrounded
+from inference.predictors.ambiguity import CyclesPattern
+from inference.predictors.calling import MARKERS, Call, CalledTool, ToolSettings, digest_of, surrounded
 from inference.predictors.permission import FILE, PROGRAM
 from inference.predictors.protocol import PredictorError
-from inference.predictors.reading import CyclesPattern
 from inference.predictors.tool_paths import ToolProgram, check_file, check_program, pythons
 
 KIND = "ithemal"

@@ -9,11 +9,22 @@ from typing import Any
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of
+from inference.isa.blocks import BlockName, block_of_bytes, body_of
+from inference.isa.blocks.frames import iteration_of
 from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
-from inference.predictors import command, cqa, difftune, iaca, ithemal, nanobench
-from inference.predictors.calling import digest_of
-from inference.predictors.forms import NOTHING
+from inference.predictors import (
+    command,
+    core_model,
+    cqa,
+    difftune,
+    iaca,
+    ithemal,
+    machine,
+    mapping,
+    nanobench,
+)
+from inference.predictors.calling import NOTHING, digest_of
 from inference.predictors.llvm import mca, releases
 from inference.predictors.llvm.mca_settings import McaSettings
 from inference.predictors.osaca import predictor as osaca
@@ -282,3 +293,19 @@ KINDS: dict[str, PredictorKind] = {
     )
 }
 """{name: kind} of all programs."""
+
+WITH_JUMP, WITHOUT_JUMP = "asked with the jump that closes it", "asked without the jump that closes it"
+
+
+_STORED = (core_model.KIND, mapping.KIND)
+"""Kinds of the database that count the jump."""
+
+
+def asked_as(kind: str, name: BlockName) -> str:
+    """How a predictor of this kind is asked about a loop, in words; "" for a block that is none."""
+    if body_of(name.code, name.isa) == name.code:
+        return ""
+    if kind == machine.KIND:
+        return iteration_of(block_of_bytes(name.code, name.isa)).words
+    takes_jumps = kind in _STORED or (kind in KINDS and KINDS[kind].takes_jumps)
+    return WITH_JUMP if takes_jumps else WITHOUT_JUMP

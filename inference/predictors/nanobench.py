@@ -20,11 +20,10 @@ from inference.containment import UNBOUNDED
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_whole, setting
-from inference.predictors.calling import Call, CalledTool, ToolSettings, digest_of
-from inference.predictors.forms import INTEL, line_of
+from inference.predictors.ambiguity import CyclesPattern
+from inference.predictors.calling import INTEL, Call, CalledTool, ToolSettings, digest_of, line_of
 from inference.predictors.permission import COMMAND, FILE
 from inference.predictors.protocol import Answer, PredictorError
-from inference.predictors.reading import CyclesPattern
 from inference.predictors.tool_paths import ToolProgram, check_file, executables
 
 KIND = "nanobench"

@@ -1,15 +1,39 @@
-"""Several predictors that are asked about the same blocks, side by side."""
+"""Predictors as they are asked: several side by side, never the same twice, on the computers of a cluster.
+
+A `Panel` has several predictors answer for the same blocks. `Remembering` has a front in memory and a store
+behind it. Shared out, blocks go out in pieces, and answers come back in order. What comes back does not
+depend on who answers: a worker whose program differs from ours in what makes its identity declines, and then
+ours is asked.
+"""
 
 from __future__ import annotations
 
+import json
+import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Protocol, runtime_checkable
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Protocol, runtime_checkable
 
-from inference.predictors.protocol import Answer, Predictor
+from inference.core.pacing import Executor, PacedReporter, Task, TaskContext
+from inference.core.protocols import Json
+from inference.predictors.kinds import KINDS
+from inference.predictors.protocol import Answer, Failure, Predictor, PredictorError
 
 _PULSE_EVERY = 0.2  # seconds
+
+MOST_IN_MEMORY = 200_000
+"""Answers in the front; about 60 MB."""
+
+_PIECES = 32
+"""Of one question at most: enough that quick workers do more of it than slow ones."""
+_FEW = 8
+"""Blocks of a piece at least: handing one out takes as long as a tool needs for a few. Fewer than these are
+not handed out at all: somebody may wait for them, and a cluster that is away takes seconds to be found so."""
+_TOOLS = 16
+"""Predictors that a worker keeps ready."""
 
 Answers = tuple[Answer, ...]
 
@@ -74,3 +98,186 @@ class Panel:
         """Let the threads end; questions that have not been begun are dropped."""
         for thread in self._threads:
             thread.shutdown(wait=False, cancel_futures=True)
+
+
+class AnswerStore(Protocol):
+    """What one predictor answered before, implemented over the database."""
+
+    def known(self, blocks: Sequence[bytes]) -> Mapping[bytes, Answer]:
+        """The answers that are remembered for any of these blocks."""
+        ...
+
+    def remember(self, answers: Mapping[bytes, Answer]) -> None:
+        """Keep new answers; keeping one twice changes nothing."""
+        ...
+
+    def flush(self) -> None:
+        """Whatever is not kept yet is kept now."""
+        ...
+
+
+class Remembering:
+    """Asks `predictor` for what neither memory nor `store` has. Threads may share it."""
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        store: AnswerStore | None = None,
+        most: int = MOST_IN_MEMORY,
+        asked_about: Callable[[bytes], bytes] = lambda block: block,
+    ) -> None:
+        """`asked_about`: what of a block the predictor is asked about, such as a loop's body alone."""
+        self._predictor = predictor
+        self._asked_about = asked_about
+        self._store = store
+        self._most = most
+        self._front: dict[bytes, Answer] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self._predictor.name
+
+    @property
+    def identity(self) -> Json:
+        return self._predictor.identity
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """See `inference.predictors.protocol.Predictor`; a block that comes several times is asked once."""
+        return self._answers([self._asked_about(block) for block in blocks])
+
+    def _answers(self, blocks: Sequence[bytes]) -> list[Answer]:
+        found = {block: self._front.get(block) for block in blocks}
+        lacking = [block for block, answer in found.items() if answer is None]
+        if lacking and self._store is not None:
+            stored = self._store.known(lacking)
+            self._keep(stored)
+            found.update(stored)
+            lacking = [block for block in lacking if block not in stored]
+        if lacking:
+            new = dict(zip(lacking, self._predictor.predict(lacking), strict=True))
+            self._keep(new)
+            found.update(new)
+            if self._store is not None:
+                self._store.remember(new)
+        return [answer for block in blocks if (answer := found[block]) is not None]
+
+    def flush(self) -> None:
+        """Let the store keep what it has heard so far."""
+        if self._store is not None:
+            self._store.flush()
+
+    def close(self) -> None:
+        """Close the predictor; what the store has heard is kept."""
+        try:
+            self._predictor.close()
+        finally:
+            self.flush()
+
+    def _keep(self, answers: Mapping[bytes, Answer]) -> None:
+        """In memory, where the oldest give way."""
+        with self._lock:
+            self._front.update(answers)
+            surplus = len(self._front) - self._most
+            if surplus > 0:
+                for block in list(islice(self._front, surplus + self._most // 10)):
+                    del self._front[block]
+
+
+class AskedHere:
+    """An executor for `ask_piece` in which this computer's own predictor answers."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self._predictor = predictor
+
+    def carry_out(
+        self, task: Task, common: bytes, pieces: Sequence[bytes], pace: PacedReporter
+    ) -> list[bytes]:
+        """See `Executor`: all pieces are one question."""
+        pace.pulse()
+        questions = [_blocks(piece) for piece in pieces]
+        answers = iter(self._predictor.predict([block for blocks in questions for block in blocks]))
+        return [_written([next(answers) for _ in blocks]) for blocks in questions]
+
+
+class SharedOut:
+    """`predictor`, made by the kind of this name from `options`, asked in `executor` at the pace of a run.
+
+    `close` ends whatever belongs to it.
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        kind: str,
+        options: Mapping[str, Any],
+        executor: Executor,
+        pace: PacedReporter,
+        close: Callable[[], None],
+    ) -> None:
+        self._predictor = predictor
+        self._executor = executor
+        self._pace = pace
+        self._close = close
+        question = {"kind": kind, "options": dict(options), "identity": predictor.identity}
+        self._common = json.dumps(question, sort_keys=True).encode()
+
+    @property
+    def name(self) -> str:
+        return self._predictor.name
+
+    @property
+    def identity(self) -> Json:
+        """That of the predictor: who answers changes nothing."""
+        return self._predictor.identity
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """See `inference.predictors.protocol.Predictor`; raises what the pulse of the pace does."""
+        if len(blocks) < _FEW:
+            return self._predictor.predict(blocks)
+        size = max(_FEW, -(-len(blocks) // _PIECES))
+        pieces = [_question(blocks[k : k + size]) for k in range(0, len(blocks), size)]
+        told = self._executor.carry_out(ask_piece, self._common, pieces, self._pace)
+        return [answer for piece in told for answer in _answers(piece)]
+
+    def close(self) -> None:
+        self._close()
+
+
+def ask_piece(common: bytes, piece: bytes, context: TaskContext) -> bytes:
+    """The answers to a piece, on a worker's context. Raises `PredictorError` where it has another program."""
+    context.pulse()
+    return _written(_tool(common, context.threads).predict(_blocks(piece)))
+
+
+@lru_cache(maxsize=_TOOLS)
+def _tool(common: bytes, threads: int) -> Predictor:
+    question = json.loads(common)
+    kind = KINDS[question["kind"]]
+    options = question["options"]
+    if "processes" in kind.settings.__dataclass_fields__:
+        options = {**options, "processes": threads}
+    tool = kind.predictor(options)
+    if tool.identity != question["identity"]:
+        tool.close()
+        raise PredictorError(f"its {tool.name} is another one: {tool.identity}, not {question['identity']}")
+    return tool
+
+
+def _question(blocks: Sequence[bytes]) -> bytes:
+    return json.dumps([block.hex() for block in blocks]).encode()
+
+
+def _blocks(piece: bytes) -> list[bytes]:
+    return [bytes.fromhex(block) for block in json.loads(piece)]
+
+
+def _written(answers: Sequence[Answer]) -> bytes:
+    return json.dumps([[one.cycles, one.failure, one.detail] for one in answers]).encode()
+
+
+def _answers(piece: bytes) -> list[Answer]:
+    return [
+        Answer(cycles, Failure(failure) if failure else None, detail)
+        for cycles, failure, detail in json.loads(piece)
+    ]

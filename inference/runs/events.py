@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 
-from inference.core.event import Event
-from inference.core.event_fields import Amount, Count, Signed, one_of
+from inference.core.events import Amount, Count, Event, Signed, one_of
 from inference.formats.archived_parts import StoredHeatMap, StoredScores
 from inference.measuring.drift import DriftCheck, DriftVerdict
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from django.conf import settings
 
 from inference.cluster.executor import DaskExecutor
-from inference.core.executor import Executor, LocalExecutor
+from inference.core.pacing import Executor, LocalExecutor
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from django.db.models import Q, QuerySet
 
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.protocols import Checkpoint, Json
 from inference.models import Machine, Run
 from inference.runs.errors import ConfigError

@@ -19,8 +19,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from inference import __version__
-from inference.core.event import Event
-from inference.core.events import Log, StateChanged
+from inference.core.events import Event, Log, StateChanged
 from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs import wakeups

@@ -12,8 +12,7 @@ from django.db import transaction
 
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import KEEP, InterruptedRunError
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, Progress
+from inference.core.events import Event, Log, PhaseStarted, Progress
 from inference.core.protocols import Checkpoint, Json
 from inference.formats import journal_events
 from inference.models import RunEvent

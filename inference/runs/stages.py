@@ -7,8 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from inference.core.event import Event
-from inference.core.events import ExperimentsCounted, Log, PhaseStarted, Progress
+from inference.core.events import Event, ExperimentsCounted, Log, PhaseStarted, Progress
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.protocols import Checkpoint, Json, Measurer
 from inference.runs.reporter import JournalReporter

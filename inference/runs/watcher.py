@@ -10,6 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Coroutine
+from contextvars import Context
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
@@ -26,6 +29,14 @@ LOOK_EVERY = 0.5
 _RINGS_APART = 0.1  # however often it rings
 _LIST_LIMIT = 200
 _SUMMARY_FIELDS = ("id", "name", "kind", "state", "wanted", "progress", "error")
+
+
+def detached_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """A task for all connections of this event loop, in a context of its own.
+
+    In that of the request that happens to begin it, it could ask the database for nothing once that is over.
+    """
+    return asyncio.create_task(work, context=Context())
 
 
 class RunSubscription:
@@ -60,7 +71,7 @@ class Watcher:
         self._watches.add(watch)
         self._wakeup.set()
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._look_for_news())
+            self._task = detached_task(self._look_for_news())
         return watch
 
     def remove(self, watch: RunSubscription) -> None:

@@ -1,7 +1,11 @@
-"""Calls of the Linux kernel that Python has no functions for. Without such a kernel they do nothing."""
+"""Calls of the Linux kernel that Python has no functions for, and open files that are handed on to nobody.
+
+Without such a kernel they do nothing.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -131,3 +135,14 @@ def pass_no_capabilities_on() -> None:
 def keep_capabilities() -> bool:
     """Do not lose root's rights by becoming another user, until they are given up."""
     return control(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
+
+
+def close_all_but(*descriptors: int) -> None:
+    """Close every other open file, however high its number. Raises `OSError` without /proc.
+
+    For a process with a single thread: another one might open files meanwhile.
+    """
+    for number in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208  names are wanted
+        if number not in descriptors:
+            with contextlib.suppress(OSError):  # the list itself is among them
+                os.close(number)

@@ -37,7 +37,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from inference.sandbox import descriptors, kernel, strangers, users
+from inference.sandbox import kernel, strangers, users
 
 LARGEST_PACKET = 1 << 17
 """Bytes of a request: long command lines and environments."""
@@ -185,7 +185,7 @@ def _become(
             _limit(_LIMITS[name], value)
         for standard, given in enumerate(streams):
             os.dup2(given, standard)
-        descriptors.close_all_but(0, 1, 2, tell)
+        kernel.close_all_but(0, 1, 2, tell)
         os.chdir(request["directory"])
         if files := request.get("files"):
             strangers.confine(strangers.Places(**files), host)

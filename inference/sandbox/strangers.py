@@ -12,7 +12,7 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from inference.sandbox import call_filter, kernel, landlock, mounts, stranger_calls, users
+from inference.sandbox import call_filter, files, kernel, stranger_calls, users
 from inference.sandbox.system_calls import MACHINES
 
 SYSTEM = (
@@ -74,7 +74,7 @@ class Places:
 def abilities() -> Abilities:
     """Found by trying it in a fork; to be called where there is a single thread."""
     return Abilities(
-        landlock=landlock.version(),
+        landlock=files.landlock_version(),
         system_calls=_works(lambda: _filter_calls(mounted=False)),
         namespaces=_works(kernel.enter_namespaces),
         mounts=_works(_close_files),
@@ -91,7 +91,7 @@ def confine(places: Places, host: Abilities) -> None:
     if host.namespaces:
         kernel.enter_namespaces()
     if host.mounts:
-        mounts.close_files(places.scratch, places.scratch_bytes, places.caches)
+        files.close_files(places.scratch, places.scratch_bytes, places.caches)
     if not users.is_root():
         kernel.pass_no_capabilities_on()
     elif host.unprivileged:
@@ -101,7 +101,7 @@ def confine(places: Places, host: Abilities) -> None:
         kernel.no_capabilities()
     if not kernel.no_new_privileges():
         raise OSError("this kernel keeps its programs from no privileges")
-    landlock.restrict(places.reads, (*places.writes, *DEVICES))
+    files.restrict(places.reads, (*places.writes, *DEVICES))
     if host.system_calls:
         _filter_calls(mounted=host.mounts)
 
@@ -113,7 +113,7 @@ def _needs_to_read_anything(reads: Sequence[str], host: Abilities) -> bool:
 
 def _close_files() -> None:
     kernel.enter_namespaces()
-    mounts.close_files("", 0, ())
+    files.close_files("", 0, ())
 
 
 def _works(attempt: Callable[[], None]) -> bool:
@@ -133,6 +133,6 @@ def _filter_calls(*, mounted: bool) -> None:
     machine = platform.machine()
     if machine not in MACHINES:
         raise OSError(f"system calls of {machine} are not known")
-    program = stranger_calls.filter_program(machine, os.getpid(), landlock.version(), mounts=mounted)
+    program = stranger_calls.filter_program(machine, os.getpid(), files.landlock_version(), mounts=mounted)
     if not (kernel.no_new_privileges() and call_filter.install(program)):
         raise OSError("the kernel refuses a filter of system calls")

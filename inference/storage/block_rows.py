@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Floats
 from inference.core.judging.sheet import ItemKind, Items
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Floats
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.models.block_set import searchable
 from inference.predictors.protocol import Answer

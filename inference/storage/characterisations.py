@@ -9,8 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inference.core.event import adapter
-from inference.core.event_fields import Amount, Count, RMax
+from inference.core.events import Amount, Count, RMax, adapter
 from inference.core.experiment import Experiment
 from inference.core.explain import (
     BlockingClass,

@@ -11,8 +11,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from inference.core.core_model import CoreModel, FrontEndLimits, MemoryTimes
-from inference.core.core_model.loop_code import LoopCode
 from inference.core.core_model.memory_reading import memory_times
+from inference.core.core_model.model import LoopCode
 from inference.core.explain import NotCharacterised
 from inference.core.front_end import FrontEnd, read_front_end
 from inference.core.latency import IdiomKind

@@ -13,14 +13,12 @@ from typing import Self
 import numpy as np
 from django.db.models import F, QuerySet
 
-from inference.core.arrays import Floats, Int64s
+from inference.core.evaluator import ThroughputModel, predicted_cycles
 from inference.core.experiment import Measured
 from inference.core.judging.sheet import compared
-from inference.core.metrics import Scores, Unit, score
-from inference.core.predicting import ThroughputModel, predicted_cycles
+from inference.core.metrics import Residuals, SchemeError, Scores, Unit, score
 from inference.core.protocols import Json
-from inference.core.residuals import Residuals, SchemeError
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Floats, Int64s
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.formats.errors import ExchangeError
 from inference.models import (

@@ -15,8 +15,7 @@ from pydantic import AfterValidator, Field
 
 from inference.core.cegar import REASONS, CegarResult, CegarSettings, Determinacy, Hidden, Unexplained
 from inference.core.cegar.events import ClashFound, StoredTerms
-from inference.core.event import adapter
-from inference.core.event_fields import Amount, Count, RMax, Uop, stored_as
+from inference.core.events import Amount, Count, RMax, Uop, adapter, stored_as
 from inference.core.judging.words import AllowedWord
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json

@@ -8,7 +8,7 @@ from dataclasses import replace
 from django.db.models import Count, Q, QuerySet
 
 from inference.core.experiment import Experiment
-from inference.core.hidden_uops import hidden_in, hidden_kinds
+from inference.core.mapping import hidden_in, hidden_kinds
 from inference.core.throughput import inverse_throughput
 from inference.formats.exported import NOTHING, ExportedMapping, ExportedScheme, SchemeEvidence
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames

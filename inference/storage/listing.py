@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from inference.core.residuals import LengthError, SchemeError
+from inference.core.metrics import LengthError, SchemeError
 
 
 def lengths_json(found: Iterable[LengthError]) -> list[tuple[int, int, float]]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from inference.core.event_fields import Amount, Count
+from inference.core.events import Amount, Count
 from inference.core.explain.events import BottleneckFound
 from inference.formats.archived_parts import ABSENT, ArchivedPart
 from inference.storage.characterisations import ExplainedMapping

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from django.db.models import QuerySet
 
+from inference.core.evaluator import known_to
 from inference.core.experiment import MeasurementState
-from inference.core.predicting import known_to
-from inference.core.splitting import held_out_experiments, held_out_of
+from inference.core.sampling import held_out_experiments, held_out_of
 from inference.models import ISA, ExperimentSet, Measurement
 from inference.models.scheme_search import select_schemes
 from inference.storage.rows import StoredMeasurement, measurements_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from inference.core.predicting import PortMappingModel, ThroughputModel
+from inference.core.evaluator import PortMappingModel, ThroughputModel
 from inference.core.resources import Conversion, ResourceMapping, from_port_mapping
 from inference.models import ISA, Machine, PortMapping, ResourceLoad
 from inference.models import ResourceMapping as ResourceMappingRow

@@ -15,10 +15,9 @@ import numpy as np
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import MeasurementState
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Floats, Int64s
 from inference.models import ISA, ExperimentSet, Measurement
 from inference.storage.inserting import portions
 from inference.storage.rows import scheme_texts

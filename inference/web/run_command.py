@@ -17,7 +17,7 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.db.models import Count, QuerySet
 
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.protocols import Json
 from inference.formats import journal_events
 from inference.models import ISA, InstructionScheme, Run

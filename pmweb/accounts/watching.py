@@ -18,6 +18,7 @@ from django.contrib.sessions.models import Session
 from django.db import OperationalError
 from django.utils import timezone
 
+from inference.runs.watcher import detached_task
 from pmweb.accounts import api_tokens
 from pmweb.accounts.roles import AccessLevel, level_of
 
@@ -58,7 +59,7 @@ class Visits:
     def begin(self, visit: Visit) -> None:
         self._open.add(visit)
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._look_again_and_again())
+            self._task = detached_task(self._look_again_and_again())
 
     def end(self, visit: Visit) -> None:
         """Watch it no longer; without any the task ends by itself."""

@@ -27,7 +27,7 @@ from pmweb.accounts import api_tokens, people, sessions
 from pmweb.accounts.forms import InviteForm
 from pmweb.accounts.people import AccountError, accounts, invited_until, link_path
 from pmweb.accounts.roles import role_of
-from pmweb.models import ApiToken, BrowserSession, Role, SharedLink
+from pmweb.models import ApiToken, Role, SharedLink
 from pmweb.sharing import ShareRequest, ShownLink, address_of
 
 account_router = Router()
@@ -235,7 +235,10 @@ class BrowserSessionOut(Schema):
 @session_router.get("/account/sessions", response=list[BrowserSessionOut], auth=operating)
 def list_own_sessions(request: HttpRequest) -> Any:
     """The browsers in which the caller's person is logged in, the one seen last first."""
-    return [_session(row) for row in sessions.of(account_of(request))]
+    return [
+        fields_of(row, BrowserSessionOut, browser=row.browser_name)
+        for row in sessions.of(account_of(request))
+    ]
 
 
 @session_router.delete("/account/sessions/{own_session_id}", response={204: None})
@@ -251,10 +254,6 @@ def end_sessions_of_account(request: HttpRequest, account_id: Id) -> Any:
     """Log somebody out everywhere. Tokens, links and the password stay, so that they can come back."""
     sessions.log_out(get_object_or_404(User, pk=account_id), by=request.user)
     return Status(204, None)
-
-
-def _session(row: BrowserSession) -> dict[str, Any]:
-    return fields_of(row, BrowserSessionOut, browser=row.browser_name)
 
 
 class SharedLinkOut(Schema):

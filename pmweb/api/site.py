@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import date
 from typing import Annotated, Any
 
@@ -69,14 +68,11 @@ def get_about(request: HttpRequest) -> Any:
         )
     return {
         **{name: dict(lines) for name, lines in installation.sections().items()},
-        "programs": [_program(*each) for each in installation.find_all()],
+        "programs": [
+            {"program": program.name, "found": {each.path: each.version for each in found}}
+            for program, found in installation.find_all()
+        ],
     }
-
-
-def _program(
-    program: installation.OptionalProgram, found: Iterable[installation.InstalledProgram]
-) -> dict[str, Any]:
-    return {"program": program.name, "found": {each.path: each.version for each in found}}
 
 
 class AuditFilter(Schema):

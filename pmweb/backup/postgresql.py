@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from pathlib import Path
@@ -72,7 +73,7 @@ def restore(dumped: Path, manifest: BackupManifest, kept: KeptWays, *, replace: 
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(_EMPTY)
             with tables_made(DEFAULT_DB_ALIAS, manifest.migrations) as columns, script.open("rb") as lines:
-                ignored = _copy_text(cursor, lines, columns)
+                ignored = copy_rows(cursor, lines, columns)
             archive.check_rows(manifest.rows, archive.row_counts(cursor, columns))
             for statement in kept.ending(columns):
                 cursor.execute(statement)
@@ -113,7 +114,7 @@ def _call(program: str, *arguments: str, **environment: str) -> None:
         raise BackupError(f"{program} failed: {done.stderr.strip() or f'status {done.returncode}'}")
 
 
-def _copy_text(cursor: Any, lines: Iterable[bytes], columns: dict[str, list[str]]) -> str:
+def copy_rows(cursor: Any, lines: Iterable[bytes], columns: dict[str, list[str]]) -> str:
     """Put the rows into these tables, and say of which others there are some. Raises `BackupError`."""
     sequences = _sequences(cursor)
     source, ignored, numbers = iter(lines), set(), []
@@ -125,7 +126,7 @@ def _copy_text(cursor: Any, lines: Iterable[bytes], columns: dict[str, list[str]
                 _copy_rows(cursor, table, names, columns[table], rows)
             else:
                 ignored.add(table)
-                _skip(rows)
+                deque(rows, maxlen=0)
         elif (number := _NUMBER.fullmatch(line)) and number[1].decode() in sequences:
             numbers.append((number[1].decode(), int(number[2]), number[3] == b"true"))
     for values in numbers:
@@ -144,11 +145,6 @@ def _copy_rows(cursor: Any, table: str, names: list[str], own: list[str], rows: 
     with cursor.copy(into) as target:
         for row in rows:
             target.write(row)
-
-
-def _skip(rows: Iterator[bytes]) -> None:
-    for _ in rows:
-        pass
 
 
 def _sequences(cursor: Any) -> set[str]:

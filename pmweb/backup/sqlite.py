@@ -105,16 +105,14 @@ def _ignored(source: sqlite3.Connection, columns: Collection[str]) -> str:
     missing = set(columns) - {name for kind, name, page in entries if kind == "table" and page}
     if missing:
         raise BackupError(f"the back-up has no table {min(missing)}, or another thing of that name")
+    own = {*columns, MigrationRecorder.Migration._meta.db_table}
     strange = [
         f"{kind} {name}"
         for kind, name, _ in sorted(entries)
-        if kind in ("trigger", "view") or (kind == "table" and name not in columns and not _is_own(name))
+        if kind in ("trigger", "view")
+        or (kind == "table" and name not in own and not name.startswith("sqlite_"))
     ]
     return f"left out, since pmweb has none of that name: {', '.join(strange)}" if strange else ""
-
-
-def _is_own(table: str) -> bool:
-    return table == MigrationRecorder.Migration._meta.db_table or table.startswith("sqlite_")
 
 
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection, columns: dict[str, list[str]]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from django.db.models import Case, Max, QuerySet, Value, When
@@ -11,8 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from anica_app.features.campaigns.discovery_rows import found_of
-from anica_app.features.campaigns.query import newest
+from anica_app.features.campaigns.query import found_of, newest
 from inference.features.library.mappings.query import port_mappings
 from inference.features.library.sets.query import experiment_sets
 from inference.features.machines.machines.query import (
@@ -54,7 +53,7 @@ class FirstStep:
 
 
 def start(request: HttpRequest) -> HttpResponse:
-    seen = overview()
+    seen = SiteOverview()
     machines = [(machine, condition_of(machine), _processor(machine)) for machine in seen.machines]
     online = [row for row in machines if row[1].online]
     of_anica = newest()
@@ -172,7 +171,7 @@ def _first_steps(seen: SiteOverview) -> list[FirstStep]:
             "Real measurements of an AMD Zen 4 core and the port mapping inferred from them.",
             "Load the example",
             reverse("example"),
-            _page("set", seen.example),
+            _page("set", _newest(ExperimentSet.objects.filter(origin=ExperimentSet.Origin.EXAMPLE))),
             post=True,
         ),
         FirstStep(
@@ -187,108 +186,88 @@ def _first_steps(seen: SiteOverview) -> list[FirstStep]:
             "A CSV with one experiment per row, or PMEvo's JSON files.",
             "Upload",
             reverse("upload"),
-            _page("set", seen.uploaded),
+            _page("set", _newest(ExperimentSet.objects.filter(origin=ExperimentSet.Origin.UPLOAD))),
         ),
         FirstStep(
             "Infer a port mapping",
             "From a machine, from measurements that you have uploaded, or from a simulated processor.",
             "Infer",
             reverse("infer"),
-            _page("mapping", seen.inferred),
+            _page("mapping", _newest(PortMapping.objects.filter(origin=PortMapping.Origin.RUN))),
         ),
     ]
     first = next((step for step in steps if not (step.done or step.hindrance)), None)
     return [replace(step, next=step is first) for step in steps] if first else []
 
 
-@dataclass(frozen=True)
 class SiteOverview:
-    """The newest of everything, and which first steps have been taken.
+    """The newest of everything, and which first steps have been taken; twelve queries at most. All by id."""
 
-    `machines` are those with an agent, `unfinished_here` {algorithm: unfinished inference on this very
-    computer}, `inferred_here` {algorithm: the newest mapping of it that it has found}, and `knows_local` the
-    newest run that has found out all of its core. `example`, `uploaded`: the newest sets of these origins,
-    `inferred`: the newest mapping of a run, `done` {kind: its newest run that is done}. All by id.
-    `core`: the newest core model.
-    """
+    @cached_property
+    def runs(self) -> list[Run]:
+        """The newest ones, unfinished before all others."""
+        finished = Case(When(state__in=Run.FINAL, then=Value(1)), default=Value(0))
+        return list(Run.objects.defer("config", "result").order_by(finished, "-id")[:NEWEST])
 
-    runs: Sequence[Run]
-    mappings: Sequence[PortMapping]
-    sets: Sequence[ExperimentSet]
-    machines: Sequence[Machine]
-    unfinished_here: Mapping[str, Run]
-    inferred_here: Mapping[str, int]
-    knows_local: int | None
-    example: int | None
-    uploaded: int | None
-    inferred: int | None
-    done: Mapping[str, int]
-    core: StoredCoreModel | None
+    @cached_property
+    def mappings(self) -> list[PortMapping]:
+        return list(port_mappings().order_by("-id")[:NEWEST])
+
+    @cached_property
+    def sets(self) -> list[ExperimentSet]:
+        return list(experiment_sets().order_by("-id")[:NEWEST])
+
+    @cached_property
+    def machines(self) -> list[Machine]:
+        """Machines that an agent measures."""
+        return list(machines().filter(kind=Machine.Kind.AGENT))
 
     @property
     def fresh(self) -> bool:
         """Whether nothing has been done here yet."""
         return not (self.runs or self.mappings or self.sets)
 
-    @property
+    @cached_property
+    def core(self) -> StoredCoreModel | None:
+        return StoredCoreModel.objects.only("name").order_by("-pk").first()
+
+    @cached_property
+    def done(self) -> dict[str, int]:
+        """{kind: its newest run that is done} of what is asked by hand."""
+        done = Run.objects.filter(kind__in=ASKED_BY_HAND, state=Run.State.DONE).order_by()
+        return dict(done.values_list("kind").annotate(newest=Max("pk")))
+
+    @cached_property
     def compared(self) -> int | None:
-        found = (self.done.get(kind) for kind in COMPARISONS)
-        return max((pk for pk in found if pk is not None), default=None)
+        return max((self.done[kind] for kind in COMPARISONS if kind in self.done), default=None)
 
     @property
     def local(self) -> Machine | None:
         """The computer that the site runs on."""
         return next((machine for machine in self.machines if machine.local), None)
 
+    @cached_property
+    def unfinished_here(self) -> dict[str, Run]:
+        """{algorithm: unfinished inference on this very computer}."""
+        runs = list(unfinished_inferences_on(self.local)) if self.local else []
+        return {run.config.get("algorithm", ""): run for run in reversed(runs)}
 
-def overview() -> SiteOverview:
-    """Everything on the start page, in twelve queries at most."""
-    with_agents = list(machines().filter(kind=Machine.Kind.AGENT))
-    local = next((machine for machine in with_agents if machine.local), None)
-    return SiteOverview(
-        runs=_current_runs(),
-        mappings=list(port_mappings().order_by("-id")[:NEWEST]),
-        sets=list(experiment_sets().order_by("-id")[:NEWEST]),
-        machines=with_agents,
-        unfinished_here={} if local is None else _unfinished_on(local),
-        inferred_here={} if local is None else _inferred_on(local),
-        knows_local=None if local is None else _knows(local),
-        example=_newest(ExperimentSet.objects.filter(origin=ExperimentSet.Origin.EXAMPLE)),
-        uploaded=_newest(ExperimentSet.objects.filter(origin=ExperimentSet.Origin.UPLOAD)),
-        inferred=_newest(PortMapping.objects.filter(origin=PortMapping.Origin.RUN)),
-        done=_newest_done(ASKED_BY_HAND),
-        core=StoredCoreModel.objects.only("name").order_by("-pk").first(),
-    )
+    @cached_property
+    def inferred_here(self) -> dict[str, int]:
+        """{algorithm: the newest mapping that it has found of this computer}, "" where there was no run."""
+        if self.local is None:
+            return {}
+        rows = PortMapping.objects.filter(machine=self.local).order_by().values_list("run__config__algorithm")
+        return {algorithm or "": pk for algorithm, pk in rows.annotate(newest=Max("pk"))}
+
+    @cached_property
+    def knows_local(self) -> int | None:
+        """The newest run that has found out all of its core."""
+        if self.local is None:
+            return None
+        return _newest(Run.objects.filter(kind="know", state=Run.State.DONE, config__machine=self.local.pk))
 
 
 def _newest(rows: QuerySet[Any]) -> int | None:
     pk: int | None = rows.order_by("-pk").values_list("pk", flat=True).first()
     return pk
-
-
-def _newest_done(kinds: Sequence[str]) -> dict[str, int]:
-    done = Run.objects.filter(kind__in=kinds, state=Run.State.DONE).order_by()
-    return dict(done.values_list("kind").annotate(newest=Max("pk")))
-
-
-def _knows(local: Machine) -> int | None:
-    return _newest(Run.objects.filter(kind="know", state=Run.State.DONE, config__machine=local.pk))
-
-
-def _unfinished_on(local: Machine) -> dict[str, Run]:
-    oldest_first = reversed(unfinished_inferences_on(local))
-    return {run.config.get("algorithm", ""): run for run in oldest_first}
-
-
-def _inferred_on(local: Machine) -> dict[str, int]:
-    """The newest mapping of it by algorithm; "" for mappings that came without a run."""
-    found = PortMapping.objects.filter(machine=local).order_by()
-    return {
-        name or "": pk for name, pk in found.values_list("run__config__algorithm").annotate(newest=Max("pk"))
-    }
-
-
-def _current_runs() -> list[Run]:
-    """The newest runs, unfinished ones before all others."""
-    finished = Case(When(state__in=Run.FINAL, then=Value(1)), default=Value(0))
-    return list(Run.objects.defer("config", "result").order_by(finished, "-id")[:NEWEST])

@@ -3,7 +3,7 @@
 import { Figure } from "./figures.js";
 
 const MOST_FRAMES = 48;
-const LEAST_ERROR = 1e-3; // per cent: a logarithmic axis has no zero; see inference/figures/objectives.py
+const LEAST_ERROR = 1e-3; // per cent: a logarithmic axis has no zero; see inference/figures/curves.py
 const STEP = 220; // ms per population while it plays
 const whole = new Intl.NumberFormat("en");
 

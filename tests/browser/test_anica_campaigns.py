@@ -23,7 +23,7 @@ from inference.features.asking.predictors.query import row_for
 from inference.formats.block_sets import BlockSetOptions
 from inference.storage.block_sets import store
 from anica_app.storage.campaigns import store_campaign
-from anica_app.formats.incoming import read_part, tree_of_path
+from anica_app.formats.campaign_zip import read_part, tree_of_path
 from inference.models import Run
 for cycles in (1, 4):
     words = ["/bin/echo", str(cycles)]

@@ -19,7 +19,7 @@ _PREPARE = """
 from pathlib import Path
 from inference.features.asking.predictors.query import row_for
 from anica_app.storage.campaigns import store_campaign
-from anica_app.formats.incoming import read_part, tree_of_path
+from anica_app.formats.campaign_zip import read_part, tree_of_path
 row_for("command", {{"command": ["/bin/echo", "4.25"], "title": "always 4.25"}}, may_choose=True)
 campaign = store_campaign(read_part(tree_of_path(Path({path!r}))), "small")
 print("discovery", campaign.discoveries.get().pk)

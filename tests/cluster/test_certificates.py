@@ -14,8 +14,7 @@ from distributed.security import Security
 
 from inference.cluster.connection import ClusterError, SchedulerConnection, _security_of, condition
 from inference.cluster.executor import DaskExecutor
-from inference.core.executor import LocalExecutor
-from inference.core.pacing import PacedReporter
+from inference.core.pacing import LocalExecutor, PacedReporter
 from tests.core.executors import join
 from tests.core.pmevo.small import Listener
 

@@ -16,8 +16,7 @@ from inference.cluster import connection as connecting
 from inference.cluster.connection import ClusterError, SchedulerConnection, condition
 from inference.cluster.executor import DaskExecutor
 from inference.core.errors import InterruptedRunError
-from inference.core.executor import LocalExecutor, Task, TaskContext
-from inference.core.pacing import PacedReporter
+from inference.core.pacing import LocalExecutor, PacedReporter, Task, TaskContext
 from tests.core.executors import WorkshopContract, die_once, join, wait_for_withdrawal, wait_until_there
 from tests.core.pmevo.islanders import evolved
 from tests.core.pmevo.small import Listener

@@ -11,11 +11,10 @@ from distributed import LocalCluster
 
 from inference.cluster.executor import DaskExecutor
 from inference.core.errors import InterruptedRunError
-from inference.core.executor import LocalExecutor
-from inference.core.pacing import PacedReporter
+from inference.core.pacing import LocalExecutor, PacedReporter
 from inference.predictors import iaca
+from inference.predictors.panel import AskedHere, SharedOut
 from inference.predictors.protocol import Answer, Predictor
-from inference.predictors.shared_out import AskedHere, SharedOut
 from tests.core.pmevo.small import Listener
 from tests.predictors import fakes
 

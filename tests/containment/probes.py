@@ -31,10 +31,10 @@ _SCRATCH_BYTES = 64 << 20
 _CONFINED = """
 import json, os, sys
 sys.path.append(sys.argv[1])
-from inference.sandbox import landlock, strangers
+from inference.sandbox import files, strangers
 request = json.loads(sys.argv[2])
 host = strangers.Abilities(**request["host"])
-landlock.version = lambda: host.landlock
+files.landlock_version = lambda: host.landlock
 os.chdir(request["places"]["scratch"])
 strangers.confine(strangers.Places(**request["places"]), host)
 os.execv(sys.argv[3], sys.argv[3:])

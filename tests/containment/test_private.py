@@ -7,16 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.containment import (
-    CannotStartError,
-    FileAccess,
-    Limits,
-    access_of,
-    client,
-    host,
-    run,
-    shielding,
-)
+from inference.containment import CannotStartError, FileAccess, Limits, access_of, client, host, private, run
 from inference.containment.private import opened_without_private
 from inference.sandbox import strangers
 from tests.predictors.fakes import python, script
@@ -38,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "linked-twice").symlink_to("linked-key")
     (tmp_path / "linked-home").symlink_to(data)
     (data / "way-through").symlink_to("/usr/bin/true")
-    monkeypatch.setattr(shielding, "_places", [data])
+    monkeypatch.setattr(private, "_hidden_places", [data])
     return data
 
 

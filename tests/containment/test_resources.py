@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from inference.containment import CannotStartError, Limits, LineWorker, host, run
-from inference.containment.scratch import make_scratch, remove_scratch
+from inference.containment.running import make_scratch, remove_scratch
 from inference.sandbox.users import UNPRIVILEGED
 from tests.predictors.fakes import python, script
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from inference.containment import FileAccess, Limits, host, run
-from inference.containment.shielding import shield
+from inference.containment.private import shield
 from tests.predictors.fakes import python, script
 
 LIMITS = Limits(seconds=30.0, memory=512, output=1)

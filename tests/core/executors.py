@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from inference.core.errors import InterruptedRunError, InvalidInputError
-from inference.core.executor import Executor, TaskContext
-from inference.core.pacing import PacedReporter
+from inference.core.pacing import Executor, PacedReporter, TaskContext
 from tests.core.pmevo.small import Listener
 
 

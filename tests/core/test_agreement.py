@@ -6,19 +6,18 @@ random cases. All but the LP's floating-point solver agree to the last bit, that
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.evaluator import Evaluator
+from inference.core.evaluator import Evaluator, PortMappingModel
 from inference.core.experiment import Experiment
-from inference.core.flow import densest_ports
-from inference.core.intervals import load_intervals
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.predicting import PortMappingModel
-from inference.core.schedule import schedule
+from inference.core.schedule import load_intervals, schedule
 from inference.core.tables import ExperimentTable, Population
-from inference.core.throughput import inverse_throughput, over_uops, port_bound, work_of
+from inference.core.throughput import densest_ports, inverse_throughput, over_uops, port_bound, work_of
 from tests.core.oracle import lp_inverse_throughput, lp_port_bounds, over_ports
 from tests.core.strategies import SCHEMES, experiments, mappings, masks
 from tests.drawn import examples
@@ -137,7 +136,7 @@ def test_unions_of_pairs_alone_would_miss_the_maximum_of_appendix_e2() -> None:
     assert lp_inverse_throughput(mapping, mix) == pytest.approx(0.75, rel=1e-12)
     plan = schedule(mapping, mix)
     assert (plan.cycles, plan.loads, plan.bottleneck) == (0.75, (0.75,) * 4, (0, 1, 2, 3))
-    assert load_intervals(work, 4) == ((0.75, 0.75),) * 4
+    assert load_intervals(work, 4, Fraction(3, 4)) == ((0.75, 0.75),) * 4
     agree(mapping, [mix])
     table = ExperimentTable.from_experiments([mix, Experiment.of({"A": 2, "B": 2, "C": 2})])
     assert PortMappingModel(mapping).cycles(table).tolist() == [0.75, 1.5]

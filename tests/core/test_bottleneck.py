@@ -9,7 +9,7 @@ import pytest
 
 from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck
 from inference.core.errors import InterruptedRunError
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.protocols import Checkpoint

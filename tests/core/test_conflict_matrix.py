@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.conflict_matrix import ConflictMatrix, conflict_matrix
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
-from inference.core.pair_conflicts import PairConflicts, pair_conflicts
+from inference.core.pair_conflicts import ConflictMatrix, PairConflicts, conflict_matrix, pair_conflicts
 from inference.core.throughput import inverse_throughput
 from tests.drawn import examples
 

@@ -7,11 +7,11 @@ import pytest
 
 from inference.core.deviating import Sampling, deviation
 from inference.core.errors import InvalidInputError
+from inference.core.evaluator import PortMappingModel
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Unit, score
-from inference.core.predicting import PortMappingModel
-from inference.core.random_mixes import random_mixes
 from inference.core.resources import ResourceMapping, from_port_mapping
+from inference.core.sampling import random_mixes
 from inference.core.throughput import inverse_throughput
 
 ONE = PortMapping(("0", "1"), {"a": ((3, 1),), "b": ((1, 1),), "c": ((1, 2),)})

@@ -8,8 +8,8 @@ import pytest
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.loss import ERROR_UNIT, Loss, bounded
 from inference.core.mapping import PortMapping, uops_of
+from inference.core.metrics import ERROR_UNIT, Loss, bounded
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput
 from tests.core.strategies import SCHEMES

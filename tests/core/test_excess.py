@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.excess import excess, limits_of
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
+from inference.core.misfits import excess, limits_of
 from inference.core.throughput import inverse_throughput
 from tests.core.strategies import experiments, mappings
 

@@ -5,8 +5,7 @@ import threading
 
 import pytest
 
-from inference.core.executor import Executor, LocalExecutor, TaskContext
-from inference.core.pacing import PacedReporter
+from inference.core.pacing import Executor, LocalExecutor, PacedReporter, TaskContext
 from tests.core.executors import WorkshopContract
 from tests.core.pmevo.small import Listener
 

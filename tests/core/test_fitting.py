@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
-from inference.core.fitting import MOST, fits, smallest_changes
 from inference.core.mapping import PortMapping, uops_of
+from inference.core.misfits import MOST, fits, smallest_changes
 from inference.core.throughput import inverse_throughput
 
 SCHEMES = ("a", "b", "c")

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
-from inference.core.hidden_uops import HiddenUops, hidden_in, hidden_kinds
-from inference.core.mapping import PortMapping, uops_of
+from inference.core.mapping import HiddenUops, PortMapping, hidden_in, hidden_kinds, uops_of
 from inference.core.throughput import inverse_throughput
 from tests.core.strategies import experiments, mappings
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError
-from inference.core.splitting import split
+from inference.core.sampling import split
 
 
 @given(n=st.integers(0, 300), share=st.floats(0, 0.99), seed=st.integers(0, 1000))

@@ -10,7 +10,7 @@ import sys
 import inference.core, inference.core.cegar
 import inference.core.identity
 import inference.core.evaluator, inference.core.metrics, inference.core.schedule
-import inference.core.resources, inference.core.predicting
+import inference.core.resources, inference.core.evaluator
 print(*sorted({"scipy", "numba", "plotly", "z3", "django"} & set(sys.modules)))
 """
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
-from inference.core.intervals import Interval, load_intervals
 from inference.core.mapping import PortMapping, ports_in
-from inference.core.schedule import schedule
-from inference.core.throughput import port_bound, work_of
+from inference.core.schedule import Interval, load_intervals, schedule
+from inference.core.throughput import densest_ports, port_bound, work_of
 from tests.core.strategies import experiments, mappings, masks
 from tests.drawn import examples
 
@@ -50,9 +49,15 @@ def lp_interval(work: Mapping[int, int], n_ports: int, time: float, port: int) -
 
 def held_against_the_linear_program(work: Mapping[int, int], n_ports: int, time: float, port: int) -> None:
     least, greatest = lp_interval(work, n_ports, time, port)
-    found = load_intervals(work, n_ports, None if time == port_bound(work) else time)[port]
+    exact = _shortest(work) if time == port_bound(work) else Fraction(time)
+    found = load_intervals(work, n_ports, exact)[port]
     assert found.least == pytest.approx(least, rel=1e-6, abs=1e-6 * time)
     assert found.greatest == pytest.approx(greatest, rel=1e-6, abs=1e-6 * time)
+
+
+def _shortest(work: Mapping[int, int]) -> Fraction:
+    densest = densest_ports(work)
+    return Fraction(densest.mass, densest.width)
 
 
 def works(n_ports: int, max_kinds: int) -> st.SearchStrategy[dict[int, int]]:
@@ -88,27 +93,28 @@ def test_the_fair_schedule_lies_within_the_ranges(mapping: PortMapping, experime
     plan = schedule(mapping, experiment)
     for load, (least, greatest) in zip(plan.loads, plan.intervals, strict=True):
         assert 0 <= least <= load <= greatest <= plan.cycles
-    fixed = load_intervals(work_of(mapping, experiment), len(mapping.ports))
+    work = work_of(mapping, experiment)
+    fixed = load_intervals(work, len(mapping.ports), _shortest(work)) if work else ()
     always_full = [port for port, (least, _) in enumerate(fixed) if least == plan.port_cycles > 0]
     assert always_full == list(plan.bottleneck)
 
 
 def test_what_the_other_ports_cannot_take_is_the_least_load() -> None:
     # Port 0 is full with the µops that have no other; the four others share ports 1 and 2, three cycles each.
-    ranges = load_intervals({0b001: 3, 0b110: 4}, 3)
+    ranges = load_intervals({0b001: 3, 0b110: 4}, 3, Fraction(3))
     assert ranges == (Interval(3, 3), Interval(1, 3), Interval(1, 3))
     assert [each.is_fixed for each in ranges] == [True, False, False]
 
 
 def test_work_that_is_pushed_off_a_port_may_push_other_work_on() -> None:
     # To empty port 0, [0,1] goes to port 1, from where [1,2] goes to port 2.
-    assert load_intervals({0b0011: 2, 0b0110: 2, 0b1000: 2}, 4)[0] == Interval(0, 2)
+    assert load_intervals({0b0011: 2, 0b0110: 2, 0b1000: 2}, 4, Fraction(2))[0] == Interval(0, 2)
 
 
 def test_more_time_means_more_freedom() -> None:
     work = {0b01: 2, 0b11: 2}
-    assert load_intervals(work, 2) == ((2, 2), (2, 2))
-    assert load_intervals(work, 2, 3) == ((2, 3), (1, 2))
+    assert load_intervals(work, 2, Fraction(2)) == ((2, 2), (2, 2))
+    assert load_intervals(work, 2, Fraction(3)) == ((2, 3), (1, 2))
     assert load_intervals(work, 2, Fraction(8, 3)) == ((2, 8 / 3), (4 / 3, 2))
 
 
@@ -121,11 +127,11 @@ def test_a_bottleneck_beside_the_ports_leaves_them_their_freedom() -> None:
 
 
 def test_a_port_without_uops_is_always_empty() -> None:
-    assert load_intervals({0b1: 2}, 3) == ((2, 2), (0, 0), (0, 0))
-    assert load_intervals({}, 2) == load_intervals({0b1: 0}, 2, 7) == ((0, 0), (0, 0))
+    assert load_intervals({0b1: 2}, 3, Fraction(2)) == ((2, 2), (0, 0), (0, 0))
+    assert load_intervals({}, 2, Fraction(0)) == load_intervals({0b1: 0}, 2, Fraction(7)) == ((0, 0), (0, 0))
 
 
-@pytest.mark.parametrize("time", [1.999, 0, -1, float("nan"), float("inf"), "soon"])
+@pytest.mark.parametrize("time", [1.999, 0, -1])
 def test_a_time_in_which_nothing_fits_is_refused(time: float) -> None:
-    with pytest.raises(InvalidInputError, match=r"2 cycles|finite number of cycles"):
-        load_intervals({0b1: 2}, 1, time)
+    with pytest.raises(InvalidInputError, match="2 cycles"):
+        load_intervals({0b1: 2}, 1, Fraction(time))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from inference.core.core_model.loop_branch import (
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
+from inference.core.throughput import inverse_throughput
+from inference.isa.blocks import block_of_hex
+from inference.predictors.mapping import (
     SLOT,
     LoopBranch,
     iteration_terms,
@@ -12,10 +16,6 @@ from inference.core.core_model.loop_branch import (
     loop_branch,
     with_branch_slot,
 )
-from inference.core.experiment import Experiment
-from inference.core.mapping import PortMapping
-from inference.core.throughput import inverse_throughput
-from inference.isa.blocks import block_of_hex
 
 ADD, CMP = "add GPR[64]:RW, GPR[64]:R", "cmp GPR[64]:R, GPR[64]:R"
 JNE = "jne REL[8]"

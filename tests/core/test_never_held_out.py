@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
-from inference.core.splitting import held_out_experiments
+from inference.core.sampling import held_out_experiments
 
 EXPERIMENTS = [
     *(Experiment.of([scheme]) for scheme in "abcdef"),

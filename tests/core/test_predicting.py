@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from inference.core import evaluator_numpy
+from inference.core import evaluator
+from inference.core.evaluator import PortMappingModel
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.predicting import PortMappingModel
 from inference.core.tables import ExperimentTable
 
 
@@ -16,8 +16,8 @@ def test_tables_of_many_schemes_on_many_ports_are_left_to_the_compiled_kernels(
     n_schemes: int, n_ports: int, plain: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
-    cycles = evaluator_numpy.cycles
-    monkeypatch.setattr(evaluator_numpy, "cycles", lambda *given: calls.append(1) or cycles(*given))
+    cycles = evaluator.cycles_by_numpy
+    monkeypatch.setattr(evaluator, "cycles_by_numpy", lambda *given: calls.append(1) or cycles(*given))
     schemes = [f"scheme {k}" for k in range(n_schemes)]
     mapping = PortMapping(tuple(map(str, range(n_ports))), dict.fromkeys(schemes, ((3, 1),)))
     table = ExperimentTable.from_experiments([Experiment.of([scheme]) for scheme in schemes])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from inference.core.ranks import inversions, tau_b
+from inference.core.metrics import inversions, tau_b
 from tests.drawn import examples
 
 FEW = st.integers(0, 6).map(float)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
-from inference.core.residuals import Residuals
+from inference.core.metrics import Residuals
 from inference.core.tables import ExperimentTable
 from tests.drawn import examples
 

@@ -13,18 +13,15 @@ import numpy as np
 import pytest
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError, as_written
-from inference.core.evaluator import Evaluator
+from inference.core.evaluator import Evaluator, PortMappingModel
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.core.flow import densest_ports
-from inference.core.intervals import load_intervals
 from inference.core.mapping import PortMapping
 from inference.core.metrics import convert, score
 from inference.core.pmevo import PMEvoSettings
-from inference.core.predicting import PortMappingModel
-from inference.core.schedule import schedule
-from inference.core.splitting import split
+from inference.core.sampling import split
+from inference.core.schedule import load_intervals, schedule
 from inference.core.tables import ExperimentTable, Population
-from inference.core.throughput import inverse_throughput, over_uops, port_bound, work_of
+from inference.core.throughput import densest_ports, inverse_throughput, over_uops, port_bound, work_of
 from tests.core.oracle import lp_inverse_throughput, lp_port_bounds, over_ports
 
 NAN, INFINITY = math.nan, math.inf

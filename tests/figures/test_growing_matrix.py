@@ -6,7 +6,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.pair_conflicts import PairConflicts, pair_conflicts
-from inference.figures.growing_matrix import LEVELS, MOST, growing_matrix
+from inference.figures.conflicts import LEVELS, MOST, growing_matrix
 
 
 def measured(cycles: float, **counts: int) -> Measured:

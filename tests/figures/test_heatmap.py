@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError
 from inference.core.metrics import Unit
-from inference.figures.heatmap import BINS, BinCounts, HeatMap, bins_of, heat_map
-from inference.figures.reach import Reach
+from inference.figures.heatmap import BINS, BinCounts, HeatMap, Reach, bins_of, heat_map
 from tests.drawn import examples
 
 CYCLES = st.one_of(

@@ -13,15 +13,20 @@ from hypothesis import strategies as st
 from inference.core.errors import UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.residuals import LengthError
+from inference.core.metrics import LengthError
 from inference.core.schedule import schedule
-from inference.figures.buckets import buckets
 from inference.figures.colours import DARK, LIGHT
-from inference.figures.curves import fitness_curve, sweep_curve
-from inference.figures.error_by_length import length_figure
-from inference.figures.objectives import LEAST_ERROR, DrawnPoint, cloud_figure, front_figure
+from inference.figures.curves import (
+    LEAST_ERROR,
+    DrawnPoint,
+    cloud_figure,
+    fitness_curve,
+    front_figure,
+    sweep_curve,
+)
+from inference.figures.length_maps import length_figure
 from inference.figures.plotly_json import figure_json
-from inference.figures.tripartite import tripartite
+from inference.figures.tripartite import buckets, tripartite
 from tests.core.strategies import experiments, mappings
 from tests.drawn import examples
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from inference.core.core_model import CoreModel, MemoryTimes, OperandLatencies
 from inference.core.experiment import Experiment
-from inference.core.hidden_uops import hidden_in, hidden_kinds
-from inference.core.mapping import PortMapping, Uops
+from inference.core.mapping import PortMapping, Uops, hidden_in, hidden_kinds
 from inference.core.throughput import inverse_throughput
 from inference.formats.exported import NOTHING, ExportedMapping, ExportedScheme, SchemeEvidence
 from inference.formats.exported_core import ExportedCore, exported_core

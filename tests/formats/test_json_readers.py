@@ -33,7 +33,7 @@ OWN = {
     ),
     **dict.fromkeys(
         (
-            "anica_app/features/campaigns/comparison_api.py",
+            "anica_app/features/campaigns/parts_api.py",
             "anica_app/storage/domains.py",
             "anica_app/features/families/job.py",
             "inference/features/learning/latencies/comparison.py",
@@ -50,7 +50,7 @@ OWN = {
             "inference/predictors/llvm/model.py",
             "inference/predictors/osaca/predictor.py",
             "inference/predictors/osaca/worker.py",
-            "inference/predictors/shared_out.py",
+            "inference/predictors/panel.py",
             "inference/predictors/uica/analyser.py",
             "inference/agent/child.py",
             "inference/agent/process.py",
@@ -63,7 +63,7 @@ OWN = {
     **dict.fromkeys(
         (
             "inference/features/asking/block_files/query.py",
-            "inference/features/library/uploads/file_reading.py",
+            "inference/features/library/uploads/recognition.py",
             "inference/web/reading_process.py",
         ),
         "between the web process and the processes that read files for it",
@@ -71,7 +71,7 @@ OWN = {
     "inference/figures/plotly_json.py": "what plotly makes of figures of this program",
     **dict.fromkeys(
         (
-            "inference/core/event.py",
+            "inference/core/events.py",
             "inference/formats/archived_parts.py",
         ),
         "a value that was read, written again",

@@ -8,9 +8,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from inference.core.evaluator import PortMappingModel
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.predicting import PortMappingModel
 from inference.formats.file_units import FileUnit, likely_unit
 from inference.formats.import_formats import read
 from inference.formats.measurement_doubts import doubts_of, unit_in_doubt

@@ -116,7 +116,7 @@ def anica_directories() -> list[bytes]:
 @cache
 def campaign_archive() -> bytes:
     """A campaign of this program. Stores it in the database on the way, the first time."""
-    from anica_app.formats.incoming import read_part
+    from anica_app.formats.campaign_zip import read_part
     from anica_app.storage.campaigns import store_campaign, write_campaign
     from inference.formats.file_trees import ZipTree
 

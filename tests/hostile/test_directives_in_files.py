@@ -7,7 +7,7 @@ import io
 import pytest
 
 from anica_app.formats.anica_campaigns import MINIMISED_BLOCK, START_BLOCK
-from anica_app.formats.incoming import read_part, tree_of_path
+from anica_app.formats.campaign_zip import read_part, tree_of_path
 from anica_app.storage.campaigns import store_campaign
 from inference.formats.block_sets import BlockSetOptions, look
 from inference.formats.blocks_csv import Broken

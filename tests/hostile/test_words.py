@@ -8,8 +8,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from anica_app.features.discoveries.compiler_explorer import state
-from anica_app.features.discoveries.tool_commands import commands_for
+from anica_app.features.discoveries.tool_commands import commands_for, state
 from inference.core.texts import is_line
 from inference.formats.accuracy_baseline import (
     AccuracyBaseline,

@@ -6,8 +6,8 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.protocols import RepeatingMeasurer
-from inference.measuring import cached
-from inference.measuring.cached import WINDOW, CachedMeasurer, RepeatingCache
+from inference.measuring import proxies
+from inference.measuring.proxies import WINDOW, CachedMeasurer, RepeatingCache
 from inference.measuring.simulated import SimulatedProcessor
 from tests.measuring.test_contract import ASKED, MAPPING, STRANGER, MemoryStore
 
@@ -43,7 +43,7 @@ def test_only_what_is_missing_is_measured_and_the_order_stays() -> None:
 
 
 def test_what_is_known_up_to_the_first_gap_comes_before_anything_is_measured(monkeypatch) -> None:
-    monkeypatch.setattr(cached, "WINDOW", 2)
+    monkeypatch.setattr(proxies, "WINDOW", 2)
     behind, store = Counting(), MemoryStore()
     list(CachedMeasurer(behind, store).measure(ASKED[:4]))
     behind.asked.clear()
@@ -99,7 +99,7 @@ def test_the_measurer_is_asked_once_for_everything_that_is_missing() -> None:
 
 def test_slow_measurements_are_stored_while_the_others_still_run(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10_000, 2))
-    monkeypatch.setattr(cached.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(proxies.time, "monotonic", lambda: float(next(clock)))
     store = MemoryStore()
     list(CachedMeasurer(Counting(), store).measure(ASKED))
     assert store.batches == [1] * len(ASKED)

@@ -11,7 +11,7 @@ from inference.agent.protocol import Settings
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Measurer
-from inference.measuring.cached import CachedMeasurer
+from inference.measuring.proxies import CachedMeasurer
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated import SimulatedProcessor

@@ -8,7 +8,7 @@ from inference.agent.protocol import Batch, Result, Settings
 from inference.isa import llvm_mc
 from inference.isa.aarch64 import NAME
 from inference.isa.aarch64.chains import frame, links_of, pair_chains
-from inference.measuring.framed_chains import FramedChains
+from inference.measuring.items import FramedChains
 from tests.measuring.boards import MemoryBoard
 
 pytestmark = pytest.mark.skipif(llvm_mc.program() is None, reason="llvm-mc is not installed")

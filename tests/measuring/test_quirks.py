@@ -10,8 +10,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.protocols import RepeatingMeasurer
-from inference.measuring.quirks import Quirk, misbehaving
-from inference.measuring.simulated import PORTS, UOPS, SimulatedProcessor
+from inference.measuring.simulated import PORTS, UOPS, Quirk, SimulatedProcessor, misbehaving
 
 MAPPING = PortMapping(
     ("0", "1", "2", "3"),

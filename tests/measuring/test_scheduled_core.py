@@ -7,10 +7,9 @@ import pytest
 from inference.core.core_model.model import CoreModel
 from inference.core.experiment import Experiment, MeasurementState
 from inference.core.mapping import PortMapping
-from inference.core.simulation.policy import SchedulerPolicy, SharedResultBus
+from inference.core.simulation.program import SchedulerPolicy, SharedResultBus
 from inference.isa.x86.bodies import body_accesses
-from inference.measuring.scheduled_core import ScheduledCore
-from inference.measuring.simulated import SimulatedProcessor
+from inference.measuring.simulated import ScheduledCore, SimulatedProcessor
 
 ADD, COMPARE = "add GPR[64]:RW, GPR[64]:R", "cmp GPR[64]:R, GPR[64]:R"
 MULTIPLY, SHIFT = "imul GPR[64]:RW, GPR[64]:R", "shlx GPR[64]:W, GPR[64]:R, GPR[64]:R"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.measuring.second_opinion import LONGEST, SecondOpinion, multiple
+from inference.measuring.proxies import LONGEST, SecondOpinion, multiple
 
 ADD = Experiment.of({"add": 2, "imul": 1})
 

@@ -16,7 +16,7 @@ from ninja import Schema
 from pydantic import BaseModel
 
 from anica_app.features.discoveries.query import known_answers
-from anica_app.features.explanations.query import explanations_of
+from anica_app.features.explanations.panel import explanations_of
 from anica_app.models import Campaign
 from inference.features.asking.predictors.opening import DatabaseAnswers, opened
 from inference.features.asking.questions.job import AskJob
@@ -77,7 +77,7 @@ def _explanations() -> Callable[[BlockName], object]:
         config = {**given, "block": OURS.hex}
         run = Run.objects.create(kind="generalise", name=f"run {len(given)}", config=config)
         Campaign.objects.create(name=run.name, run=run, origin="run", config=config)
-    return lambda name: [row.name for row in explanations_of(name, 5)]
+    return lambda name: [row.name for row in explanations_of(name)]
 
 
 def _block_sets() -> Callable[[BlockName], object]:
@@ -218,14 +218,14 @@ PARENTS = {
     "inference/core/latency/idioms.py": {"code": "the latencies"},
     "inference/core/latency/reading.py": {"code": "the latencies"},
     "inference/core/latency/memory.py": {"code": "the latencies"},
-    "anica_app/features/discoveries/reproducing_pages.py": {"hex": "the campaign, for its template"},
+    "anica_app/features/discoveries/pages.py": {"hex": "the campaign, for its template"},
     "inference/features/asking/block_files/job.py": {"code": "the program"},
     "anica_app/features/explanations/job.py": {"block": "the description"},
     "anica_app/features/families/pages.py": {"hex": "the campaign, for its template"},
-    "anica_app/features/families/repeating.py": {"block": "the campaign"},
-    "anica_app/features/families/carrying.py": {"witness": "the campaign"},
+    "anica_app/features/families/referee.py": {"block": "the campaign"},
+    "anica_app/features/families/earlier.py": {"witness": "the campaign"},
     "anica_app/features/families/storing.py": {"block": "the campaign"},
-    "anica_app/core/search/state.py": {"code": "the run", "start_code": "the run"},
+    "anica_app/core/search/findings.py": {"code": "the run", "start_code": "the run"},
     "anica_app/core/families/evidence.py": {"code": "the campaign"},
 }
 

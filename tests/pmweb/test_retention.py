@@ -17,8 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from anica_app.features.discoveries.query import DiscoveryParts
-from anica_app.formats.campaign_zip import read_archive
-from anica_app.formats.incoming import read_part, tree_of_path
+from anica_app.formats.campaign_zip import read_archive, read_part, tree_of_path
 from anica_app.models import Campaign, GeneralisationStep, SampleBatch
 from anica_app.storage.campaigns import store_campaign, write_campaign
 from inference.core.events import Progress

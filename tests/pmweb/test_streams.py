@@ -16,6 +16,7 @@ from django.test import AsyncClient
 from django.urls import reverse
 from django.utils import timezone
 
+from inference.features.running.runs import events_api
 from inference.models import Run
 from inference.runs import lifecycle, watcher
 from inference.runs.kinds import RUN_KINDS
@@ -150,9 +151,17 @@ async def test_of_what_is_read_already_nothing_is_told_when_it_is_over() -> None
     assert await rest_of(stream) == b""
 
 
-async def test_a_stream_is_watched_on_when_the_first_one_has_left() -> None:
+def cancel_the_run(_: User) -> None:
+    lifecycle.cancel(Run.objects.get())
+
+
+@pytest.mark.parametrize("end", [revoke, cancel_the_run])
+async def test_a_stream_is_watched_on_when_the_first_one_has_left(
+    end: Callable[[User], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In the process that serves pages, where each request has a thread of its own."""
-    run = await Run.objects.acreate(name="a run", kind="infer")
+    monkeypatch.setattr(events_api, "KEEP_ALIVE", 2 * SOON)  # it has to be told
+    run = await sync_to_async(lambda: lifecycle.submit("count", {}, "a run"))()
     (_, first), (second, its_own) = [(await somebody(name))[:2] for name in ("ada", "grace")]
     pages = Pages()
     visitors = []
@@ -163,11 +172,13 @@ async def test_a_stream_is_watched_on_when_the_first_one_has_left() -> None:
         visitors.append(visitor)
     while len(watching.shared_visits()._open) < len(visitors):
         await asyncio.sleep(0.01)
+    await asyncio.sleep(0.5)  # both shall have read all there is, and wait to be told more
     await visitors[0].send_input({"type": "http.disconnect"})
-    await visitors[0].wait(SOON)
+    # Not `visitor.wait`, which ends what goes on for longer, and says nothing.
+    await asyncio.wait_for(visitors[0].future, SOON)
     assert len(watching.shared_visits()._open) == 1
-    await sync_to_async(revoke)(second)
-    await visitors[1].wait(SOON)
+    await sync_to_async(end)(second)
+    await asyncio.wait_for(visitors[1].future, SOON)
     assert not watching.shared_visits()._open
 
 

@@ -257,7 +257,7 @@ def lines(text: bytes) -> Iterator[bytes]:
 
 def test_nothing_in_the_text_of_a_dump_is_executed():
     cursor = Cursor()
-    said = postgresql.copy(cursor, lines(HOSTILE), {"auth_user": ["id", "username"]})
+    said = postgresql.copy_rows(cursor, lines(HOSTILE), {"auth_user": ["id", "username"]})
     (rows,) = cursor.copied.values()
     assert rows == [b"1\tada\n", rb"2	\\! id" + b"\n", b"\\! echo\n"]
     assert [values for statement, values in cursor.executed if "setval" in statement] == [
@@ -271,4 +271,4 @@ def test_nothing_in_the_text_of_a_dump_is_executed():
 def test_rows_of_other_columns_are_refused(names_in_dump: bytes):
     text = b"COPY public.auth_user (%s) FROM stdin;\n1\n\\.\n" % names_in_dump
     with pytest.raises(BackupError, match="has the columns"):
-        postgresql.copy(Cursor(), lines(text), {"auth_user": ["id", "username"]})
+        postgresql.copy_rows(Cursor(), lines(text), {"auth_user": ["id", "username"]})

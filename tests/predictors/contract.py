@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inference.agent.protocol import Result
-from inference.core.executor import LocalExecutor
+from inference.core.evaluator import PortMappingModel
 from inference.core.mapping import PortMapping
-from inference.core.pacing import PacedReporter
-from inference.core.predicting import PortMappingModel
+from inference.core.pacing import LocalExecutor, PacedReporter
 from inference.isa.blocks import Block
 from inference.isa.start_values import StartValues
 from inference.predictors import (
@@ -26,9 +25,8 @@ from inference.predictors import (
 from inference.predictors.llvm.mca import LlvmMca
 from inference.predictors.llvm.mca_settings import McaSettings
 from inference.predictors.osaca.predictor import Osaca, OsacaSettings
+from inference.predictors.panel import Remembering, SharedOut
 from inference.predictors.protocol import Predictor
-from inference.predictors.remembering import Remembering
-from inference.predictors.shared_out import SharedOut
 from inference.predictors.uica import facile
 from inference.predictors.uica import simulator as uica
 from tests.core.pmevo.small import Listener

@@ -9,9 +9,8 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from inference.core.errors import InvalidInputError
-from inference.predictors.ambiguity import Growth, ambiguity_of
+from inference.predictors.ambiguity import MOST_AMBIGUOUS, CyclesPattern, Growth, ambiguity_of
 from inference.predictors.pattern_automaton import PatternUse
-from inference.predictors.reading import MOST_AMBIGUOUS, CyclesPattern
 
 BYTES_ONCE = r"(?:0x|\\x)?(?:[0-9a-f]{2})+(?:[\s_]*(?:0x|\\x)?(?:[0-9a-f]{2})+)*"
 """How machine code in cells was recognised: 58 characters took minutes."""

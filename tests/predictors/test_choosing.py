@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import inference.predictors
-from inference.containment import client, shielding
+from inference.containment import client, private
 from inference.core.tunables import setting
 from inference.predictors import nanobench, permission
+from inference.predictors.ambiguity import CyclesPattern
 from inference.predictors.calling import Call, CalledTool, CallSettings
 from inference.predictors.kinds import KINDS, PredictorKind
 from inference.predictors.permission import ARGUMENTS, COMMAND, FILE, PROGRAM
 from inference.predictors.protocol import PredictorError
-from inference.predictors.reading import CyclesPattern
 from inference.predictors.tool_paths import check_program
 from tests.predictors import fakes
 from tests.predictors.fakes import GOOD
@@ -214,7 +214,7 @@ def test_a_command_that_names_a_private_file_is_no_predictor(word, protocol, tmp
     data.mkdir()
     (data / "secret-key").write_text(MARK)
     monkeypatch.setenv("PMWEB_TOOL_DIRECTORIES", "")
-    monkeypatch.setattr(shielding, "_places", [data])
+    monkeypatch.setattr(private, "_hidden_places", [data])
     words = ["/bin/cat", word.format(data / "secret-key")]
     with pytest.raises(PredictorError, match=r"its command names .*, where no program may look"):
         KINDS["command"].predictor({"command": words, "protocol": protocol})
@@ -274,7 +274,7 @@ DOORS: Mapping[str, set[str]] = {
         f"{ASKING}/predictors/query.py",
         f"{JUDGING}/engine/judge_jobs.py",  # a core model
         f"{JUDGING}/engine/sources.py",  # of what is stored, by its name
-        "inference/predictors/shared_out.py",  # what a run shares out
+        "inference/predictors/panel.py",  # what a run shares out
     },
     "predictor_of": {
         f"{ASKING}/predictors/query.py",

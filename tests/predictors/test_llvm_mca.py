@@ -9,8 +9,7 @@ from django.conf import settings as django_settings
 
 from inference.containment import Limits
 from inference.core.errors import InvalidInputError
-from inference.predictors.llvm.mca import LlvmMca
-from inference.predictors.llvm.mca_dialogue import McaBatch, read_reply
+from inference.predictors.llvm.mca import LlvmMca, McaBatch, read_reply
 from inference.predictors.llvm.mca_settings import TOTAL, McaSettings
 from inference.predictors.llvm.releases import installed, processors, release_of
 from inference.predictors.llvm.text import texts_of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.predictors.odd_answers import ODD, apart, odd_answers
+from inference.predictors.answer_arrays import ODD, apart, odd_answers
 
 NUMBERS = st.lists(st.one_of(st.none(), st.floats(0.1, 100)), max_size=8)
 

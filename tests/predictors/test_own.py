@@ -6,8 +6,8 @@ import pytest
 
 from inference.agent.protocol import Result
 from inference.core.errors import InvalidInputError
+from inference.core.evaluator import PortMappingModel
 from inference.core.mapping import PortMapping
-from inference.core.predicting import PortMappingModel
 from inference.predictors.machine import MachineSettings, MeasuredBlocks
 from inference.predictors.mapping import MappedBlocks, MappingSettings
 from inference.predictors.protocol import Answer, Failure

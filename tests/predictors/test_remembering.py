@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from inference.predictors.panel import Remembering
 from inference.predictors.protocol import Answer, Failure
-from inference.predictors.remembering import Remembering
 
 
 class Counting:

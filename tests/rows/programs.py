@@ -15,7 +15,7 @@ from django.test import Client
 from django.utils import timezone
 
 from anica_app.features.coverage.job import CoverageConfig
-from anica_app.formats.incoming import read_part, tree_of_path
+from anica_app.formats.campaign_zip import read_part, tree_of_path
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.storage.campaigns import store_campaign
 from inference.core.latency import LatencyProblem, infer_latencies

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from inference.core.event import Event
-from inference.core.events import Log
+from inference.core.events import Event, Log
 from inference.formats import journal_events
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +24,7 @@ NAMES = """
 import json, pkgutil, importlib
 import django
 django.setup()
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.formats import journal_events
 registered = sorted(journal_events.kinds())
 for name in ("inference", "anica_app"):

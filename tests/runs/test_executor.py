@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from inference.cluster.executor import DaskExecutor
-from inference.core.executor import LocalExecutor
+from inference.core.pacing import LocalExecutor
 from inference.runs.executors import open_executor
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
-from inference.measuring.cached import CachedMeasurer
+from inference.measuring.proxies import CachedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Measurement, Run
 from inference.runs import leases, lifecycle

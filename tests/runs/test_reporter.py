@@ -9,8 +9,7 @@ import pytest
 
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import InterruptedRunError
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, Progress
+from inference.core.events import Event, Log, PhaseStarted, Progress
 from inference.core.pmevo.events import Congruence, Sweep
 from inference.core.protocols import Checkpoint
 from inference.models import ISA, Run, RunCheckpoint, RunEvent

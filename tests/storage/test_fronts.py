@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from inference.core.errors import InvalidInputError
+from inference.core.evaluator import PortMappingModel
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
-from inference.core.predicting import PortMappingModel
 from inference.features.learning.inferring.front import front_named, front_of, point_with
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import Evaluation, ExperimentSet, FrontPoint, PortMapping, Run

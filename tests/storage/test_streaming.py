@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from inference.core.errors import InvalidInputError
+from inference.core.evaluator import PortMappingModel, known_to, predicted_cycles
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit, score
-from inference.core.predicting import PortMappingModel, known_to, predicted_cycles
 from inference.models import ISA, ExperimentSet
 from inference.storage.evaluations import compare, compare_by_scheme, compare_chunks, compare_tool
 from inference.storage.recorded import held_out_rows, recorded_shares

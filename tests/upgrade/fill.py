@@ -19,7 +19,7 @@ django.setup()
 
 from inference.core.experiment import Experiment  # noqa: E402
 from inference.core.mapping import PortMapping as Mapping  # noqa: E402
-from inference.core.random_mixes import random_mixes  # noqa: E402
+from inference.core.sampling import random_mixes  # noqa: E402
 from inference.measuring.simulated import SimulatedProcessor  # noqa: E402
 from inference.models import ExperimentSet, PortMapping, Run  # noqa: E402
 from inference.runs import fork_server as execution  # noqa: E402
@@ -96,17 +96,17 @@ def main() -> None:
     submit("infer", {**learning, "settings": QUICK}, "waiting")
     lifecycle.cancel(submit("infer", {**learning, "settings": QUICK}, "cancelled"))
     if find_spec("anica_app") is not None and find_spec("anica_app.formats") is not None:
-        from anica_app.formats import incoming
+        from anica_app.formats import campaign_zip
         from tests.anica.formats.published import write_directory
 
         with tempfile.TemporaryDirectory() as directory:
-            tree = incoming.tree_of_path(write_directory(Path(directory) / "small"))
+            tree = campaign_zip.tree_of_path(write_directory(Path(directory) / "small"))
             if find_spec("anica_app.storage") and find_spec("anica_app.storage.campaigns"):
                 from anica_app.storage.campaigns import store_campaign
 
-                store_campaign(incoming.read_part(tree), "small campaign")
+                store_campaign(campaign_zip.read_part(tree), "small campaign")
             else:  # up to 0.8
-                incoming.read_rows(tree).store("small campaign")
+                campaign_zip.read_rows(tree).store("small campaign")
     for run in Run.objects.order_by("pk"):
         sys.stdout.write(f"{run.name}: {run.state} {run.error}\n")
 

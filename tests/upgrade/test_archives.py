@@ -14,7 +14,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from anica_app.formats.incoming import read_all, tree_of_path
+from anica_app.formats.campaign_zip import read_all, tree_of_path
 from anica_app.storage.campaigns import store_campaign, write_campaign
 from inference.features.running.runs.archive import store_archive
 from inference.formats.run_archive.reading import read_archive

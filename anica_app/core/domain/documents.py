@@ -32,8 +32,8 @@ from anica_app.core.domain.abstract import (
     Pair,
 )
 from anica_app.core.domain.abstractions import FOR, UP
-from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.features import Vocabulary
+from anica_app.core.domain.space import Dependency
 from anica_app.core.errors import AnicaError
 from inference.core.protocols import Json
 from inference.isa.operand_slots import Kind, OperandPlace

@@ -1,19 +1,36 @@
-"""The features of instruction schemes that abstract instructions speak of (thesis §8.1.4, Table 8.1)."""
+"""The features of schemes that abstract instructions speak of, and which schemes these are (§8.1.4)."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 from anica_app.core.domain.abstract import AbstractInstruction, FeatureExpansion
 from anica_app.core.domain.abstractions import Abstraction, EditDistances, LogSizes, Singletons, Subsets
 from anica_app.core.domain.settings import FEATURES, MOST_EDITS, MOST_LOG, DomainSettings
-from anica_app.core.domain.space import operands_of
+from anica_app.core.domain.space import Bits, SchemeSpace, operands_of
 from inference.isa.operand_facet import BlockScheme, OperandNames
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.targets import DEFAULT
+
+YES, NO = "yes", "no"
+_LOCK = frozenset({"lock"})
+_REPEATED = frozenset({"rep", "repe", "repne"})
+SIZE, AT_MOST, AT_LEAST = "size:", "size<=", "size>="
+"""How elements of `memory` begin that speak of bits; the last two only weaken the first."""
+SOME_FLAG = "flags:R"
+"""The element of `operands` that reads some flag."""
+ACCESS_WIDTH = re.compile(r"size(:|<=|>=)(\d+)")
+"""An element of `memory`: its comparison, ":" for exactly so many, and its bits."""
+MEMORY_OPERAND = re.compile(r"MEM\[(<=|>=|)(\d+)\]:(R|W|RW)")
+"""An element of `operands`: its comparison, "" for exactly so many, its bits and its access."""
+_MOST, _LEAST = (8, 16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512)
+"""Bounds of widths that say something: hardly anything has more than 512 bits or fewer than 8."""
+_KEPT = 1 << 16
+"""So many abstract instructions are remembered with their schemes; a long search goes through many more."""
 
 
 class Vocabulary:
@@ -61,11 +78,6 @@ def everything(isa: str = DEFAULT) -> Vocabulary:
     return Vocabulary(FEATURES, settings, operands_of(isa).names)
 
 
-YES, NO = "yes", "no"
-_LOCK = frozenset({"lock"})
-_REPEATED = frozenset({"rep", "repe", "repne"})
-
-
 def abstraction(name: str, settings: DomainSettings, operands: OperandNames) -> Abstraction[Any, Any]:
     """The kind of constraints on a feature (Table 8.2)."""
     if name == "mnemonic":
@@ -109,22 +121,6 @@ def operand_types(operand: Operand) -> Iterator[str]:
 
 def _operands(scheme: Scheme) -> frozenset[str]:
     return frozenset(name for operand in scheme.operands for name in operand_types(operand))
-
-
-SIZE, AT_MOST, AT_LEAST = "size:", "size<=", "size>="
-"""How elements of `memory` begin that speak of bits; the last two only weaken the first."""
-
-SOME_FLAG = "flags:R"
-"""The element of `operands` that reads some flag."""
-
-ACCESS_WIDTH = re.compile(r"size(:|<=|>=)(\d+)")
-"""An element of `memory`: its comparison, ":" for exactly so many, and its bits."""
-
-MEMORY_OPERAND = re.compile(r"MEM\[(<=|>=|)(\d+)\]:(R|W|RW)")
-"""An element of `operands`: its comparison, "" for exactly so many, its bits and its access."""
-
-_MOST, _LEAST = (8, 16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512)
-"""Bounds of widths that say something: hardly anything has more than 512 bits or fewer than 8."""
 
 
 def weaker_access(element: str) -> frozenset[str]:
@@ -172,3 +168,71 @@ _VALUES: dict[str, Callable[[BlockScheme], str | frozenset[str]]] = {
     "operands": lambda member: _operands(member.scheme),
     "scheme": lambda member: member.scheme.text,
 }
+
+
+class FeatureTable:
+    """The features of a domain with their abstractions, over the schemes of a space.
+
+    The feature `uops` is left out where the space knows no number of µops.
+    """
+
+    def __init__(self, space: SchemeSpace, settings: DomainSettings) -> None:
+        self.space = space
+        names = [name for name in settings.feature_names if name != "uops" or space.uops]
+        self.vocabulary = Vocabulary(names, settings, space.operands.names)
+        self._bits: list[dict[Any, Bits]] = [{} for _ in names]
+        self._meanings: dict[AbstractInstruction, Bits] = {}
+
+    @cached_property
+    def rows(self) -> tuple[tuple[Any, ...], ...]:
+        """Of each scheme, its values of the features."""
+        return tuple(
+            tuple(value(name, member, self.space.uops) for name in self.vocabulary.names)
+            for member in self.space.members
+        )
+
+    @cached_property
+    def _having(self) -> tuple[Mapping[Any, Bits], ...]:
+        """Of each feature, {value: the schemes that have it}."""
+        found: list[dict[Any, Bits]] = []
+        for position in range(len(self.vocabulary.names)):
+            numbers = defaultdict(list)
+            for number, row in enumerate(self.rows):
+                numbers[row[position]].append(number)
+            found.append({value: sum(1 << number for number in some) for value, some in numbers.items()})
+        return tuple(found)
+
+    @cached_property
+    def representing(self) -> tuple[AbstractInstruction, ...]:
+        abstractions = self.vocabulary.abstractions
+        return tuple(
+            AbstractInstruction(
+                tuple(each.represent(value) for each, value in zip(abstractions, row, strict=True))
+            )
+            for row in self.rows
+        )
+
+    def meaning(self, instruction: AbstractInstruction) -> Bits:
+        """γ: the schemes that it represents."""
+        found = self._meanings.get(instruction)
+        if found is None:
+            found = self.space.all
+            for position, value in enumerate(instruction.values):
+                if value is not None:
+                    found &= self._schemes(position, value)
+            if len(self._meanings) >= _KEPT:
+                self._meanings.clear()
+            self._meanings[instruction] = found
+        return found
+
+    def _schemes(self, position: int, value: Any) -> Bits:
+        """γ of a feature's abstract value."""
+        known = self._bits[position]
+        if value not in known:
+            represents = self.vocabulary.abstractions[position].represents
+            found = 0
+            for concrete, bits in self._having[position].items():
+                if represents(value, concrete):
+                    found |= bits
+            known[value] = found
+        return known[value]

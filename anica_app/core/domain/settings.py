@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inference.core.errors import InvalidInputError, as_written
-from inference.core.protocols import Json
-from inference.core.tunables import check_whole, setting, values_of
+from inference.core.tunables import AlgorithmSettings, check_whole, setting
 from inference.isa.targets import sampling_groups
 
 FEATURES = (
@@ -30,9 +29,10 @@ MOST_EXTENSIONS = 400
 
 
 @dataclass(frozen=True)
-class DomainSettings:
+class DomainSettings(AlgorithmSettings):
     """What abstract blocks can say. Raises `InvalidInputError` for values outside their domain."""
 
+    NAME = "the abstract domain"
     features: str = setting(
         "mnemonic category extension isa-set lock rep memory operands uops",
         f"what abstract instructions say about schemes, of: {', '.join(FEATURES)}; uops counts where numbers "
@@ -81,16 +81,12 @@ class DomainSettings:
         wanted = self.features.split()
         return tuple(name for name in FEATURES if name in wanted)
 
-    @classmethod
-    def parse(cls, options: Json) -> DomainSettings:
-        """From names to values or their text."""
-        return cls(**values_of(cls, options, "the abstract domain"))
-
 
 @dataclass(frozen=True)
-class SpaceSettings:
+class SpaceSettings(AlgorithmSettings):
     """Which schemes there are. Raises `InvalidInputError` for values outside their domain."""
 
+    NAME = "the choice of schemes"
     groups: str = setting(
         "", f"kinds of schemes beyond the usual ones: {', '.join(sampling_groups())}", paper="rep system"
     )
@@ -111,11 +107,6 @@ class SpaceSettings:
     def extension_names(self) -> frozenset[str]:
         """The extensions allowed; none means any."""
         return frozenset(self.extensions.split())
-
-    @classmethod
-    def parse(cls, options: Json) -> SpaceSettings:
-        """From names to values or their text."""
-        return cls(**values_of(cls, options, "the choice of schemes"))
 
 
 def _check_words(name: str, words: str, allowed: tuple[str, ...]) -> None:

@@ -1,18 +1,125 @@
-"""The schemes that the blocks of a campaign consist of; sets of them are numbers with a bit per scheme."""
+"""The schemes of a campaign, blocks that consist of them, and which instruction reads what another wrote.
+
+Sets of schemes are numbers with a bit per scheme.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from anica_app.core.domain.dependencies import SchemeUse, scheme_use
 from anica_app.core.domain.settings import SpaceSettings
 from anica_app.core.errors import AnicaError
+from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.operand_facet import BlockScheme, OperandChooser
-from inference.isa.operand_slots import Slots
+from inference.isa.operand_slots import FIRST_FLAG, Content, Slots
 from inference.isa.targets import DEFAULT, target_of
+
+DependencyKind = Literal["flag", "register"]
+_REGISTERS = (1 << FIRST_FLAG) - 1
+
+
+class Dependency(NamedTuple):
+    """Instruction `reader` reads a flag or a register that `writer`, another one, wrote; both from 0.
+
+    Aliasing tells of that only to those who know what is read and what is written, and it knows neither flags
+    nor registers that no text names, such as the rax of a multiplication. The paper's abstraction has nothing
+    of the kind. A dependency goes around the end of the block, as a loop does, and ends where somebody in
+    between overwrites what was written. What an instruction reads of its own is for its operands to say
+    (`GPR:RW`). Memory is left out, which aliasing speaks of, and so are the registers that it is addressed
+    through: where these change, a block soon leaves the memory that it has.
+    """
+
+    writer: int
+    reader: int
+    kind: DependencyKind
+
+
+Used = tuple[int, int]
+"""The units (`inference.isa.operand_slots`) that an instruction reads, and those that it writes."""
+
+
+def dependencies(block: Sequence[Used]) -> frozenset[Dependency]:
+    """All of a block, given by what each of its instructions uses."""
+    found = set()
+    count = len(block)
+    for writer, (_, written) in enumerate(block):
+        left = written
+        for distance in range(1, count):
+            reader = (writer + distance) % count
+            read, overwritten = block[reader]
+            found |= {Dependency(writer, reader, kind) for kind in _kinds(left & read)}
+            left &= ~overwritten
+            if not left:
+                break
+    return frozenset(found)
+
+
+def _kinds(shared: int) -> Iterator[DependencyKind]:
+    if shared & _REGISTERS:
+        yield "register"
+    if shared > _REGISTERS:
+        yield "flag"
+
+
+def of_kind(kind: DependencyKind, used: int) -> int:
+    """Those of some units that are registers, or flags."""
+    return used & _REGISTERS if kind == "register" else used & ~_REGISTERS
+
+
+@dataclass(frozen=True)
+class SchemeUse:
+    """What instructions of a scheme read and write.
+
+    `reads` and `writes` are numbers of operands among `Slots.registers`.
+    """
+
+    slots: Slots
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+    def of(self, contents: Sequence[Content]) -> Used:
+        """The units of an instruction of this scheme with these operands."""
+        read, written = self.slots.read, self.slots.written
+        for number in self.reads:
+            read |= _register(contents[number])
+        for number in self.writes:
+            written |= _register(contents[number])
+        return read, written
+
+    @cached_property
+    def could_read(self) -> int:
+        """The units that its instructions may read, whatever registers stand in them."""
+        return self._could(self.reads, self.slots.read)
+
+    @cached_property
+    def could_write(self) -> int:
+        """The units that its instructions may write."""
+        return self._could(self.writes, self.slots.written)
+
+    def _could(self, numbers: Iterable[int], found: int) -> int:
+        for number in numbers:
+            found |= self.slots.registers[number].possible
+        return found
+
+
+def scheme_use(slots: Slots) -> SchemeUse:
+    """What instructions of a scheme with these operands read and write."""
+    accesses = [slot.access for slot in slots.registers]
+    return SchemeUse(
+        slots,
+        tuple(number for number, access in enumerate(accesses) if "R" in access),
+        tuple(number for number, access in enumerate(accesses) if "W" in access),
+    )
+
+
+def _register(content: Content) -> int:
+    assert isinstance(content, int), "registers come first"
+    return content
+
 
 Bits = int
 """A set of schemes: bit n stands for the scheme with number n."""
@@ -133,3 +240,60 @@ def operands_of(isa: str) -> OperandChooser[Any]:
 def _numbers(bits: Bits) -> Sequence[int]:
     digits = bin(bits)[:1:-1]
     return array("H", [number for number, digit in enumerate(digits) if digit == "1"])
+
+
+@dataclass(frozen=True, slots=True)
+class AbstractedInstruction:
+    """An instruction: the number of its scheme, what stands in the operands that can alias, and its bytes."""
+
+    scheme: int
+    contents: tuple[Content, ...]
+    code: bytes
+
+
+@dataclass(frozen=True)
+class SampledBlock:
+    """A basic block of the schemes of a space, be it sampled or read from machine code."""
+
+    instructions: tuple[AbstractedInstruction, ...]
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+    @cached_property
+    def code(self) -> bytes:
+        return b"".join(one.code for one in self.instructions)
+
+    def dependencies(self, space: SchemeSpace) -> frozenset[Dependency]:
+        """Which instruction reads what another one wrote; `space` is that of its schemes."""
+        return dependencies([space.uses[one.scheme].of(one.contents) for one in self.instructions])
+
+    def without(self, position: int) -> SampledBlock:
+        """The block without the instruction at this position, from 0."""
+        return SampledBlock(self.instructions[:position] + self.instructions[position + 1 :])
+
+
+def block_of_code(code: bytes, space: SchemeSpace) -> SampledBlock | None:
+    """The block with this machine code; None where an instruction is of no scheme of the space."""
+    found = []
+    for instruction in space.operands.decoded(code, space.slots_by_text):
+        if instruction is None:
+            return None
+        text, contents, own = instruction
+        found.append(AbstractedInstruction(space.by_text[text], contents, own))
+    return SampledBlock(tuple(found)) if found else None
+
+
+def obstacle(code: bytes, space: SchemeSpace) -> str:
+    """Why there is no block of these schemes with this machine code, in words; "" where there is one."""
+    try:
+        block = block_of_bytes(code, space.isa)
+    except BlockError as error:
+        return error.message
+    for number, one in enumerate(block.instructions, start=1):
+        if one.scheme is None:
+            return f"instruction {number}, {one.text}, is of no known scheme"
+        if block_of_code(one.code, space) is None:
+            why = reasons(SpaceSettings(), space.isa)[one.scheme]
+            return f"instruction {number}, {one.text}, is of a scheme left out here: {why or one.scheme}"
+    return ""

@@ -12,7 +12,6 @@ from typing import Any
 from anica_app.core.domain import documents
 from anica_app.core.domain.abstract import AliasExpansion, DependencyExpansion, Pair, Values
 from anica_app.core.domain.abstractions import AND, FOR, UP
-from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.features import (
     ACCESS_WIDTH,
     AT_LEAST,
@@ -24,6 +23,7 @@ from anica_app.core.domain.features import (
     Vocabulary,
     everything,
 )
+from anica_app.core.domain.space import Dependency
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.isa.operand_slots import OperandPlace
@@ -58,6 +58,12 @@ class Words:
         """Of operands, then of dependencies."""
         return (*self.aliasing, *self.dependencies)
 
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        instructions = [", ".join(phrases) for phrases in self.instructions]
+        return "; ".join([" | ".join(instructions), *self.sentences]).replace("`", "")
+
 
 def words(document: Json) -> Words:
     """What the document of an abstract block says (`documents`). Raises `AnicaError` for what is none."""
@@ -69,13 +75,6 @@ def words(document: Json) -> Words:
         tuple(pair(operands, wanted) for operands, wanted in pairs),
         tuple(dependency(one) for one in sorted(abstract.dependencies)),
     )
-
-
-def in_one_line(document: Json) -> str:
-    """An abstract block in one line."""
-    said = words(document)
-    instructions = [", ".join(phrases) for phrases in said.instructions]
-    return "; ".join([" | ".join(instructions), *said.sentences]).replace("`", "")
 
 
 def expansion_words(document: Json) -> str:

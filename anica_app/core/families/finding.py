@@ -11,7 +11,7 @@ import numpy as np
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.discovery_selection import Covered, covered_blocks
 from anica_app.core.domain.abstract import AbstractBlock
-from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.domain.space import SampledBlock
 from anica_app.core.families.culprits import culprits_of
 from anica_app.core.families.evidence import (
     CauseWorld,
@@ -20,8 +20,7 @@ from anica_app.core.families.evidence import (
     WitnessCause,
     causes_of,
 )
-from anica_app.core.families.grouping import MOST_FAMILIES, FamilyMember, MemberGroup, grouped
-from anica_app.core.families.naming import names_of
+from anica_app.core.families.grouping import MOST_FAMILIES, FamilyMember, MemberGroup, grouped, names_of
 from anica_app.core.search.judging import DIFFERENCE
 from inference.predictors.protocol import Answer
 

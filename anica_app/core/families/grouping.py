@@ -1,13 +1,15 @@
-"""Discoveries of one cause: the fewest classes of instructions that account for all, cause by cause."""
+"""Discoveries of one cause: grouped by the fewest classes of instructions, named, recognised elsewhere."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
-from anica_app.core.families.culprits import CulpritInstructions
+from anica_app.core.families.culprits import BY_COUNT, CulpritInstructions
 from anica_app.core.families.evidence import ChainKind, DifferingBound, WitnessCause
+from inference.core.protocols import Json
+from inference.isa.block_changes import CarrierKind, CarrierRole
 
 MOST_FAMILIES = 30
 
@@ -16,6 +18,14 @@ LOAD_CLASS = "load in a chain"
 FALSE_DEPENDENCY = "false dependency: "
 """What waits through memory, or for a load within a chain, does so whatever the instructions are. Before the
 class of an instruction whose result a tool waits for without need stands the last."""
+_MOST_NAMED = 3
+_SAID = {
+    DifferingBound.PORTS: "throughput",
+    DifferingBound.SLOTS: "issue slots",
+    DifferingBound.FRONT_END: "front end",
+    DifferingBound.MEMORY: "dependency through memory",
+    DifferingBound.UNKNOWN: "cause not looked for",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,3 +168,164 @@ def _merged(groups: Sequence[MemberGroup], most: int) -> list[MemberGroup]:
         for way, some in by_way.items()
     ]
     return [*kept, *sorted(joined, key=_rank)]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyIdentity:
+    """What a family is known by, whatever the seed: how the tools disagree, and what about.
+
+    `classes` are those that the family is about, `others` what its members are about besides.
+    """
+
+    kind: str
+    slower: int
+    bound: str
+    classes: frozenset[str]
+    others: frozenset[str] = frozenset()
+
+    def as_json(self) -> Json:
+        return {**asdict(self), "classes": sorted(self.classes), "others": sorted(self.others)}
+
+    @classmethod
+    def read(cls, document: Json) -> FamilyIdentity:
+        sets = {name: frozenset(document[name]) for name in ("classes", "others")}
+        return cls(**{**document, **sets})
+
+    @property
+    def way(self) -> tuple[str, int, str]:
+        """How the tools disagree: the kind, which one is slower, which bound differs."""
+        return self.kind, self.slower, self.bound
+
+    def likeness(self, other: FamilyIdentity) -> int:
+        """0 where they have nothing in common, else the more the more they have."""
+        if self.way != other.way:
+            return 0
+        about = len(self.classes & other.classes)
+        return 100 * about + len((self.classes | self.others) & (other.classes | other.others))
+
+
+def matched(new: Sequence[FamilyIdentity], old: Sequence[FamilyIdentity]) -> Mapping[int, int]:
+    """{place of a new family: place of the old one that it is}; several may be the same old one.
+
+    Each class that a new one is about must be what an old one of its way is about: small families that were
+    put together are the same only if all of them were there.
+    """
+    found = {}
+    for place, one in enumerate(new):
+        known = frozenset[str]().union(*(other.classes for other in old if other.way == one.way))
+        closest = nearest(one, old)
+        if closest is not None and one.classes <= known:
+            found[place] = closest
+    return found
+
+
+def nearest(one: FamilyIdentity, old: Sequence[FamilyIdentity]) -> int | None:
+    """The place of the old family that has most in common with this one; None where none has anything."""
+    likeness = [one.likeness(other) for other in old]
+    best = max(likeness, default=0)
+    return likeness.index(best) if best else None
+
+
+def names_of(groups: Sequence[MemberGroup], tools: Sequence[str]) -> list[str]:
+    """A name for each group, all of them different: the slower tool is named where that is needed."""
+    plain = [f"{subject(group)}: {cause(group, tools)}" for group in groups]
+    counts = Counter(plain)
+    named = [
+        name if counts[name] == 1 or not group.way.slower else f"{name}, slower in {_slower(group, tools)}"
+        for name, group in zip(plain, groups, strict=True)
+    ]
+    seen: Counter[str] = Counter()
+    found = []
+    for name in named:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
+
+
+def subject(group: MemberGroup) -> str:
+    """The instructions that a group is about, such as `bsf, bsr`, `scalar FMA`, `stores and loads`."""
+    members = group.members
+    if group.merged:
+        return "other instructions"
+    if group.way.bound is DifferingBound.MEMORY:
+        return _around_memory(members)
+    name = group.classes[0].removeprefix(FALSE_DEPENDENCY)
+    if name == LOAD_CLASS:
+        return "memory operands"
+    mnemonics = sorted({each for one in members for each in _of_class(one, name)})
+    scalar = all(one.culprits.scalar for one in members)
+    if name == "FMA":
+        return "scalar FMA" if scalar else "FMA"
+    plain = f"scalar {name}" if scalar else name
+    few = len(mnemonics) <= _MOST_NAMED and name not in BY_COUNT
+    named = ", ".join(mnemonics) if few else plain
+    return f"{named} with memory operand" if all(one.culprits.memory for one in members) else named
+
+
+def cause(group: MemberGroup, tools: Sequence[str]) -> str:
+    """What the tools see differently, such as `dependency through the accumulator`, `throughput`."""
+    bound = group.way.bound
+    if bound is DifferingBound.FAILURE:
+        return _failure(group.way.kind, tools)
+    if bound is DifferingBound.DEPENDENCIES:
+        if group.classes == (LOAD_CLASS,):
+            return "load latency within a dependency chain"
+        return _dependency(group)
+    if bound is DifferingBound.MEMORY and all(map(_is_never_read, group.members)):
+        return "memory accesses that are taken to alias"
+    return _SAID[bound]
+
+
+def _of_class(member: FamilyMember, name: str) -> Sequence[str]:
+    """The mnemonics of a member that are of the class."""
+    return [mnemonic for each, mnemonic in member.culprits.mnemonics if each == name]
+
+
+def _is_never_read(member: FamilyMember) -> bool:
+    """Whether it waits through memory, and nothing loads what is stored."""
+    carriers = member.cause.carriers
+    return bool(carriers) and all(one.role is CarrierRole.RESULT for one in carriers)
+
+
+def _around_memory(members: Sequence[FamilyMember]) -> str:
+    mnemonics = sorted({each for one in members for _, each in one.culprits.mnemonics})
+    if len(mnemonics) <= _MOST_NAMED:
+        return ", ".join(mnemonics)
+    return "read-modify-write" if all(one.length == 1 for one in members) else "stores and loads"
+
+
+def _dependency(group: MemberGroup) -> str:
+    """Through what most members wait."""
+    if group.classes[0].startswith(FALSE_DEPENDENCY):
+        return "false dependency on the result"
+    votes: Counter[str] = Counter()
+    for one in group.members:
+        kinds = {carrier.kind for carrier in one.cause.carriers}
+        roles = {carrier.role for carrier in one.cause.carriers if carrier.kind is CarrierKind.REGISTER}
+        if CarrierKind.STACK in kinds:
+            votes["the stack pointer"] += 1
+        elif CarrierKind.FLAGS in kinds and CarrierKind.REGISTER not in kinds:
+            votes["the flags"] += 1
+        elif CarrierRole.ACCUMULATOR in roles and one.length == 1:
+            votes["the accumulator" if "FMA" in group.classes else "the destination"] += 1
+        elif kinds:
+            votes["registers"] += 1
+    through = min(votes, key=lambda name: (-votes[name], name)) if votes else "registers"
+    return f"dependency through {through}"
+
+
+def _failure(kind: str, tools: Sequence[str]) -> str:
+    """`crash of 2` with the tool's name."""
+    said = []
+    for one in kind.split(", "):
+        what, of, number = one.rpartition(" of ")
+        said.append(f"{what} of {_tool(int(number), tools)}" if of and number.isdecimal() else one)
+    return ", ".join(said)
+
+
+def _slower(group: MemberGroup, tools: Sequence[str]) -> str:
+    return _tool(group.way.slower, tools)
+
+
+def _tool(number: int, tools: Sequence[str]) -> str:
+    return tools[number - 1] if 0 < number <= len(tools) else f"tool {number}"

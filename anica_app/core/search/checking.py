@@ -10,9 +10,12 @@ from enum import StrEnum
 from random import Random
 
 from anica_app.core.domain.abstract import AbstractBlock
-from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.domain.space import SampledBlock
 from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.search.task import Task, World
+from anica_app.core.search.panel import Task, World
+
+_LEAST_KNOWN = 0.5
+"""This share of its samples must have answers at least for an abstract block to be interesting."""
 
 
 def alike(world: World, judged: JudgedAnswers, other: JudgedAnswers) -> bool:
@@ -24,10 +27,6 @@ def alike(world: World, judged: JudgedAnswers, other: JudgedAnswers) -> bool:
 def speaks_against(world: World, judged: JudgedAnswers, model: JudgedAnswers) -> bool:
     """Whether a sample shows that not all blocks are interesting in the way of the model."""
     return not judged.verdict.silent and not alike(world, judged, model)
-
-
-_LEAST_KNOWN = 0.5
-"""This share of its samples must have answers at least for an abstract block to be interesting."""
 
 
 class InterestReason(StrEnum):

@@ -15,15 +15,21 @@ from collections.abc import Callable, Sequence
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.search.discovery_set import DiscoverySet
 from anica_app.core.search.events import Counted, Discovered, SampledRound
-from anica_app.core.search.findings import FoundDiscovery, Generalised, Keeper, News, Round
-from anica_app.core.search.fresh_blocks import minimised, sample_fresh
-from anica_app.core.search.generalising import RoundCandidate, generalise_all
+from anica_app.core.search.findings import (
+    FoundDiscovery,
+    Generalised,
+    Keeper,
+    News,
+    Round,
+    State,
+    checkpoint_of,
+    discovery_json,
+    state_of,
+)
+from anica_app.core.search.generalising import RoundCandidate, generalise_all, minimised, sample_fresh
 from anica_app.core.search.judging import InterestJudge
-from anica_app.core.search.meter import Meter
-from anica_app.core.search.panel import Driver
+from anica_app.core.search.panel import Driver, Meter, World
 from anica_app.core.search.settings import Termination
-from anica_app.core.search.state import State, checkpoint_of, discovery_json, state_of
-from anica_app.core.search.task import World
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Reporter
 from inference.predictors.panel import Panel

@@ -1,14 +1,15 @@
-"""The discoveries of a campaign: which blocks they subsume, and what a new generalisation adds (§8.1.6)."""
+"""The discoveries of a campaign, or of one block: what they subsume, what a generalisation adds (§8.1.6)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.search.findings import Became, FoundDiscovery, Generalised
-from anica_app.core.search.generalising import GeneralisingTrace, RoundCandidate
-from anica_app.core.search.task import World
+from anica_app.core.search.generalising import GeneralisingTrace, RoundCandidate, generalise_all, minimise
+from anica_app.core.search.judging import JudgedAnswers
+from anica_app.core.search.panel import Driver, World
 
 _EXAMPLES = 100
 """Random blocks by which one abstract block is found to include another."""
@@ -152,3 +153,36 @@ class DiscoverySet:
 
     def _alike(self, kind: str, other: str) -> bool:
         return kind == other or not self._world.settings.kinds_apart
+
+
+class BlockExplanation:
+    """The generalisations of one interesting block in all orders, and what they come to.
+
+    `shorten`: it is minimised first. `look_up` is called now and then.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        driver: Driver,
+        start: JudgedAnswers,
+        *,
+        shorten: bool,
+        look_up: Callable[[], None] = lambda: None,
+    ) -> None:
+        def expired() -> bool:
+            look_up()
+            return False
+
+        witness = start
+        if shorten:
+            (found,) = driver.carry_out([minimise(world, start, ("minimise", 0))])
+            witness = found or start
+        self.candidate: RoundCandidate = RoundCandidate(
+            0, start, witness, world.domain.represent(witness.block)
+        )
+        traces = generalise_all(world, driver, [self.candidate], expired)
+        discovery_set: DiscoverySet = DiscoverySet(world)
+        self.generalised: list[Generalised] = discovery_set.admit(self.candidate, traces[0])
+        self.discoveries: list[FoundDiscovery] = discovery_set.discoveries
+        self.subsumed = discovery_set.subsumed

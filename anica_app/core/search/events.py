@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from anica_app.core.domain.wording import in_one_line
+from anica_app.core.domain.wording import words
 from anica_app.core.search.findings import CampaignCounters
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.protocols import Json
 
 
@@ -61,4 +61,4 @@ class Discovered(Event):
 
     def line(self) -> str:
         """Its number, and the abstract block in words."""
-        return f"  {self.number}. {in_one_line(self.abstract)}"
+        return f"  {self.number}. {words(self.abstract).line}"

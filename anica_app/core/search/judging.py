@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.domain.space import SampledBlock
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import check_choice, check_number, setting, values_of
+from inference.core.tunables import AlgorithmSettings, check_choice, check_number, setting
 from inference.predictors.protocol import Answer, Failure
 
 RELATIVE, ABSOLUTE, FAILING = "relative", "absolute", "failure"
@@ -52,9 +52,10 @@ class InterestJudge(Protocol):
 
 
 @dataclass(frozen=True)
-class InterestSettings:
+class InterestSettings(AlgorithmSettings):
     """When a block is interesting. Raises `InvalidInputError` for values outside their domain."""
 
+    NAME = "interestingness"
     metric: str = setting(
         RELATIVE,
         "relative: |a − b| by the mean of both; absolute: |a − b| in cycles; failure: only failures count",
@@ -85,11 +86,6 @@ class InterestSettings:
         for name in names:
             check_choice("failures", name, tuple(failure.value for failure in Failure))
         return frozenset(Failure(name) for name in names)
-
-    @classmethod
-    def parse(cls, options: Json) -> InterestSettings:
-        """From names to values or their text."""
-        return cls(**values_of(cls, options, "interestingness"))
 
 
 class Disagreement:

@@ -2,19 +2,49 @@
 
 Two halves of the searches take turns: while the predictors work on the blocks of one half, the verdicts on
 the other are taken in and its next blocks are sampled. What is asked depends on the verdicts alone, never on
-who is quicker.
+who is quicker. Searches are generators: they yield blocks that they want judged, and go on with the verdicts;
+how these are come by they do not know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Generic
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Generic, TypeAlias, TypeVar
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.domain.space import SampledBlock
 from anica_app.core.search.judging import InterestJudge, JudgedAnswers
-from anica_app.core.search.task import ResultT, Task, TimeIsUp
+from anica_app.core.search.settings import SearchSettings
 from inference.predictors.panel import Panel
+
+ResultT = TypeVar("ResultT")
+
+Task: TypeAlias = Generator[Sequence[SampledBlock], Sequence[JudgedAnswers], ResultT]
+"""A search over blocks: it yields at least one block at a time, in whatever number."""
+_WINDOW = 10.0  # seconds over which the rate is taken
+
+
+class TimeIsUp(Exception):  # noqa: N818 it is no error
+    """Thrown into a task instead of verdicts: it may return what it has come to, or let it pass."""
+
+
+@dataclass(frozen=True)
+class World:
+    """What all searches of a campaign have in common; `seed` names it in every random choice."""
+
+    domain: BlockDomain
+    settings: SearchSettings
+    seed: int
+
+    def random(self, *path: object) -> Random:
+        """The source of randomness of one task, named by where it stands in the campaign.
+
+        So what is chosen does not depend on the order in which tasks happen to be carried out.
+        """
+        return Random("/".join(str(part) for part in (self.seed, *path)))  # noqa: S311 nothing secret
 
 
 class Driver:
@@ -118,3 +148,49 @@ class _Lane(Generic[ResultT]):
     def _ask_all(self) -> None:
         blocks = [block for wanted in self._wanted.values() for block in wanted]
         self._answer = self._ask(blocks) if blocks else None
+
+
+class Meter:
+    """Counts what a panel has judged since it was last asked, and measures time."""
+
+    def __init__(self, panel: Panel, clock: Callable[[], float]) -> None:
+        self._panel = panel
+        self._clock = clock
+        self._before = 0.0
+        self._begun = clock()
+        self._judged = 0
+        self._failures: Counter[tuple[int, str]] = Counter()
+        self._recent: deque[tuple[float, int]] = deque()
+
+    def start(self, before: float) -> None:
+        """Begin to measure; earlier attempts took so many seconds.
+
+        What the panel has judged up to now is not counted: it was before, or, as for the schemes that are
+        supported, belongs to no search.
+        """
+        self.taken()
+        self._before = before
+        self._begun = self._clock()
+
+    def seconds(self) -> float:
+        """Of searching, over all attempts."""
+        return self._before + self._clock() - self._begun
+
+    def untaken(self) -> int:
+        return self._panel.judged - self._judged
+
+    def taken(self) -> tuple[int, Counter[str]]:
+        """Blocks judged, and failures by words, since this was last called."""
+        judged, failures = self.untaken(), self._panel.failures - self._failures
+        self._judged, self._failures = self._panel.judged, Counter(self._panel.failures)
+        words = {f"{failure} of {number}": count for (number, failure), count in failures.items()}
+        return judged, Counter(words)
+
+    def rate(self) -> float:
+        """Blocks judged per second lately."""
+        now = self._clock()
+        self._recent.append((now, self._panel.judged))
+        while len(self._recent) > 2 and self._recent[1][0] < now - _WINDOW:
+            self._recent.popleft()
+        then, judged = self._recent[0]
+        return (self._panel.judged - judged) / (now - then) if now > then else 0.0

@@ -6,16 +6,16 @@ import math
 from dataclasses import dataclass
 
 from inference.core.errors import InvalidInputError
-from inference.core.protocols import Json
-from inference.core.tunables import check_number, check_whole, setting, values_of
+from inference.core.tunables import AlgorithmSettings, check_number, check_whole, setting
 
 _ROUNDING = 1e-9  # 0.29 of 100 is 29, whatever their product is in binary
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class SearchSettings(AlgorithmSettings):
     """The tunables of Algorithms 8.1 and 8.2. Raises `InvalidInputError` for values outside their domain."""
 
+    NAME = "the search"
     samples: int = setting(
         100,
         "random blocks by which an abstract block is judged; all but exceptions must be interesting",
@@ -91,19 +91,15 @@ class SearchSettings:
         """Whether results are looked at once more: only if what speaks against one is remembered."""
         return self.share_evidence and self.confirming > 0
 
-    @classmethod
-    def parse(cls, options: Json) -> SearchSettings:
-        """From names to values or their text."""
-        return cls(**values_of(cls, options, "the search"))
-
 
 @dataclass(frozen=True)
-class Termination:
+class Termination(AlgorithmSettings):
     """When a campaign ends: as soon as one of these is reached; at least one must be given.
 
     All but `minutes` make the same campaign end at the same point every time.
     """
 
+    NAME = "the end of a campaign"
     minutes: float | None = setting(None, "minutes of searching", paper=None)
     discoveries: int | None = setting(None, "discoveries not covered by another one", paper=150)
     barren: int | None = setting(None, "random blocks in a row without a new discovery", paper=None)
@@ -119,8 +115,3 @@ class Termination:
             raise InvalidInputError(
                 "a campaign must end at some time: minutes, discoveries, barren or blocks"
             )
-
-    @classmethod
-    def parse(cls, options: Json) -> Termination:
-        """From names to values or their text."""
-        return cls(**values_of(cls, options, "the end of a campaign"))

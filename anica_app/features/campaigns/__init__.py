@@ -22,7 +22,7 @@ def _job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from anica_app.features.campaigns.asked import campaigns_of  # noqa: PLC0415  pages load it
+    from anica_app.features.campaigns.form import campaigns_of  # noqa: PLC0415  pages load it
 
     return KindPresentation(outcomes=campaigns_of)
 

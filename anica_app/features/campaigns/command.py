@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from anica_app.core.domain.wording import in_one_line
+from anica_app.core.domain.wording import words
 from anica_app.core.search.events import Counted
 from anica_app.features.campaigns.request import DEFAULT_MINUTES, CampaignConfig
 from anica_app.features.families.shell import (
@@ -19,8 +19,7 @@ from anica_app.features.families.shell import (
     hold_against,
 )
 from anica_app.models import Campaign, Discovery
-from inference.core.event import Event
-from inference.core.events import Progress, rate_in_words
+from inference.core.events import Event, Progress, rate_in_words
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import check_processor, chosen_on
@@ -172,7 +171,7 @@ class Command(RunCommand):
             self.stdout.write(line)
         found = Discovery.objects.filter(campaign=result["campaign"], subsumed_by=None)
         for row in found.order_by("-interestingness", "number")[:_SHOWN]:
-            self.stdout.write(f"  {row.number}. {in_one_line(row.abstract or {})}")
+            self.stdout.write(f"  {row.number}. {words(row.abstract or {}).line}")
         if explained := result.get("explained"):
             if explained["interesting"]:
                 self.stdout.write(

@@ -1,4 +1,4 @@
-"""The form for a new campaign: its tools, what is interesting, which schemes, and every setting."""
+"""What can be set of a campaign: in the form for a new one, and in the words of what was asked of one."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.urls import reverse
 
 from anica_app.core.domain.settings import FEATURES
 from anica_app.core.search.judging import METRICS
 from anica_app.core.search.settings import Termination
-from anica_app.features.campaigns.request import DEFAULT_MINUTES, CampaignConfig
-from anica_app.models import Discovery
+from anica_app.features.campaigns.comparing import flattened
+from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS, CampaignConfig
+from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.query import Listed, chosen, on_processor, processor_field
 from inference.features.machines.measure.form import search_field
+from inference.features.running.runs.kind_presentation import DescriptionItem, Link, RunOutcome
 from inference.isa.targets import names_with_blocks, sampling_groups
-from inference.models import PortMapping, Predictor
+from inference.models import PortMapping, Predictor, Run
 from inference.predictors.protocol import Failure, PredictorError
 from inference.web.request_fields import RequestField, RunForm, describe_fields, name_field
 from inference.web.validation import row_numbers
@@ -65,6 +68,25 @@ _WORDS: Mapping[str, tuple[Sequence[str], str]] = {
     "features": (FEATURES, " "),
 }
 """Settings that are lists of words, with what stands between these."""
+NOBODY = ""
+SECTIONS = (
+    ("The search", "search", "Algorithms 8.1 and 8.2."),
+    (
+        "What abstract blocks can say",
+        "domain",
+        "Features of instructions, and whether operands are the same.",
+    ),
+)
+"""Settings that are folded: heading, group, and what they are about."""
+_PLAIN = ("preset", "seed", "scheme_filter", "evaluate", "block", "minimise", "tolerance")
+_OWN_LABELS = {
+    "scheme_filter": "Scheme search",
+    "evaluate": "Fresh blocks for coverage",
+    "block": "Block",
+    "minimise": "Minimised first",
+    "tolerance": "Equal within",
+}
+_LONGEST = 300
 
 
 class WordsField(forms.MultipleChoiceField):
@@ -127,32 +149,15 @@ def value_text(value: Any) -> str:
     return str(value)
 
 
-def settings_of(cleaned: Mapping[str, Any]) -> Json:
-    """What the form says, by the names of the settings; a number that was left out is as usual."""
-    named = {name.removeprefix(SETTING): value for name, value in cleaned.items() if name.startswith(SETTING)}
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def end_of(cleaned: Mapping[str, Any]) -> Json:
-    return {name.removeprefix(END): value for name, value in cleaned.items() if name.startswith(END)}
+def _named(cleaned: Mapping[str, Any], prefix: str) -> Json:
+    """What the form says, by the names of the settings."""
+    return {name.removeprefix(prefix): value for name, value in cleaned.items() if name.startswith(prefix)}
 
 
 def initial_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """What the fields hold for a campaign that there is."""
     found = {SETTING + name: value for group in GROUPS for name, value in config.get(group, {}).items()}
     return found | {END + name: value for name, value in config.get("end", {}).items()}
-
-
-NOBODY = ""
-SECTIONS = (
-    ("The search", "search", "Algorithms 8.1 and 8.2."),
-    (
-        "What abstract blocks can say",
-        "domain",
-        "Features of instructions, and whether operands are the same.",
-    ),
-)
-"""Settings that are folded: heading, group, and what they are about."""
 
 
 class CampaignForm(RunForm):
@@ -205,14 +210,11 @@ class CampaignForm(RunForm):
         fields["evaluate"].paper = "10,000"
         if data is None and not any(name.startswith(END) for name in initial or {}):
             self.initial[END + "minutes"] = DEFAULT_MINUTES
-        mappings = (
-            PortMapping.objects.filter(isa__name__in=names_with_blocks()).defer("report").order_by("name")
-        )
-        fields["uops"].queryset = mappings
-        wanted = data.getlist("excluded") if data is not None else excluded
-        ids = row_numbers(map(str, wanted))
-        rows = Discovery.objects.filter(pk__in=ids, abstract__isnull=False).select_related("campaign")
-        fields["excluded"].queryset = rows
+        mappings = PortMapping.objects.filter(isa__name__in=names_with_blocks())
+        fields["uops"].queryset = mappings.defer("report").order_by("name")
+        ids = row_numbers(map(str, data.getlist("excluded") if data is not None else excluded))
+        rows = Discovery.objects.filter(pk__in=ids, abstract__isnull=False)
+        fields["excluded"].queryset = rows.select_related("campaign")
         describe_fields(self)
 
     def clean(self) -> dict[str, Any]:
@@ -234,11 +236,12 @@ class CampaignForm(RunForm):
     def config(self) -> Json:
         """The description of the run, as `read_config` takes it."""
         data = self.cleaned_data
+        settings = _named(data, SETTING).items()  # a number that was left out is as usual
         described: Json = {
             "predictors": [row.pk for row in self.rows],
             **self.stated(),
-            "settings": settings_of(data),
-            "end": end_of(data),
+            "settings": {name: value for name, value in settings if value is not None},
+            "end": _named(data, END),
             "scheme_filter": data["scheme_filter"],
             "excluded": [row.pk for row in data["excluded"]],
             "evaluate": data["evaluate"] or 0,
@@ -279,3 +282,61 @@ def _unusual(field: forms.BoundField) -> bool:
     given, usual = field.value(), field.field.initial
     prepare = field.field.prepare_value
     return str(prepare(given)) != str(prepare(usual))
+
+
+def campaigns_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """The campaigns of these runs, those that are still searched for among them (one query)."""
+    rows = Campaign.objects.filter(run__in=[run.pk for run in runs]).only("name", "run_id")
+    return {
+        row.run_id: RunOutcome(row.name, reverse("campaign", args=[row.pk]))
+        for row in rows
+        if row.run_id is not None
+    }
+
+
+def asked_of(campaign: Campaign) -> list[DescriptionItem]:
+    """Configuration of it; of an imported one in the words of its file."""
+    if campaign.format != Campaign.Format.OURS:
+        return [DescriptionItem(name, _text(value)) for name, value in flattened(campaign.config)]
+    return [item for item in _ours(campaign.config) if item.text or item.links]
+
+
+def _ours(config: Mapping[str, Any]) -> Iterator[DescriptionItem]:
+    for name in _PLAIN:
+        if name in config:
+            label = _OWN_LABELS.get(name, name.capitalize())
+            preset = PRESETS.get(config[name]) if name == "preset" else None
+            yield DescriptionItem(label, _text(config[name]) if preset is None else preset.title)
+    if config.get("uops"):
+        row = PortMapping.objects.filter(pk=config["uops"]).only("name").first()
+        links = () if row is None else (Link(row.name, reverse("mapping", args=[row.pk])),)
+        yield DescriptionItem("Source of µop counts", "" if links else "a deleted mapping", links=links)
+    if config.get("excluded"):
+        yield _excluded([one.get("discovery") for one in config["excluded"]])
+    for entry in dataclasses.fields(Termination):
+        value = config.get("end", {}).get(entry.name)
+        if value is not None:
+            yield DescriptionItem(f"Ends after {LABELS.get(entry.name, entry.name).lower()}", _text(value))
+    for group, cls in GROUPS.items():
+        known = {entry.name: entry for entry in dataclasses.fields(cls)}
+        for name, value in config.get(group, {}).items():
+            usual = name in known and value == known[name].default
+            label = LABELS.get(name, name.replace("_", " ").capitalize())
+            yield DescriptionItem(label, _text(value) or "none", changed=not usual, usual=usual)
+
+
+def _excluded(ids: list[Any]) -> DescriptionItem:
+    rows = Discovery.objects.filter(pk__in=[pk for pk in ids if pk]).select_related("campaign")
+    links = tuple(
+        Link(f"{row.campaign.name}: {row}", reverse("discovery", args=[row.pk]))
+        for row in rows.only("number", "label", "campaign__name")
+    )
+    gone = len(ids) - len(links)
+    return DescriptionItem(
+        "Excluded discoveries", f"{gone} that are gone" if gone else "", links=links, changed=True
+    )
+
+
+def _text(value: Any) -> str:
+    text = "none" if value is None else value_text(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"

@@ -1,27 +1,32 @@
-"""Runs of kind `campaign`: a durable search for what tools disagree about."""
+"""Runs of kind `campaign`: a durable search for what tools disagree about, and how far it is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from anica_app.core.block_domain import BlockDomain
+from anica_app.core.discovery_selection import ExplainedBlocks, explained
 from anica_app.core.errors import AnicaError
-from anica_app.core.explained_blocks import ExplainedBlocks, explained
 from anica_app.core.search.discovering import CampaignSearch as Search
+from anica_app.core.search.events import Counted
+from anica_app.core.search.findings import State, checkpoint_of, state_of
 from anica_app.core.search.judging import Disagreement, InterestJudge
-from anica_app.core.search.state import State, checkpoint_of, state_of
-from anica_app.features.campaigns.progressing import Progressing
+from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.request import CampaignConfig, ExcludedDiscovery, read_config
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
-from anica_app.features.families.grouping import SHARE_OF_QUESTIONS, GroupedDiscoveries, known_discoveries
-from anica_app.features.families.growing import GrowingFamilies
-from anica_app.features.families.stage import CampaignGrouping
+from anica_app.features.families.grouping import (
+    SHARE_OF_QUESTIONS,
+    CampaignGrouping,
+    GroupedDiscoveries,
+    GrowingFamilies,
+    known_discoveries,
+)
 from anica_app.features.families.storing import store_families
 from anica_app.models import Campaign
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
-from inference.core.event import Event
-from inference.core.events import PhaseStarted, ResultStored
+from inference.core.events import Event, PhaseStarted, Progress, ResultStored
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.opening import opened_panel
 from inference.features.asking.predictors.query import common_isa
@@ -30,12 +35,14 @@ from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
+from inference.runs.reporter import JournalReporter
 from inference.storage.instruction_sets import code_isa
 
 LABELS = ("Find schemes supported by every predictor", "Search", "Compute coverage", "Group into families")
 STAGE_SEARCH, STAGE_JUDGING, STAGE_FAMILIES = "search", "judge", "families"
 _SEARCHED = "searched"
 """In the last checkpoint: whoever takes the run up again does not search any more."""
+_KEEP_EVERY = 5.0  # seconds
 
 
 class CampaignJob:
@@ -140,3 +147,71 @@ def _store(
         **store_families(campaign, grouped),
     }
     return made, [ResultStored(made)]
+
+
+class Progressing:
+    """A `Reporter`. `flush` has the predictors keep their answers.
+
+    Blocks may be generalised for longer than between two checkpoints. Whoever takes the run up again asks for
+    the same answers, finds them remembered and is soon where it was; the checkpoint, saved once more, tells
+    that the run gets on.
+    """
+
+    def __init__(
+        self, reporter: JournalReporter, end: Termination, keeper: RowKeeper, flush: Callable[[], None]
+    ) -> None:
+        self._reporter = reporter
+        self._end = end
+        self._keeper = keeper
+        self._flush = flush
+        self._pace = PacedReporter(self)
+
+    def emit(self, event: Event) -> None:
+        """Pass it on; counters become progress towards whichever end is nearest."""
+        self._reporter.emit(event)
+        if not isinstance(event, Counted):
+            return
+        self._reporter.emit(_progress(event, self._end))
+        if self._pace.due("keep", _KEEP_EVERY):
+            self._flush()
+            if self._keeper.last is not None:
+                self._reporter.save(_with_seconds(self._keeper.last, event.seconds))
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        self._reporter.save(checkpoint)
+
+    def pulse(self) -> None:
+        """Raises `InterruptedRunError` when asked to stop."""
+        self._reporter.pulse()
+
+
+def _with_seconds(checkpoint: Checkpoint, seconds: float) -> Checkpoint:
+    """The same state, but for the time that has been spent since."""
+    counters = {**checkpoint.meta["counters"], "seconds": seconds}
+    return Checkpoint({**checkpoint.meta, "counters": counters}, checkpoint.arrays)
+
+
+def _progress(counters: Counted, end: Termination) -> Progress:
+    """How far the campaign is towards the end that is nearest."""
+    ways = [
+        (done, total, unit)
+        for done, total, unit in (
+            (counters.seconds, 60 * (end.minutes or 0), "seconds"),
+            (counters.standing, end.discoveries, "discoveries"),
+            (counters.sampled, end.blocks, "blocks"),
+            (counters.barren, end.barren, "blocks without a discovery"),
+        )
+        if total
+    ]
+    done, total, unit = max(ways, key=lambda way: way[0] / way[1], default=(0, 1, "seconds"))
+    seconds = counters.seconds
+    rate = done / seconds if seconds > 0 else 0.0
+    steady = unit != "blocks without a discovery"  # the next one sets them back
+    return Progress(
+        phase="search",
+        done=round(min(done, total), 1),
+        total=round(total, 1),
+        rate=round(rate, 3) if unit == "blocks" else 0.0,
+        unit=unit,
+        eta=round(max(0.0, total - done) / rate, 1) if rate > 0 and steady else None,
+    )

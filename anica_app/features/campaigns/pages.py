@@ -1,41 +1,71 @@
-"""Campaigns: the list, the page of each, live and afterwards, its rounds, file, name, note and deletion."""
+"""Campaigns: the list, the page of each, live and afterwards, what they cover, some side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, render
-from django.urls import path
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST
 
-from anica_app.features.campaigns.asked import asked_of
-from anica_app.features.campaigns.coverage_pages import selection
-from anica_app.features.campaigns.discovery_rows import found_of
+from anica_app.features.campaigns.comparing import ComparedCampaigns, compared_campaigns, differing
+from anica_app.features.campaigns.form import asked_of
+from anica_app.features.campaigns.publishing import archive_answer, kept_file_answer
 from anica_app.features.campaigns.query import (
     CAMPAIGN_ORDERS,
     DISCOVERY_ORDERS,
     campaigns,
     discoveries,
+    failures_in_words,
+    found_of,
+    lacking_of,
     newest_disagreements,
     rounds,
+    standing_of,
 )
-from anica_app.features.campaigns.standing import failures_in_words, lacking_of, standing_of
-from anica_app.features.coverage.query import measure_of, sorted_by_coverage
-from anica_app.features.discoveries.generalisations import BY_BLOCK, BY_LENGTH, sample_page, samples_of_batch
-from anica_app.features.discoveries.query import discoveries_csv
+from anica_app.features.coverage.query import (
+    KIND,
+    MOST_CAMPAIGNS,
+    coverage_config,
+    coverage_runs,
+    measure_of,
+    measure_of_run,
+    own_measure,
+    sets_for,
+    sorted_by_coverage,
+)
+from anica_app.features.discoveries.query import BY_BLOCK, BY_LENGTH, sample_page
+from anica_app.features.discoveries.saying import discoveries_csv
 from anica_app.features.families.query import answer_of, grouping_runs, growing_families, treemap_of
-from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
-from anica_app.models import Campaign, CampaignFile, SampleBatch
-from anica_app.storage.judging import judge_of
-from anica_app.web.campaign_files import archive_answer, kept_file_answer
+from anica_app.figures.campaign_charts import RoundsChart, rounds_chart
+from anica_app.models import Campaign, CampaignFile, Discovery, SampleBatch
+from anica_app.storage.findings import judge_of
+from inference.core.protocols import Json
 from inference.features.asking.predictors.query import different_processors
-from inference.models import Predictor, Run
+from inference.models import BasicBlockSet, Predictor, Run
+from inference.predictors.samples import unpack
 from inference.web.file_answers import file_answer
 from inference.web.naming import naming_paths
-from inference.web.paging import PAGE_SIZE, Order, Page, list_page
-from inference.web.validation import one_of, whole_number
+from inference.web.paging import PAGE_SIZE, Order, Page, list_page, page_in_memory
+from inference.web.presentation import UNKNOWN
+from inference.web.request_fields import start_run
+from inference.web.validation import one_of, row_number, row_numbers, whole_number
+
+TABS = {
+    "discoveries": "Discoveries",
+    "selection": "Coverage and best selection",
+    "rounds": "Rounds",
+    "left-out": "Failures and what was left out",
+    "asked": "Configuration",
+}
+COVERAGE = "coverage"
+_ORDERS = {**DISCOVERY_ORDERS, COVERAGE: "pk"}
+OWN = "own"
 
 
 def chart_of(campaign: Campaign) -> RoundsChart | None:
@@ -81,7 +111,7 @@ def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     columns = {name: name for name in (BY_BLOCK, BY_LENGTH, *(str(at) for at in range(1, len(tools) + 1)))}
     order = Order.read(request.GET.get("sort", ""), columns, BY_BLOCK)
     at = whole_number(request, "page", 0) or 0
-    page = sample_page(samples_of_batch(batch), order.column, descending=order.descending, number=at)
+    page = sample_page(unpack(bytes(batch.samples)), order.column, descending=order.descending, number=at)
     judge = judge_of(batch.campaign)
     rows = [(sample, None if judge is None else judge.verdict(sample.answers)) for sample in page.rows]
     context = {
@@ -94,17 +124,6 @@ def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
         "sort": str(order),
     }
     return render(request, "anica/campaigns/round.html", context)
-
-
-TABS = {
-    "discoveries": "Discoveries",
-    "selection": "Coverage and best selection",
-    "rounds": "Rounds",
-    "left-out": "Failures and what was left out",
-    "asked": "Configuration",
-}
-COVERAGE = "coverage"
-_ORDERS = {**DISCOVERY_ORDERS, COVERAGE: "pk"}
 
 
 def campaign(request: HttpRequest, pk: int) -> HttpResponse:
@@ -210,6 +229,107 @@ def campaign_file(request: HttpRequest, pk: int, file: int) -> HttpResponseBase:
     return kept_file_answer(get_object_or_404(CampaignFile, pk=file, campaign=pk))
 
 
+def selection(request: HttpRequest, campaign: Campaign, _tools: list[str]) -> dict[str, Any]:
+    """What the tab shows: a run's best selections of every size, the one of `k` in full."""
+    runs = coverage_runs([campaign.pk], whole_number(request, "cover"))
+    found = runs.result
+    context: dict[str, Any] = {"runs": runs, "sets": sets_for(campaign), "measure": own_measure(campaign)}
+    if not found or not found["blocks"]:
+        return context
+    sizes = found["best"]
+    k = min(max(1, whole_number(request, "k", 10) or 1), max(1, len(sizes)))
+    best: Json = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
+    by_pk = {int(pk): count for pk, count in found["by_discovery"].items()}
+    rows = Discovery.objects.defer("foreign", "remarks", "note").in_bulk(best["chosen"])
+    return context | {
+        "measure": measure_of_run(runs),
+        "found": found,
+        "k": k,
+        "best": best,
+        "best_share": best["covered"] / found["blocks"],
+        "sizes": [(at, one["covered"] / found["blocks"]) for at, one in enumerate(sizes, start=1)],
+        "chosen": [
+            (found_of(rows[pk], by_pk), by_pk.get(pk, 0) / found["blocks"])
+            for pk in best["chosen"]
+            if pk in rows
+        ],
+        "uncovered": found["uncovered"][:20],
+        "left": found["blocks"] - found["covered"],
+    }
+
+
+@require_POST
+def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start to look at the campaign's own blocks, or at those of a set."""
+    row = get_object_or_404(Campaign, pk=pk)
+    over = request.POST.get("over", OWN)
+    chosen = None
+    if over != OWN:
+        chosen = get_object_or_404(BasicBlockSet, pk=row_number(over))
+    config = coverage_config(row, chosen)
+    return start_coverage(request, config, row.name, f"{reverse('campaign', args=[pk])}?tab=selection")
+
+
+def start_coverage(request: HttpRequest, config: Json, name: str, back: str) -> HttpResponse:
+    """Submit the run and lead back to where its result will be."""
+    start_run(request, KIND, config, f"Coverage of {name}"[:180])
+    return redirect(back)
+
+
+def campaign_compare(request: HttpRequest) -> HttpResponse:
+    """Those that the address names with `c`, each once."""
+    ids = _ids(request.GET.getlist("c"))
+    compared = compared_campaigns(ids)
+    rows = compared.rows
+    others = Campaign.objects.exclude(pk__in=ids).order_by("-id").only("name")
+    context: dict[str, Any] = {"campaigns": rows, "others": others[:200], "ids": [row.pk for row in rows]}
+    if len(rows) >= 2:
+        context |= _compared(request, compared)
+    return render(request, "anica/campaigns/compare.html", context)
+
+
+def _ids(texts: Sequence[str]) -> list[int]:
+    ids = set(row_numbers(texts))
+    if len(ids) > MOST_CAMPAIGNS:
+        raise BadRequest(f"at most {MOST_CAMPAIGNS} campaigns can be compared at a time, not {len(ids)}")
+    return sorted(ids)
+
+
+def _compared(request: HttpRequest, compared: ComparedCampaigns) -> dict[str, Any]:
+    shared, one_sided = differing([_facts(row) for row in compared.rows], UNKNOWN)
+    context = {
+        "runs": compared.runs,
+        "found": compared.found,
+        "differing": shared,
+        "one_sided": one_sided,
+        "sides": compared.sides,
+        "pairs": compared.pairs,
+    }
+    if compared.found:
+        alone = compared.alone
+        page = page_in_memory(alone, whole_number(request, "page", 0) or 0)
+        by_pk = Discovery.listed().in_bulk(page.rows)
+        rows = [found_of(by_pk[pk], compared.covered) for pk in page.rows if pk in by_pk]
+        context |= {"page": page, "alone": rows}
+    return context
+
+
+def _facts(row: Campaign) -> dict[str, str]:
+    tools = " and ".join(tool.name for tool in row.tools)
+    items = asked_of(row)
+    told = {item.label: item.text or ", ".join(link.text for link in item.links) for item in items}
+    return {"Predictors": tools, "Kind": row.get_kind_display(), **told}
+
+
+@require_POST
+def campaign_overlap(request: HttpRequest) -> HttpResponse:
+    """Start to hold the discoveries of campaigns against each other."""
+    ids = _ids(request.POST.getlist("c"))
+    back = f"{reverse('campaign-compare')}?{urlencode([('c', pk) for pk in ids])}"
+    names = Campaign.objects.filter(pk__in=ids).values_list("name", flat=True)
+    return start_coverage(request, {"campaigns": ids}, " and ".join(names), back)
+
+
 urlpatterns = [
     path("campaigns/", campaign_list, name="campaigns"),
     path("campaigns/<int:pk>/rounds/<int:number>/", campaign_round, name="campaign-round"),
@@ -218,4 +338,7 @@ urlpatterns = [
     path("campaigns/<int:pk>/discoveries.csv", campaign_csv, name="campaign-csv"),
     path("campaigns/<int:pk>/files/<int:file>/", campaign_file, name="campaign-file"),
     *naming_paths(Campaign, "campaign", "campaigns"),
+    path("campaigns/<int:pk>/coverage/", campaign_coverage, name="campaign-coverage"),
+    path("campaigns/compare/", campaign_compare, name="campaign-compare"),
+    path("campaigns/compare/start/", campaign_overlap, name="campaign-overlap"),
 ]

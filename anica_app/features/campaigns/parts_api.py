@@ -1,7 +1,8 @@
-"""What a campaign has found and sampled: discoveries, the best of them, rounds with their blocks."""
+"""What campaigns have found and sampled: discoveries, the best of them, rounds, what others found too."""
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
@@ -9,9 +10,11 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.campaigns.query import DISCOVERY_ORDERS, discoveries, rounds
+from anica_app.features.campaigns.comparing import ComparedCampaigns, compared_campaigns, differing, flattened
+from anica_app.features.campaigns.query import DISCOVERY_ORDERS, discoveries, lacking_of, rounds
 from anica_app.features.coverage.query import (
     KIND,
+    MOST_CAMPAIGNS,
     Measure,
     coverage_config,
     coverage_runs,
@@ -19,18 +22,32 @@ from anica_app.features.coverage.query import (
     measure_of_run,
     sorted_by_coverage,
 )
-from anica_app.features.discoveries.generalisations import BY_BLOCK, sample_page, samples_of_batch
-from anica_app.features.discoveries.query import judged
-from anica_app.features.discoveries.shapes import DiscoveryOut, JudgedBlockOut, discovery_json, judged_json
+from anica_app.features.discoveries.query import BY_BLOCK, judged, sample_page
+from anica_app.features.discoveries.shapes import (
+    DiscoveryOut,
+    FoundOut,
+    JudgedBlockOut,
+    discovery_json,
+    judged_json,
+)
 from anica_app.models import Campaign, Discovery, SampleBatch
-from anica_app.storage.judging import judge_of
+from anica_app.storage.findings import judge_of
 from inference.core.protocols import Json
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import BasicBlockSet
+from inference.predictors.samples import unpack
 from inference.storage.instruction_sets import code_isa
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, check_cursor, number_of_page, page_json, sorts
-from inference.web.api.shapes import Input, RunOut, parameter
+from inference.web.api.paging import (
+    PageOf,
+    Paging,
+    check_cursor,
+    listed_in_memory,
+    number_of_page,
+    page_json,
+    sorts,
+)
+from inference.web.api.shapes import Input, Ref, RowOut, RunOut, parameter
 from inference.web.paging import Order
 from inference.web.validation import Id
 
@@ -40,6 +57,7 @@ DiscoverySort = Annotated[str, sorts([*DISCOVERY_ORDERS, COVERAGE])]
 Over = parameter(
     None, ge=0, le=2**63 - 1, description="A run of kind `coverage`; the newest without.", examples=[9]
 )
+_ABSENT = "null"
 
 
 class DiscoveriesOut(PageOf[DiscoveryOut]):
@@ -88,6 +106,15 @@ class BatchOut(Schema):
     interesting: int | None = Field(examples=[34])
     failed: int = Field(description="Attempts to sample that came to nothing.", examples=[2])
     facts: dict[str, Any] = Field(examples=[{"seconds": 3.2}])
+
+
+class LackingOut(RowOut):
+    """Schemes that were left out because a tool does not support them."""
+
+    predictor: str = Field(validation_alias="tool", examples=["osaca 0.7.1"])
+    reason: str = Field(examples=["unsupported"])
+    count: int = Field(examples=[54])
+    schemes: list[str] = Field(description="The first 200.", examples=[["lar GPR[16]:W, GPR[16]:R"]])
 
 
 @router.get("/campaigns/{campaign_id}/discoveries", response=DiscoveriesOut)
@@ -179,7 +206,7 @@ def list_batch_blocks(
     batch = get_object_or_404(rows, campaign=campaign_id, number=number)
     names = [tool.name for tool in batch.campaign.tools]
     page = sample_page(
-        samples_of_batch(batch),
+        unpack(bytes(batch.samples)),
         sort.removeprefix("-"),
         descending=sort.startswith("-"),
         number=number_of_page(paging),
@@ -188,6 +215,13 @@ def list_batch_blocks(
     examined = judged(judge_of(batch.campaign), page.rows, len(names))
     isa = code_isa(batch.campaign.isa)
     return page_json(page, [judged_json(one, isa, names) for one in examined])
+
+
+@router.get("/campaigns/{campaign_id}/unsupported", response=list[LackingOut])
+def list_unsupported(request: HttpRequest, campaign_id: Id) -> Any:
+    """The schemes that a campaign had to leave out, by the tool that lacks them."""
+    row = get_object_or_404(Campaign, pk=campaign_id)
+    return lacking_of(row, [tool.name for tool in row.tools])
 
 
 def _needed(measure: Measure | None) -> Measure:
@@ -199,3 +233,101 @@ def _needed(measure: Measure | None) -> Measure:
             right="POST to its /coverages, and wait for the run",
         )
     return measure
+
+
+class Campaigns(Schema):
+    """Which of them, each once."""
+
+    campaigns: Annotated[
+        list[Id],
+        Field(min_length=2, max_length=MOST_CAMPAIGNS, description="Their numbers.", examples=[[4, 5]]),
+    ]
+
+
+class DifferenceOut(Schema):
+    """A part of the descriptions that is not the same in all; null where one has nothing of it."""
+
+    name: str = Field(examples=["search.samples"])
+    values: list[Any] = Field(examples=[[100, 50]])
+
+
+class SideOut(Schema):
+    """A campaign with what it alone has found; null until a run has looked."""
+
+    campaign: Ref
+    discoveries: int = Field(examples=[31])
+    alone: int | None = Field(description="That no other one of these has.", examples=[9])
+    covered: int | None = Field(
+        description="Interesting blocks of all of them that it includes.", examples=[180]
+    )
+
+
+class CampaignComparisonOut(Schema):
+    """Campaigns side by side. `shared[i][j]`: discoveries of campaign i that campaign j includes as well.
+
+    `coverage` is the run that looked: null until `POST /coverages` with these campaigns has been done.
+    """
+
+    sides: list[SideOut]
+    differing: list[DifferenceOut]
+    coverage: Id | None
+    blocks: int | None = Field(description="Interesting blocks of all of them.", examples=[212])
+    covered: int | None = Field(examples=[190])
+    shared: list[list[int | None]] = Field(examples=[[[None, 22], [20, None]]])
+
+
+@router.get("/campaign-comparisons", response=CampaignComparisonOut)
+def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
+    """Compare campaigns: where their descriptions differ, how much their discoveries have in common."""
+    compared = _compared(chosen)
+    told = [
+        {
+            "predictors": json.dumps([tool.name for tool in row.tools]),
+            "kind": json.dumps(row.kind),
+            **{
+                name: json.dumps(value, sort_keys=True)
+                for name, value in flattened(row.config)
+                if name != "predictors"
+            },
+        }
+        for row in compared.rows
+    ]
+    shared, one_sided = differing(told, _ABSENT)
+    found = compared.found
+    return {
+        "sides": compared.sides,
+        "differing": [
+            {"name": name, "values": [json.loads(text) for text in values]}
+            for name, values in (*shared, *one_sided)
+        ],
+        "coverage": None if compared.runs.shown is None else compared.runs.shown.pk,
+        "blocks": found.get("blocks"),
+        "covered": found.get("covered"),
+        "shared": [[None if pair is None else pair.shared for pair in pairs] for _, pairs in compared.pairs],
+    }
+
+
+@router.get("/campaign-comparisons/alone", response=PageOf[FoundOut])
+def list_found_alone(request: HttpRequest, chosen: Query[Campaigns], paging: Query[Paging]) -> Any:
+    """The discoveries that only one of some campaigns has, campaign by campaign; none until a run looked."""
+    compared = _compared(chosen)
+
+    def told(pks: Any) -> list[dict[str, Any]]:
+        rows = Discovery.listed().in_bulk(pks)
+        return [
+            {**discovery_json(rows[pk], compared.covered), "campaign": rows[pk].campaign}
+            for pk in pks
+            if pk in rows
+        ]
+
+    return listed_in_memory(compared.alone, paging, told)
+
+
+def _compared(chosen: Campaigns) -> ComparedCampaigns:
+    ids = sorted(set(chosen.campaigns))
+    compared = compared_campaigns(ids)
+    missing = set(ids) - {row.pk for row in compared.rows}
+    if missing or len(ids) < 2:
+        what = f"There is no campaign {min(missing)}" if missing else "One campaign alone cannot be compared"
+        raise ProblemError(422, what, where="query campaigns", right="the numbers of at least two campaigns")
+    return compared

@@ -1,30 +1,46 @@
-"""A campaign as a published page: its counters, its tools, and what it has discovered."""
+"""A campaign as it leaves the site: its archive, its files, and its published page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import io
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
 
 from django.db.models import QuerySet
+from django.http import FileResponse
+from django.utils.text import slugify
 
-from anica_app.features.campaigns.query import discoveries
-from anica_app.features.campaigns.standing import CampaignStanding, failures_in_words, standing_of
-from anica_app.features.discoveries.query import in_one_line
-from anica_app.features.families.publishing import PublishedFamilies
-from anica_app.models import Campaign, Discovery
+from anica_app.features.campaigns.query import CampaignStanding, discoveries, failures_in_words, standing_of
+from anica_app.features.discoveries.saying import in_one_line
+from anica_app.features.families.query import FamilyAnswer, answer_of, cycles_of
+from anica_app.models import Campaign, CampaignFile, Discovery, Family
+from anica_app.storage.campaigns import write_campaign
+from inference.features.judging.engine.tables import choice, code, number, table_of, text
 from inference.isa.blocks import BlockError, block_of_bytes
+from inference.isa.blocks.listing import intel_or_digits
 from inference.models import Run
 from inference.web.paging import Order
-from inference.web.published_page import (
-    CellKind,
-    PublishedColumn,
-    PublishedFact,
-    PublishedKind,
-    PublishedPage,
-    PublishedTable,
-    Value,
-)
+from inference.web.published_page import PublishedFact, PublishedKind, PublishedPage, PublishedTable
 
+_IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
 _MOST_DISCOVERIES = 2000
+
+
+def archive_answer(row: Campaign) -> FileResponse:
+    """A campaign with all that it has sampled, as an archive that another installation imports."""
+    file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  the answer closes it
+    write_campaign(row, file)  # type: ignore[arg-type]
+    file.seek(0)
+    name = f"{slugify(row.name) or 'campaign'}.zip"
+    return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
+
+
+def kept_file_answer(row: CampaignFile) -> FileResponse:
+    """A file that came with an imported campaign, or that its run has kept, as it was."""
+    content = io.BytesIO(zlib.decompress(bytes(row.content)))
+    name = row.path.rpartition("/")[2]
+    return FileResponse(content, as_attachment=True, filename=name, content_type="application/octet-stream")
 
 
 def publishable() -> QuerySet[Campaign]:
@@ -39,18 +55,21 @@ def published_page(pk: int) -> PublishedPage:
     standing = standing_of(row, run)
     tools = [tool.name for tool in row.tools]
     isa = "" if row.isa is None else row.isa.name
-    kind = row.get_kind_display()
-    families = PublishedFamilies(row, tools)
+    answer = answer_of(row)
     return PublishedPage(
         PublishedKind.CAMPAIGN,
         row.name,
-        " · ".join(filter(None, (kind, *tools, isa, f"{row.created:%Y-%m-%d}"))),
-        (*families.facts, *_facts(standing)),
-        (*families.tables, *_tables(row, standing, tools, families.names())),
+        " · ".join(filter(None, (row.get_kind_display(), *tools, isa, f"{row.created:%Y-%m-%d}"))),
+        tuple(_facts(standing, answer)),
+        tuple(_tables(row, standing, tools, answer)),
     )
 
 
-def _facts(standing: CampaignStanding) -> Iterator[PublishedFact]:
+def _facts(standing: CampaignStanding, answer: FamilyAnswer | None) -> Iterator[PublishedFact]:
+    if answer is not None:
+        share = answer.explained
+        explained = "" if share is None else f"explain {100 * share:.0f} % of the disagreements"
+        yield PublishedFact("families", f"{len(answer.families):,}", explained)
     included = f"{standing.included:,} more are included by others" if standing.included else ""
     yield PublishedFact("discoveries", f"{standing.discoveries:,}", included)
     yield PublishedFact("blocks sampled", f"{standing.sampled:,}")
@@ -63,41 +82,60 @@ def _facts(standing: CampaignStanding) -> Iterator[PublishedFact]:
 
 
 def _tables(
-    row: Campaign, standing: CampaignStanding, tools: list[str], families: Mapping[int, str]
+    row: Campaign, standing: CampaignStanding, tools: list[str], answer: FamilyAnswer | None
 ) -> Iterator[PublishedTable]:
-    found = discoveries(row, Order("interestingness", descending=True), size=_MOST_DISCOVERIES)
-    heads = (
-        PublishedColumn("Number", CellKind.NUMBER),
-        PublishedColumn("Blocks that are like this", CellKind.TEXT),
-        PublishedColumn("For example", CellKind.CODE),
-        PublishedColumn("Kind", CellKind.CHOICE),
-        PublishedColumn("Interestingness", CellKind.NUMBER),
-        PublishedColumn("Generality", CellKind.NUMBER),
-        PublishedColumn("Instructions", CellKind.NUMBER),
-        PublishedColumn("Family", CellKind.TEXT),
+    families = () if answer is None else answer.families
+    if answer is not None and families:
+        yield _families(families, tools, answer.sentence)
+    names = {one.number: family.name for family in families for one in family.discoveries.all()}
+    page = discoveries(row, Order("interestingness", descending=True), size=_MOST_DISCOVERIES)
+    yield table_of(
+        "discoveries",
+        "Discoveries",
+        page.rows,
+        (number("Number"), lambda one: one.number),
+        (text("Blocks that are like this"), lambda one: in_one_line(one) or one.label),
+        (code("For example"), _example),
+        (choice("Kind"), lambda one: one.kind),
+        (number("Interestingness"), lambda one: one.interestingness),
+        (number("Generality"), lambda one: one.generality),
+        (number("Instructions"), lambda one: one.length),
+        (text("Family"), lambda one: names.get(one.number, "")),
+        note="Interestingness: how far the tools disagree, on average. Generality: the least number of "
+        "schemes of one of its instructions.",
     )
-    rows = tuple(_discovery(one, families.get(one.number, "")) for one in found.rows)
-    note = (
-        "Interestingness: how far the tools disagree, on average. Generality: the least number of schemes "
-        "of one of its instructions."
-    )
-    yield PublishedTable("discoveries", "Discoveries", heads, rows, note)
-    failures = failures_in_words(standing.failures, tools)
-    if failures:
-        columns = (
-            PublishedColumn("Predictor"),
-            PublishedColumn("Failure"),
-            PublishedColumn("Blocks", CellKind.NUMBER),
+    if failures := failures_in_words(standing.failures, tools):
+        yield table_of(
+            "failures",
+            "Failures",
+            failures,
+            (text("Predictor"), lambda failure: failure[1]),
+            (text("Failure"), lambda failure: failure[0]),
+            (number("Blocks"), lambda failure: failure[2]),
         )
-        told = tuple((whose, what, count) for what, whose, count in failures)
-        yield PublishedTable("failures", "Failures", columns, told)
 
 
-def _discovery(row: Discovery, family: str) -> tuple[Value, ...]:
-    code = bytes(row.code)
+def _families(families: Sequence[Family], tools: Sequence[str], sentence: str) -> PublishedTable:
+    """The one that explains most first, under the sentence that the campaign comes to."""
+    return table_of(
+        "families",
+        "Families",
+        families,
+        (number("Number", 0), lambda row: row.number),
+        (text("Family"), lambda row: row.name),
+        (code("For example"), lambda row: "; ".join(intel_or_digits(bytes(row.code)))),
+        (text("Cycles"), cycles_of),
+        (choice("Bound that differs"), lambda row: row.bound),
+        (text("Slower"), lambda row: tools[row.slower - 1] if 0 < row.slower <= len(tools) else ""),
+        (number("Share in %", 1), lambda row: None if row.share is None else 100 * row.share),
+        (choice("Mark"), lambda row: row.get_mark_display() if row.mark else ""),
+        (text("Discoveries"), lambda row: ", ".join(str(one.number) for one in row.discoveries.all())),
+        note=sentence,
+    )
+
+
+def _example(row: Discovery) -> str:
     try:
-        shown = block_of_bytes(code).text if code else ""
+        return block_of_bytes(bytes(row.code)).text if row.code else ""
     except BlockError:  # of an imported campaign
-        shown = code.hex()
-    numbers = (row.interestingness, row.generality, row.length)
-    return (row.number, in_one_line(row) or row.label, shown, row.kind, *numbers, family)
+        return bytes(row.code).hex()

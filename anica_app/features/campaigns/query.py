@@ -1,9 +1,13 @@
-"""Campaigns and what they have found, paged; the newest; how quick another one will be; who needs them."""
+"""Campaigns and what they have found, paged; how far each is; how quick another will be; who needs them."""
 
 from __future__ import annotations
 
+import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated
 
 from django.db.models import (
     Case,
@@ -13,21 +17,28 @@ from django.db.models import (
     IntegerField,
     OuterRef,
     Prefetch,
+    Q,
     QuerySet,
     Subquery,
     Value,
     When,
 )
 from django.db.models.functions import Coalesce, Least
+from pydantic import BaseModel, Field, ValidationError
 
+from anica_app.core.domain.wording import Words
+from anica_app.core.search.events import Counted
+from anica_app.features.discoveries.saying import words_of
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
-from anica_app.storage.judging import judge_of
+from anica_app.storage.domains import SUPPORT
+from anica_app.storage.findings import interesting_samples, judge_of
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import common_isa
 from inference.features.library.search.query import group, with_words
+from inference.formats.strict_json import StrictJsonError, load
 from inference.models import Run
 from inference.models.scheme_search import search_schemes
-from inference.predictors.samples import Sample, unpack
+from inference.predictors.samples import Sample
 from inference.storage.instruction_sets import code_isa_row
 from inference.web.contributions import Dependent, Hit, SearchHits
 from inference.web.deleting import GONE, counted
@@ -50,6 +61,10 @@ DISCOVERY_ORDERS: Mapping[str, str] = {
 
 INFINITE = 1e18
 """Stands for infinite interestingness where rows are sorted: a cursor in an address must be a number."""
+NEWEST_BLOCKS = 8
+SHOWN = 5
+_MOST_BYTES, _MOST_VALUES = 16 << 20, 1_000_000
+"""Of that file: with some ten thousand schemes, and what some tools say of each, it has a megabyte."""
 
 
 def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QuerySet[Campaign]:
@@ -62,7 +77,10 @@ def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QueryS
     rows = Campaign.objects.select_related("run").defer(
         "config", "facts", "note", "run__config", "run__result", "run__note", "run__error"
     )
-    rows = rows.annotate(found=_count_of_discoveries(), explained=F("facts__explained__share"))
+    own = Discovery.objects.filter(campaign=OuterRef("pk"), subsumed_by=None).order_by()
+    counted = own.values("campaign").annotate(number=Count("pk")).values("number")
+    found = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    rows = rows.annotate(found=found, explained=F("facts__explained__share"))
     if text:
         rows = rows.filter(having_words(text))
     if kind:
@@ -71,12 +89,6 @@ def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QueryS
         rows = rows.filter(seats__predictor=tool)
     seats = CampaignPredictor.objects.select_related("predictor").order_by("position")
     return rows.prefetch_related(Prefetch("seats", seats))
-
-
-def _count_of_discoveries() -> Coalesce:
-    own = Discovery.objects.filter(campaign=OuterRef("pk"), subsumed_by=None).order_by()
-    counted = own.values("campaign").annotate(number=Count("pk")).values("number")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
 def discoveries(
@@ -90,16 +102,12 @@ def discoveries(
     rows = campaign.discoveries.defer("foreign", "remarks", "note")
     if not subsumed:
         rows = rows.filter(subsumed_by=None)
-    return page_of(ranked(rows), order, DISCOVERY_ORDERS, cursor, size)
-
-
-def ranked(rows: QuerySet[Discovery]) -> QuerySet[Discovery]:
-    """The discoveries with fields to sort by that are never null and never infinite."""
     known = Coalesce(F("interestingness"), Value(-1.0), output_field=FloatField())
-    return rows.annotate(
+    rows = rows.annotate(  # what is sorted by may be neither null nor infinite
         interest=Least(known, Value(INFINITE), output_field=FloatField()),
         schemes=Coalesce(F("generality"), Value(0), output_field=IntegerField()),
     )
+    return page_of(rows, order, DISCOVERY_ORDERS, cursor, size)
 
 
 def rounds(campaign: Campaign, cursor: str = "", size: int = PAGE_SIZE) -> Page[SampleBatch]:
@@ -108,26 +116,12 @@ def rounds(campaign: Campaign, cursor: str = "", size: int = PAGE_SIZE) -> Page[
     return page_of(rows, Order("number"), {"number": "number"}, cursor, size)
 
 
-NEWEST_BLOCKS = 8
-_ROUNDS_LOOKED_AT = 5
-
-
 def newest_disagreements(campaign: Campaign) -> list[Sample]:
     """The newest random blocks on which the tools disagree, while a campaign goes on (two queries)."""
     judge = judge_of(campaign)
     if judge is None:
         return []
-    rows = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND, interesting__gt=0).order_by("-number")
-    found: list[Sample] = []
-    for packed in rows.values_list("samples", flat=True)[:_ROUNDS_LOOKED_AT]:
-        samples = unpack(bytes(packed))
-        found += [one for one in samples if judge.verdict(one.answers).interesting]
-        if len(found) >= NEWEST_BLOCKS:
-            break
-    return found[:NEWEST_BLOCKS]
-
-
-SHOWN = 5
+    return list(islice(interesting_samples(campaign, judge, newest_first=True), NEWEST_BLOCKS))
 
 
 @dataclass(frozen=True)
@@ -225,3 +219,129 @@ def search_hits(text: str, most: int) -> list[SearchHits]:
             lambda row: Hit(row.pk, row.name, row.get_kind_display(), "campaign"),
         ),
     ]
+
+
+@dataclass(frozen=True)
+class DiscoveryRow:
+    """A discovery of a table, in words where ours suffice; `covered`: of the blocks looked at, if any."""
+
+    row: Discovery
+    words: Words | None
+    covered: int | None
+
+
+def found_of(row: Discovery, covered: Mapping[int, int] | None) -> DiscoveryRow:
+    """A row of the table; `covered`: blocks by id of the discovery."""
+    return DiscoveryRow(row, words_of(row.abstract), None if covered is None else covered.get(row.pk, 0))
+
+
+class _Support(BaseModel):
+    """What it says; see `anica_app.storage.domains`."""
+
+    lacking: dict[str, dict[Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}$")], str]]
+
+
+@dataclass(frozen=True)
+class CampaignStanding:
+    """How far a campaign is, from its rows and, while it runs, from what it told last."""
+
+    sampled: int
+    interesting: int
+    subsumed: int
+    rounds: int
+    discoveries: int
+    included: int
+    generalisations: int | None
+    judged: int | None
+    generalising: int
+    rate: float | None
+    seconds: float
+    failures: tuple[tuple[str, int], ...]
+
+    @property
+    def ratio(self) -> float | None:
+        """Of the fresh blocks, the share that is interesting."""
+        return self.interesting / self.sampled if self.sampled else None
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """Schemes that a tool does not support: which tool, why, how many, the first ones; `file` has all."""
+
+    tool: str
+    reason: str
+    count: int
+    schemes: tuple[str, ...]
+    file: int
+
+
+def standing_of(campaign: Campaign, run: Run | None) -> CampaignStanding:
+    """Counters of a campaign (two queries, three while it runs)."""
+    told = campaign.discoveries.aggregate(n=Count("pk"), standing=Count("pk", filter=Q(subsumed_by=None)))
+    live = None if run is None or run.state in Run.FINAL else _last_counted(run)
+    counters = live or campaign
+    facts = {**campaign.facts, **({} if live is None else live.payload())}
+    seconds = facts.get("seconds", campaign.seconds)
+    judged = facts.get("judged")
+    rate = (live and live.rate) or (judged / seconds if judged and seconds else None)
+    return CampaignStanding(
+        sampled=counters.sampled,
+        interesting=counters.interesting,
+        subsumed=counters.subsumed,
+        rounds=counters.rounds,
+        discoveries=told["standing"],
+        included=told["n"] - told["standing"],
+        generalisations=facts.get("generalisations"),
+        judged=judged,
+        generalising=live.generalising if live else 0,
+        rate=rate,
+        seconds=seconds,
+        failures=tuple(sorted(facts.get("failures", {}).items(), key=lambda item: -item[1])),
+    )
+
+
+def _last_counted(run: Run) -> Counted | None:
+    """The newest counters in the journal; None before there are any."""
+    event = run.events.filter(kind=Counted.kind).order_by("-seq").first()
+    return None if event is None else Counted.read(event.payload)
+
+
+def lacking_of(campaign: Campaign, tools: list[str], shown: int = 200) -> list[Lacking]:
+    """Which schemes were left out because of whom (one query); [] where nobody has kept it."""
+    file = campaign.files.filter(path=SUPPORT, size__lte=_MOST_BYTES).first()
+    lacking = {} if file is None else _lacking(zlib.decompress(bytes(file.content)))
+    if file is None or not lacking:
+        return []
+    schemes: dict[tuple[str, str], list[str]] = {}
+    for text, answers in lacking.items():
+        for number, reason in answers.items():
+            schemes.setdefault((number, reason), []).append(text)
+    return [
+        Lacking(_tool(tools, number), reason, len(texts), tuple(sorted(texts)[:shown]), file.pk)
+        for (number, reason), texts in sorted(schemes.items())
+    ]
+
+
+def _lacking(content: bytes) -> dict[str, dict[str, str]]:
+    """{scheme: {number of the tool: reason}}.
+
+    {} where the file came with an imported campaign and says something else: it is kept as it was.
+    """
+    try:
+        return _Support.model_validate(load(content, SUPPORT, _MOST_VALUES)).lacking
+    except (StrictJsonError, ValidationError):
+        return {}
+
+
+def _tool(tools: list[str], number: str) -> str:
+    place = int(number) - 1
+    return tools[place] if 0 <= place < len(tools) else number
+
+
+def failures_in_words(failures: tuple[tuple[str, int], ...], tools: list[str]) -> list[tuple[str, str, int]]:
+    """(what, whose, how often) of "timeout of 2"."""
+    found: Counter[tuple[str, str]] = Counter()
+    for name, count in failures:
+        what, of, number = name.rpartition(" of ")
+        found[(what, _tool(tools, number)) if of and number.isdecimal() else (name, "")] += count
+    return [(what, whose, count) for (what, whose), count in found.items()]

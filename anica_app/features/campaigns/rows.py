@@ -9,7 +9,7 @@ from typing import Any
 from anica_app.core.search.findings import FoundDiscovery as Found
 from anica_app.core.search.findings import Generalised, News, Round
 from anica_app.core.search.judging import JudgedAnswers
-from anica_app.features.families.growing import GrowingFamilies
+from anica_app.features.families.grouping import GrowingFamilies
 from anica_app.models import (
     Campaign,
     CampaignPredictor,

@@ -10,9 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from anica_app.features.campaigns.form import SETTING, CampaignForm, WordsField, initial_settings
-from anica_app.features.campaigns.presets import PRESETS
 from anica_app.features.campaigns.query import CampaignPlan, plan_of
-from anica_app.features.campaigns.request import CampaignConfig, read_config
+from anica_app.features.campaigns.request import PRESETS, CampaignConfig, read_config
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
@@ -32,8 +31,8 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     """Show the form, fill it in, estimate, or start the campaign."""
     usable = [one for one in listed() if one.usable]
     if request.method != "POST":
-        form = CampaignForm(usable, initial=_initial(request), excluded=_excluded(request))
-        return _page(request, form, usable)
+        initial, excluded = _initial(request)
+        return _page(request, CampaignForm(usable, initial=initial, excluded=excluded), usable)
     press = request.POST.get("press", "estimate")
     if press.startswith("preset:"):
         return _page(request, CampaignForm(usable, _with_preset(request.POST, press[7:])), usable)
@@ -41,7 +40,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     wanted = _plan(form, row_number(request.POST.get("from", "")))
     if press == "start" and wanted is not None:
         title = " and ".join(row.name for row in form.rows)
-        run = start_run(request, form, "campaign", wanted.config, title[:180])
+        run = start_run(request, "campaign", wanted.config, title[:180], form=form)
         if run is not None:
             made = Campaign.objects.filter(run=run).first()
             return redirect("run", run.pk) if made is None else redirect("campaign", made.pk)
@@ -86,9 +85,11 @@ def _is_there(excluded: Any) -> bool:
     return isinstance(pk, int) and Discovery.objects.filter(pk=pk, abstract__isnull=False).exists()
 
 
-def _initial(request: HttpRequest) -> dict[str, Any]:
-    """What the address asks for: `from` a campaign, `predictor` ids, a `preset`."""
+def _initial(request: HttpRequest) -> tuple[dict[str, Any], list[int]]:
+    """What the address asks for, `from` a campaign, `predictor` ids, a `preset`; discoveries not to be found
+    again: those that it names, and those of `from`."""
     initial: dict[str, Any] = {}
+    excluded = row_numbers(request.GET.getlist("exclude"))
     preset = one_of(request, "preset", tuple(PRESETS))
     again = whole_number(request, "from")
     if again is not None:
@@ -98,6 +99,8 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
             initial |= {name: row.config[name] for name in _TAKEN_OVER if name in row.config}
         names = [tool.name for tool in row.tools]
         initial |= dict(zip(("first", "second"), names, strict=False))
+        before = row.config.get("excluded", [])
+        excluded += [one["discovery"] for one in before if isinstance(one, dict) and one.get("discovery")]
     ids = row_numbers(request.GET.getlist("predictor"))[:2]
     names_by_id = dict(Predictor.objects.filter(pk__in=ids).values_list("pk", "name"))
     named = [names_by_id[pk] for pk in ids if pk in names_by_id]
@@ -105,18 +108,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     if preset:
         initial |= {"preset": preset, "scheme_filter": PRESETS[preset].filter, "mode": PRESETS[preset].mode}
         initial |= {SETTING + name: value for name, value in PRESETS[preset].settings.items()}
-    return initial
-
-
-def _excluded(request: HttpRequest) -> list[int]:
-    """The discoveries not to be found again: those that the address names, and those of `from`."""
-    named = row_numbers(request.GET.getlist("exclude"))
-    again = whole_number(request, "from")
-    if again is not None:
-        row = Campaign.objects.filter(pk=again).first()
-        before = [] if row is None else row.config.get("excluded", [])
-        named += [one["discovery"] for one in before if isinstance(one, dict) and one.get("discovery")]
-    return named
+    return initial, excluded
 
 
 def _with_preset(data: QueryDict, name: str) -> QueryDict:

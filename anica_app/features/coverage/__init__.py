@@ -22,7 +22,7 @@ def _job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from anica_app.features.coverage.asked import coverage_words, coverages_of  # noqa: PLC0415  pages load it
+    from anica_app.features.coverage.query import coverage_words, coverages_of  # noqa: PLC0415  pages load it
 
     return KindPresentation(words=coverage_words, outcomes=coverages_of)
 

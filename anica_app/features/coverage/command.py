@@ -12,8 +12,7 @@ from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.coverage.query import KIND
 from anica_app.models import Campaign
-from inference.core.event import Event
-from inference.core.events import Progress
+from inference.core.events import Event, Progress
 from inference.core.protocols import Json
 from inference.isa.blocks import isa_beside
 from inference.isa.blocks.listing import intel_of_bytes

@@ -7,34 +7,29 @@ the random blocks of the campaigns themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from itertools import islice
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from anica_app.core.discovery_selection import best_selection
+from anica_app.core.block_domain import everything_domain, without_uops
+from anica_app.core.discovery_selection import Covered, best_selection, covered_blocks
+from anica_app.core.domain.space import SampledBlock
+from anica_app.core.errors import AnicaError
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
-from anica_app.features.coverage.covering import (
-    Coverage,
-    SetBlock,
-    coverage_of,
-    interesting_blocks,
-    overlap_of,
-    standing_discoveries,
-)
 from anica_app.features.coverage.query import KIND, MOST_CAMPAIGNS
-from anica_app.models import Campaign, SampleBatch
+from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import Interest
-from anica_app.storage.judging import judge_of
+from anica_app.storage.findings import interesting_samples, judge_of
 from inference.core.errors import as_written
-from inference.core.event import Event
-from inference.core.events import Progress, ResultStored
+from inference.core.events import Event, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
-from inference.formats.errors import ExchangeError
+from inference.features.asking.block_sets.query import answers_of, columns_of
 from inference.models import BasicBlockSet, Run
-from inference.predictors.samples import unpack
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest, needed_row, read_rows
@@ -46,6 +41,7 @@ UNCOVERED_SHOWN = 500
 PLACES_KEPT = 10_000
 """Of blocks of a set that are not covered."""
 _SOLVER_SECONDS = 5.0
+_CHUNK = 2000
 
 
 class CoverageConfig(RunRequest):
@@ -109,9 +105,11 @@ class CoverageJob:
         if len(campaigns) < len(config.campaigns):
             raise JobError("a campaign that this is about has been deleted")
         row = None
-        if config.block_set is not None:
+        if config.block_set is None:
+            blocks = list(own_blocks(campaigns, config.blocks))
+        else:
             row = needed_row(BasicBlockSet, config.block_set, "basic-block set")
-        blocks = list(own_blocks(campaigns, config.blocks)) if row is None else _blocks_of(row, config)
+            blocks = interesting_blocks(row, config.columns, Disagreement(config.interest))[: config.blocks]
         pace = PacedReporter(task.reporter)
         found = coverage_of(blocks, standing_discoveries(campaigns), _telling(task, pace, len(blocks)))
         overlap = overlap_of(found.discoveries, pace.pulse) if len(campaigns) > 1 else {}
@@ -125,25 +123,12 @@ class CoverageJob:
         return partial(_store, result)
 
 
-def _blocks_of(row: BasicBlockSet, config: CoverageConfig) -> list[SetBlock]:
-    judge = Disagreement(config.interest)
-    try:
-        return interesting_blocks(row, config.columns, judge)[: config.blocks]
-    except ExchangeError as error:
-        raise JobError(str(error)) from error
-
-
 def own_blocks(campaigns: Sequence[Campaign], most: int) -> Iterable[SetBlock]:
     """The interesting random blocks of campaigns, the same number of each as far as there are so many."""
     for campaign in campaigns:
-        judge: InterestJudge = judge_of(campaign) or Disagreement(InterestSettings())
-        left = most // len(campaigns)
-        rounds = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND).order_by("number")
-        for packed in rounds.values_list("samples", flat=True).iterator(20):
-            for sample in unpack(bytes(packed)):
-                if left and judge.verdict(sample.answers).interesting:
-                    left -= 1
-                    yield SetBlock(0, 0, sample.code)
+        judge = judge_of(campaign) or Disagreement(InterestSettings())
+        samples = interesting_samples(campaign, judge)
+        yield from (SetBlock(0, sample.code) for sample in islice(samples, most // len(campaigns)))
 
 
 def _telling(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]:
@@ -162,7 +147,8 @@ def _telling(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]
 
 
 def _told(found: Coverage, isa: str) -> Json:
-    best = [best_selection(found.covered, k, _SOLVER_SECONDS) for k in _sizes(len(found.discoveries))]
+    sizes = range(1, min(len(found.discoveries), LARGEST_SELECTION) + 1)
+    best = [best_selection(found.covered, k, _SOLVER_SECONDS) for k in sizes]
     return {
         "discoveries": [row.pk for row in found.discoveries],
         "blocks": len(found.blocks),
@@ -187,10 +173,6 @@ def _told(found: Coverage, isa: str) -> Json:
         "isa": isa,
         "uncovered": [block.code.hex() for block in found.uncovered[:UNCOVERED_SHOWN]],
     }
-
-
-def _sizes(discoveries: int) -> range:
-    return range(1, min(discoveries, LARGEST_SELECTION) + 1)
 
 
 def _by_campaign(found: Coverage) -> Json:
@@ -218,3 +200,118 @@ def _url(config: CoverageConfig, run: int) -> str:
 def _store(result: Json) -> tuple[Json, Sequence[Event]]:
     told = {name: result[name] for name in ("blocks", "covered", "url")}
     return result, [ResultStored({"name": f"{result['covered']:,} of {result['blocks']:,} blocks", **told})]
+
+
+@dataclass(frozen=True)
+class SetBlock:
+    """A block of a set, by its place; `interest`: how far its answers are apart."""
+
+    position: int
+    code: bytes
+    interest: float = 0.0
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Which discovery subsumes which block: `covered[d, b]` for `discoveries[d]` and `blocks[b]`.
+
+    `strange` are blocks with instructions of no scheme, `unsaid` discoveries that our words cannot say: for
+    both nobody knows. `widened`: numbers of µops were not looked at, so that some discoveries count for more.
+    """
+
+    discoveries: tuple[Discovery, ...]
+    blocks: tuple[SetBlock, ...]
+    covered: Covered
+    strange: tuple[SetBlock, ...]
+    unsaid: tuple[Discovery, ...]
+    widened: bool
+
+    @property
+    def uncovered(self) -> list[SetBlock]:
+        """The blocks that no discovery subsumes."""
+        if not self.discoveries:
+            return list(self.blocks)
+        known: Any = self.covered.any(axis=0)
+        return [block for block, by_any in zip(self.blocks, known, strict=True) if not by_any]
+
+
+def standing_discoveries(campaigns: Sequence[Campaign]) -> list[Discovery]:
+    """The discoveries of these campaigns not covered by another one, campaign by campaign."""
+    rows = Discovery.objects.filter(campaign__in=campaigns, subsumed_by=None).defer("foreign")
+    return list(rows.order_by("campaign_id", "number"))
+
+
+def coverage_of(
+    blocks: Iterable[SetBlock],
+    discoveries: Sequence[Discovery],
+    pulse: Callable[[], None] = lambda: None,
+) -> Coverage:
+    """Ask each discovery about each block; `pulse` is called in between, and may raise."""
+    domain = everything_domain()
+    said, unsaid, abstracts, widened = [], [], [], False
+    for one in discoveries:
+        try:
+            document, dropped = without_uops(one.abstract)
+            abstracts.append(domain.read(document))
+        except AnicaError:
+            unsaid.append(one)
+            continue
+        said.append(one)
+        widened = widened or dropped
+    known: list[tuple[SetBlock, SampledBlock]] = []
+    strange = []
+    for block in blocks:
+        sampled = domain.block_of_code(block.code)
+        if sampled is None:
+            strange.append(block)
+        else:
+            known.append((block, sampled))
+        pulse()
+    covered = covered_blocks(domain, abstracts, [sampled for _, sampled in known], pulse)
+    return Coverage(
+        tuple(said), tuple(block for block, _ in known), covered, tuple(strange), tuple(unsaid), widened
+    )
+
+
+def interesting_blocks(
+    block_set: BasicBlockSet, columns: Sequence[str], judge: InterestJudge
+) -> list[SetBlock]:
+    """Those of a set's blocks whose answers in these columns are interesting.
+
+    A block that a tool was not asked about is not. Raises `JobError` for a column that there is not.
+    """
+    known = {column.name: column for column in columns_of(block_set)}
+    if missing := [name for name in columns if name not in known]:
+        raise JobError(f"{block_set.name!r} has no column {missing[0]!r}, only {', '.join(known)}")
+    blocks = []
+    for start in range(0, block_set.size, _CHUNK):
+        rows = block_set.blocks.filter(position__range=(start, start + _CHUNK - 1)).order_by("position")
+        for row in answers_of(list(rows), [known[name] for name in columns]):
+            answers = [answer for answer in row.answers if answer is not None]
+            verdict = judge.verdict(answers) if len(answers) == len(columns) else None
+            if verdict is not None and verdict.interesting:
+                block = row.block
+                blocks.append(SetBlock(block.position, bytes(block.code), verdict.value))
+    return blocks
+
+
+def overlap_of(
+    discoveries: Sequence[Discovery], pulse: Callable[[], None] = lambda: None
+) -> dict[str, list[int]]:
+    """{id of a discovery: ids of those of other campaigns that subsume it}.
+
+    All must be in our words, as `Coverage.discoveries` are. `pulse` is called for each.
+    """
+    domain = everything_domain()
+    said = [(row, domain.read(without_uops(row.abstract)[0])) for row in discoveries]
+    found: dict[str, list[int]] = {}
+    for row, special in said:
+        general = [
+            other.pk
+            for other, abstract in said
+            if other.campaign_id != row.campaign_id and domain.subsumes(abstract, special)
+        ]
+        if general:
+            found[str(row.pk)] = general
+        pulse()
+    return found

@@ -27,7 +27,7 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import code_isa
 from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
-from inference.web.request_fields import RequestField, RequestForm, start_or_tell
+from inference.web.request_fields import RequestField, RequestForm, start_run
 from inference.web.validation import whole_number
 
 GENERALISE = "generalise"
@@ -161,7 +161,7 @@ def block_set_explain(request: HttpRequest, pk: int, run: int, position: int) ->
         "block": bytes(block.code).hex(),
         "interest": asked["interest"],
     }
-    made = start_or_tell(request, GENERALISE, config, f"{found.name}, block {position}"[:180])
+    made = start_run(request, GENERALISE, config, f"{found.name}, block {position}"[:180])
     if made is None:
         return redirect(f"{reverse('block-set', args=[pk])}?tab=coverage&run={run}")
     return redirect("campaign", made.campaign.pk)

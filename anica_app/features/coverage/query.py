@@ -1,16 +1,23 @@
-"""How many blocks the discoveries of campaigns include: what runs have found out, and what can be asked."""
+"""How many blocks the discoveries of campaigns include: what runs were asked and have found out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
+from anica_app.core.search.judging import distance_words
 from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
+from inference.features.asking.block_sets.query import set_item
+from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome, links
 from inference.models import BasicBlockSet, Run
 from inference.web.paging import Order, Page, page_in_memory
+
+KIND = "coverage"
+_LISTED = 20
+MOST_CAMPAIGNS = 8
 
 
 @dataclass(frozen=True)
@@ -31,8 +38,11 @@ class Measure:
 def measure_of(campaign: Campaign, wanted: int | None = None) -> Measure | None:
     """The newest run over the campaign, or the one asked for; else what it found out at its own end."""
     runs = coverage_runs([campaign.pk], wanted)
-    if runs.shown is not None:
-        return measure_of_run(runs)
+    return own_measure(campaign) if runs.shown is None else measure_of_run(runs)
+
+
+def own_measure(campaign: Campaign) -> Measure | None:
+    """What a campaign found out at its own end."""
     explained: Json = campaign.facts.get("explained") or {}
     if not explained.get("interesting"):
         return None
@@ -99,10 +109,6 @@ def coverage_config(campaign: Campaign, over: BasicBlockSet | None = None) -> Js
     }
 
 
-KIND = "coverage"
-_LISTED = 20
-
-
 @dataclass(frozen=True)
 class CoverageRuns:
     """The runs over some campaigns: `shown` is the one to look at, where one is done."""
@@ -138,4 +144,25 @@ def _looked_up(rows: QuerySet[Run], wanted: int | None) -> CoverageRuns:
     )
 
 
-MOST_CAMPAIGNS = 8
+def coverage_words(run: Run) -> Iterator[DescriptionItem]:
+    """Which discoveries, on which blocks."""
+    config = run.config
+    yield DescriptionItem("Discoveries of", links=links(Campaign, "campaign", config["campaigns"]))
+    if config["block_set"] is None:
+        yield DescriptionItem("Blocks", "the campaigns’ own interesting blocks")
+    else:
+        yield set_item(config)
+        yield DescriptionItem(
+            "Interesting where",
+            f"{' and '.join(config['columns'])} differ {distance_words(config['interest'])}",
+        )
+    yield DescriptionItem("Blocks evaluated", f"{config['blocks']:,} at most")
+
+
+def coverages_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """Where the coverage that these runs have found out is shown."""
+    done = [run for run in runs if run.result]
+    return {
+        run.pk: RunOutcome(f"{run.result['covered']:,} of {run.result['blocks']:,} blocks", run.result["url"])
+        for run in done
+    }

@@ -7,34 +7,25 @@ from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from anica_app.core.block_domain import RepresentedSchemes, represented_schemes
 from anica_app.core.errors import AnicaError
-from anica_app.core.every_scheme import RepresentedSchemes, represented_schemes
-from anica_app.features.discoveries import compiler_explorer
-from anica_app.features.discoveries.mentions import Mentions, mentions_of
+from anica_app.features.discoveries.bug_report import BugReport, markdown, report_of
 from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
-from anica_app.features.discoveries.reproducing import (
-    ReproducedBlock,
-    chosen_block,
-    commands_of,
-    report_of,
-    session_of,
-)
-from anica_app.features.discoveries.saying import table_of
+from anica_app.features.discoveries.saying import Mentions, mentions_of, table_of
 from anica_app.features.discoveries.shapes import (
     DiscoveryOut,
     FoundOut,
     JudgedBlockOut,
-    RepeatedFindingOut,
     discovery_json,
     judged_json,
 )
+from anica_app.features.discoveries.tool_commands import link
 from anica_app.features.discoveries.trees_api import router as trees_router
 from anica_app.models import Discovery
-from anica_app.storage.operand_values import repeated_findings
+from anica_app.storage.findings import RepeatedFinding, repeated_findings
 from anica_app.web.judging import Judgement, Mark
 from inference.isa.blocks import BlockError, BlockName
 from inference.models import InstructionScheme
@@ -45,7 +36,7 @@ from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory
 from inference.web.api.shapes import Note, Ref, Time, fields_of, parameter
-from inference.web.file_answers import attachment
+from inference.web.file_answers import file_answer
 from inference.web.validation import Id
 
 router = Router()
@@ -117,7 +108,7 @@ class DiscoveryInFull(DiscoveryOut):
     remarks: list[str] = Field(examples=[[]])
     includes: list[Id] = Field(description="Discoveries that it includes.", examples=[[33, 40]])
     generalisations: list[GeneralisationOut]
-    operand_values: list[RepeatedFindingOut] = Field(
+    operand_values: list[RepeatedFinding] = Field(
         description="What machines measured of its block with other values; empty where none did."
     )
     represented: list[RepresentedOut] = Field(
@@ -210,49 +201,44 @@ def list_examples(request: HttpRequest, discovery_id: Id, paging: Query[Paging])
 @router.get("/discoveries/{discovery_id}/reproduction", response=ReproductionOut)
 def get_reproduction(request: HttpRequest, discovery_id: Id, block: str = Block) -> Any:
     """Command lines, a session of Compiler Explorer, a bug report: of the smallest example, or a `block`."""
-    found = discovery_or_404(discovery_id)
-    chosen = _chosen(found, block)
-    session = session_of(found, chosen)
+    found, report = _report(request, discovery_id, block)
+    name, session = BlockName(found.isa, report.code), report.session
     return {
-        **chosen.name.as_json(),
-        "assembly": assembly(chosen.name),
-        "commands": commands_of(found, chosen),
+        **name.as_json(),
+        "assembly": assembly(name),
+        "commands": report.commands,
         "compiler_explorer": session,
-        "compiler_explorer_link": compiler_explorer.link(session),
-        "report": report_of(found, chosen, _address(request, found)),
+        "compiler_explorer_link": link(session),
+        "report": markdown(report),
     }
 
 
 @router.get("/discoveries/{discovery_id}/exports/md", response=str, openapi_extra={FILE: "text/markdown"})
 def export_bug_report(request: HttpRequest, discovery_id: Id, block: str = Block) -> HttpResponse:
     """The bug report as a Markdown file."""
-    found = discovery_or_404(discovery_id)
-    text = report_of(found, _chosen(found, block), _address(request, found))
+    found, report = _report(request, discovery_id, block)
     access.note(request, Deed.EXPORTED, found.discovery)
-    return attachment(text, "text/markdown; charset=utf-8", f"{found.campaign.name} {found.discovery}", "md")
+    return file_answer(markdown(report), "text/markdown", f"{found.campaign.name} {found.discovery}", "md")
 
 
 def _found(row: Discovery) -> dict[str, Any]:
     return {**discovery_json(row), "campaign": row.campaign}
 
 
-def _chosen(found: DiscoveryParts, block: str) -> ReproducedBlock:
+def _report(request: HttpRequest, discovery_id: int, block: str) -> tuple[DiscoveryParts, BugReport]:
+    found = discovery_or_404(discovery_id)
     try:
-        chosen = chosen_block(found, block)
+        report = report_of(found, block, request)
     except BlockError as error:
         raise ProblemError(422, str(error), where="query block", right="machine code of a block") from error
-    if chosen is None:
+    if report is None:
         raise ProblemError(
             409,
             "This discovery came without a block",
             where="query block",
             right="machine code of a block that it includes",
         )
-    return chosen
-
-
-def _address(request: HttpRequest, found: DiscoveryParts) -> str:
-    return request.build_absolute_uri(reverse("discovery", args=[found.discovery.pk]))
+    return found, report
 
 
 def _in_full(found: DiscoveryParts) -> dict[str, Any]:
@@ -268,7 +254,7 @@ def _in_full(found: DiscoveryParts) -> dict[str, Any]:
         start_hex=bytes(row.start_code).hex(),
         constraints=_constraints(row),
         includes=includes.values_list("pk", flat=True),
-        operand_values=[finding.model_dump() for finding in repeated_findings(row)],
+        operand_values=repeated_findings(row),
         represented=_represented(row),
         generalisations=found.generalisations,
     )

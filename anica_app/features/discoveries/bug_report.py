@@ -1,13 +1,18 @@
-"""A discovery as a report for a tool's bug tracker: the block, the answers, how to ask again."""
+"""Everything to see a disagreement elsewhere: a block with its answers, commands, a session, a bug report."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from anica_app.core.domain.wording import Words
+from django.http import HttpRequest
+from django.urls import reverse
+
+from anica_app.features.discoveries.query import DiscoveryParts, known_answers
 from anica_app.features.discoveries.report_parts import (
+    Said,
     exegesis_snippet,
     issue_searches,
     mca_test,
@@ -15,16 +20,34 @@ from anica_app.features.discoveries.report_parts import (
     operand_values_text,
     title_of,
 )
-from anica_app.features.discoveries.tool_commands import Command
+from anica_app.features.discoveries.saying import words_of
+from anica_app.features.discoveries.tool_commands import (
+    LLVM_MCA,
+    Command,
+    commands_for,
+    core_of,
+    state,
+    tool_and_core,
+)
 from anica_app.models import Discovery
-from anica_app.storage.operand_values import RepeatedFinding, condition_of, joined_conditions, lost_on
+from anica_app.storage.findings import (
+    RepeatedFinding,
+    condition_of,
+    findings_of_block,
+    joined_conditions,
+    lost_on,
+    repeated_findings,
+)
+from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import titled
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
+from inference.isa.blocks import BlockName, block_of_hex
 from inference.isa.blocks.listing import att_of_bytes, intel_of_bytes
 from inference.models import Predictor
 from inference.predictors.protocol import Answer
 
+MOST_OTHERS = 5
 ANICA = (
     "Fabian Ritter and Sebastian Hack: AnICA: Analyzing Inconsistencies in Microarchitectural Code "
     "Analyzers. OOPSLA 2022."
@@ -33,38 +56,112 @@ ANICA = (
 
 @dataclass(frozen=True)
 class BugReport:
-    """What is told. `code` is the witness; `answers` what each predictor said of it, the campaign's first.
+    """A block that shows a discovery, with what is known of it. `predictors` are the campaign's tools.
 
-    `words` are None where our words do not suffice. `evidence`: (blocks sampled, how many of them are
-    interesting), None where the discovery came without. `others`: further examples as (code, answers of the
-    campaign's tools). `address`: where the discovery is, "" where that is not known. `core`: as LLVM names
-    it, for whoever takes the block as a test. `family`: the name of several discoveries with one cause, which
-    is then reported as a whole, and `cause` what was found out about that. `repeated`: what machines measured
-    of the block with other values of its operands.
+    `code` is the witness; `answers` what each predictor said of it, the campaign's first; `digits` is ""
+    where it is the usual one. `evidence`: (blocks sampled, how many of them are interesting), None where the
+    discovery came without. `others`: further examples as (code, answers of the campaign's tools). `address`:
+    where the discovery is, "" where that is not known. `family`: the name of several discoveries with one
+    cause, which is then reported as a whole, and `cause` what was found out about that.
     """
 
     discovery: Discovery
+    predictors: Sequence[Predictor]
     code: bytes
-    answers: Sequence[tuple[Predictor, Answer]]
-    commands: Sequence[Command]
-    words: Words | None
+    answers: Sequence[Said]
     evidence: tuple[int, int] | None = None
     others: Sequence[tuple[bytes, Sequence[Answer]]] = ()
     address: str = ""
-    core: str = ""
+    digits: str = ""
     family: str = ""
     cause: Sequence[str] = ()
-    repeated: Sequence[RepeatedFinding] = ()
 
     @property
     def title(self) -> str:
         """What a maintainer reads first: who says how much about what."""
-        tools = self.discovery.campaign.seats.count()
+        tools = len(self.predictors)
         title = title_of(self.code, self.answers[:tools], self.answers[tools:])
         if lost_on(self.repeated):
             return f"Not repeated: {title}"
         condition = joined_conditions(self.repeated)
         return f"{title}, {condition}" if condition else title
+
+    @cached_property
+    def repeated(self) -> list[RepeatedFinding]:
+        """What machines measured of the block with other values of its operands."""
+        return findings_of_block(self.discovery, self.code)
+
+    @property
+    def commands(self) -> list[Command]:
+        """How each of the campaign's tools, and the usual ones, are asked about the block in a shell."""
+        return commands_for(self.predictors, self.code)
+
+    @property
+    def core(self) -> str:
+        """The core, as LLVM names it, that an llvm-mca among the tools was asked about; "" without such."""
+        known = (tool_and_core(row) for row in self.predictors)
+        return next((one[2] for one in known if one is not None and one[0] == LLVM_MCA and one[2]), "")
+
+    @property
+    def test(self) -> str:
+        """A test file for llvm-mca; "" where none is among the tools."""
+        return mca_test(self.code, self.core) if self.core else ""
+
+    @property
+    def snippet(self) -> str:
+        return exegesis_snippet(self.code, self.answers)
+
+    @property
+    def session(self) -> Json:
+        """The state of a Compiler Explorer session with the block and what was said of it."""
+        lines = [f"{self.discovery.campaign.name}, {self.discovery}"]
+        for row, answer in self.answers:
+            lines.append(f"{titled(row)}: {answer.failure or f'{answer.cycles:.2f} cycles'}")
+        return state(self.code, core_of(self.predictors), "\n".join(lines))
+
+
+def address_of(request: HttpRequest | None, page: str, pk: int) -> str:
+    return "" if request is None else request.build_absolute_uri(reverse(page, args=[pk]))
+
+
+def report_of(
+    parts: DiscoveryParts, digits: str = "", request: HttpRequest | None = None
+) -> BugReport | None:
+    """Of the block with these digits, else the smallest witness; None where a discovery came without one.
+
+    A witness that a machine measured with other values of its operands is preferred to a smaller one, and of
+    these one that it showed again. Raises `BlockError` for digits of no block.
+    """
+    examples, predictors = parts.examples(), parts.predictors
+    witnesses = (finding for finding in repeated_findings(parts.discovery) if not finding.is_example)
+    repeated = sorted(witnesses, key=lambda finding: finding.is_lost)
+    measured = bytes.fromhex(repeated[0].block) if repeated else b""
+    if digits or measured:
+        code = block_of_hex(digits, parts.isa).code if digits else measured
+        example = next((one for one in examples if one.sample.code == code), None)
+    else:
+        example = parts.smallest(examples)
+        code = bytes(parts.discovery.code) if example is None else example.sample.code
+    if not code:
+        return None
+    name = BlockName(parts.isa, code)
+    if example is None:
+        places = {row.pk: place for place, row in enumerate(predictors)}
+        answers = sorted(known_answers(name, []), key=lambda said: places.get(said[0].pk, len(places)))
+    else:
+        own = zip(predictors, example.sample.answers, strict=True)
+        answers = [*own, *known_answers(name, predictors)]
+    others = [one.sample for one in examples if one.interesting and one.sample.code != code]
+    return BugReport(
+        parts.discovery,
+        predictors,
+        code,
+        answers,
+        (len(examples), sum(one.interesting is not False for one in examples)),
+        [(one.code, one.answers) for one in others[:MOST_OTHERS]],
+        address_of(request, "discovery", parts.discovery.pk),
+        digits,
+    )
 
 
 def markdown(report: BugReport) -> str:
@@ -150,9 +247,8 @@ def _for_maintainers(report: BugReport) -> list[str]:
     rows = [row for row, _ in report.answers]
     found = []
     if report.core:
-        found += ["## Test for llvm-mca", code_block("asm", mca_test(report.code, report.core))]
-    snippet = exegesis_snippet(report.code, report.answers)
-    found += ["## Measure it with llvm-exegesis", code_block("asm", snippet)]
+        found += ["## Test for llvm-mca", code_block("asm", report.test)]
+    found += ["## Measure it with llvm-exegesis", code_block("asm", report.snippet)]
     searches = issue_searches(report.code, rows)
     if searches:
         links = [f"- [{one.title}]({one.url})" for one in searches]
@@ -160,7 +256,7 @@ def _for_maintainers(report: BugReport) -> list[str]:
     return found
 
 
-def _table(answers: Sequence[tuple[Predictor, Answer]]) -> str:
+def _table(answers: Sequence[Said]) -> str:
     rows = [
         f"| {markdown_cell(titled(row))} | {'measured' if measures(row) else 'predicted'} | {_said(answer)} "
         f"| {markdown_cell(version_of(row))} |"
@@ -169,7 +265,7 @@ def _table(answers: Sequence[tuple[Predictor, Answer]]) -> str:
     return "\n".join(["| tool | | cycles | version |", "|---|---|---:|---|", *rows])
 
 
-def _details(answers: Sequence[tuple[Predictor, Answer]]) -> list[str]:
+def _details(answers: Sequence[Said]) -> list[str]:
     return [
         f"{markdown_line(titled(row))} said: {code_span(answer.detail)}"
         for row, answer in answers
@@ -190,13 +286,14 @@ def version_of(row: Predictor) -> str:
 
 
 def _generality(report: BugReport) -> list[str]:
-    if report.words is None:
+    words = words_of(report.discovery.abstract)
+    if words is None:
         return []
     lines = [
         f"{number}. {markdown_line(', '.join(phrases))}"
-        for number, phrases in enumerate(report.words.instructions, start=1)
+        for number, phrases in enumerate(words.instructions, start=1)
     ]
-    lines += [f"- {markdown_line(sentence)}" for sentence in report.words.sentences]
+    lines += [f"- {markdown_line(sentence)}" for sentence in words.sentences]
     told = "The block is one of many: this holds for blocks of these instructions."
     if report.evidence is not None and report.evidence[0]:
         sampled, interesting = report.evidence

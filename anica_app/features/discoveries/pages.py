@@ -1,4 +1,4 @@
-"""A discovery's page with its tree, its files and its mark, and what a scheme's page lists of discoveries."""
+"""A discovery's page with its tree, files and mark, and those to ask about it anew and to report it."""
 
 from __future__ import annotations
 
@@ -6,27 +6,48 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib import messages
+from django.core.exceptions import BadRequest, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path
+from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from anica_app.features.discoveries.generalisations import Node, Tree
-from anica_app.features.discoveries.mentions import mentions_of
-from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
-from anica_app.features.discoveries.saying import decision, label, reason, table_of, words_of
-from anica_app.features.discoveries.steps import blocks_csv, chosen_node, counter_examples_of, step_context
-from anica_app.features.discoveries.tree_document import tree_document
+from anica_app.core.block_domain import represented_schemes
+from anica_app.core.errors import AnicaError
+from anica_app.features.discoveries.bug_report import BugReport, markdown, report_of
+from anica_app.features.discoveries.query import DiscoveryParts, Node, Tree, discovery_or_404
+from anica_app.features.discoveries.saying import decision, label, mentions_of, reason, table_of, words_of
+from anica_app.features.discoveries.steps import (
+    blocks_csv,
+    chosen_node,
+    counter_examples_of,
+    name_of_question,
+    question_about_step,
+    step_context,
+    tools_here,
+    tree_document,
+)
+from anica_app.features.discoveries.tool_commands import link
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from anica_app.web.judging import store_judgement
 from inference.core.protocols import Json
+from inference.features.asking.predictors.modes import common_mode, mode_field
+from inference.features.asking.questions.form import ChoosingForm
+from inference.features.asking.questions.query import KIND
+from inference.isa.blocks import BlockError
 from inference.isa.blocks.listing import intel_or_digits
+from inference.measuring.blocks import LOOP
 from inference.models import InstructionScheme
+from inference.runs.errors import ConfigError
+from inference.runs.lifecycle import submit, unused_name
 from inference.web.file_answers import attachment, file_answer
+from inference.web.request_fields import start_run
 from inference.web.validation import whole_number
 
 PART = "X-Part"
 """A request with this header wants only the part about a decision: a click on a node of the tree."""
+MOST_SCHEMES = 200
 
 
 def tree_or_404(request: HttpRequest, found: DiscoveryParts) -> Tree | None:
@@ -155,9 +176,135 @@ def discoveries_panel(scheme: InstructionScheme) -> dict[str, Any] | None:
     }
 
 
+class AskForm(ChoosingForm):
+    """Which of the predictors that can be asked here, one at least."""
+
+    mode = mode_field("as each is named")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a question that nobody is asked."""
+        data = super().clean()
+        if not self.rows and not self.errors:
+            raise ValidationError("Choose at least one predictor.")
+        return data
+
+
+def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
+    """The choice of predictors, as a page or as a part of the discovery's; a POST starts the run."""
+    found, tree, node = _decision(request, pk)
+    usual = common_mode(found.predictors) or LOOP
+    form = AskForm(request.POST if request.method == "POST" else None, initial={"mode": usual})
+    back = _address(pk, tree, node)
+    if form.is_bound and form.is_valid():
+        anew, row = form.cleaned_data["anew"], tree.generalisation
+        config = question_about_step(row, node.number, form.rows, anew=anew)
+        config |= {"mode": form.cleaned_data["mode"]}
+        name = name_of_question(found.discovery, node.number)
+        try:
+            submit(KIND, config, unused_name(name), user=request.user)
+        except ConfigError as error:
+            form.add_error(None, str(error))
+        else:
+            return redirect(f"{back}#step")
+    context = {
+        "form": form,
+        "discovery": found.discovery,
+        "campaign": found.campaign,
+        "node": node,
+        "back": back,
+    }
+    parts = {"form": "anica/discoveries/ask_form.html"}
+    status = 400 if form.is_bound else 200
+    return page_or_part(request, "anica/discoveries/ask.html", parts, context, status)
+
+
+def _decision(request: HttpRequest, pk: int) -> tuple[DiscoveryParts, Tree, Node]:
+    """A discovery with the decision in the address, which rests on blocks."""
+    found, tree, node = decision_of(request, pk)
+    if tree is None or node is None or not node.n:
+        raise Http404("there are no blocks to predict")
+    return found, tree, node
+
+
+def _address(pk: int, tree: Tree, node: Node) -> str:
+    return f"{reverse('discovery', args=[pk])}?g={tree.generalisation.number}&step={node.number}"
+
+
+@require_POST
+def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask the campaign's own tools about the blocks of a decision once more, whatever is cached."""
+    found, tree, node = _decision(request, pk)
+    rows = tools_here(found)
+    if rows:
+        config = question_about_step(tree.generalisation, node.number, rows, anew=True)
+        start_run(request, KIND, config, name_of_question(found.discovery, node.number))
+    else:
+        messages.error(request, "None of the campaign’s predictors can be asked here.")
+    return redirect(f"{_address(pk, tree, node)}#step")
+
+
+def discovery_schemes(request: HttpRequest, pk: int) -> HttpResponse:
+    """The schemes that each instruction represents, as a page or as a part of the discovery's."""
+    found = discovery_or_404(pk)
+    try:
+        represented = represented_schemes(found.discovery.abstract, MOST_SCHEMES)
+    except AnicaError as error:
+        raise Http404(str(error)) from error
+    context = {"discovery": found.discovery, "campaign": found.campaign, "represented": represented}
+    parts = {"form": "anica/discoveries/schemes_of.html"}
+    return page_or_part(request, "anica/discoveries/schemes.html", parts, context)
+
+
+def _report(request: HttpRequest, pk: int) -> tuple[DiscoveryParts, BugReport]:
+    """A discovery, and the report of the block in the address, else of its smallest witness."""
+    found = discovery_or_404(pk)
+    try:
+        report = report_of(found, request.GET.get("block", ""), request)
+    except BlockError as error:
+        raise BadRequest(f"block: {error}") from error
+    if report is None:
+        raise Http404("this discovery came without a block")
+    return found, report
+
+
+def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
+    """Commands, session and report on one page, each to be copied."""
+    found, report = _report(request, pk)
+    context = {
+        "discovery": found.discovery,
+        "campaign": found.campaign,
+        "chosen": report,
+        "lines": intel_or_digits(report.code),
+        "hex": report.code.hex(),
+        "link": link(report.session),
+        "report": markdown(report),
+    }
+    return render(request, "anica/discoveries/reproduce.html", context)
+
+
+def discovery_report(request: HttpRequest, pk: int) -> HttpResponse:
+    """The bug report as a file."""
+    found, report = _report(request, pk)
+    return file_answer(markdown(report), "text/markdown", f"{found.campaign.name} {found.discovery}", "md")
+
+
+def discovery_session(request: HttpRequest, pk: int) -> HttpResponse:
+    """The Compiler Explorer session as a file."""
+    found, report = _report(request, pk)
+    text = json.dumps(report.session, indent=1)
+    name = f"{found.campaign.name} {found.discovery} compiler explorer"
+    return file_answer(f"{text}\n", "application/json", name, "json")
+
+
 urlpatterns = [
     path("discoveries/<int:pk>/", discovery, name="discovery"),
     path("discoveries/<int:pk>/tree.json", discovery_tree, name="discovery-tree"),
     path("discoveries/<int:pk>/blocks.csv", discovery_blocks, name="discovery-blocks"),
     path("discoveries/<int:pk>/edit/", discovery_edit, name="discovery-edit"),
+    path("discoveries/<int:pk>/ask/", discovery_ask, name="discovery-ask"),
+    path("discoveries/<int:pk>/again/", discovery_again, name="discovery-again"),
+    path("discoveries/<int:pk>/schemes/", discovery_schemes, name="discovery-schemes"),
+    path("discoveries/<int:pk>/reproduce/", discovery_reproduce, name="discovery-reproduce"),
+    path("discoveries/<int:pk>/report.md", discovery_report, name="discovery-report"),
+    path("discoveries/<int:pk>/compiler-explorer.json", discovery_session, name="discovery-session"),
 ]

@@ -1,28 +1,177 @@
-"""A discovery with what its page shows: tools, judges, blocks; and all of a campaign as a table."""
+"""A discovery with its tools, blocks and verdicts, and its generalisations as trees of decisions."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from django.shortcuts import get_object_or_404
 
+from anica_app.core.domain.documents import expanded
 from anica_app.core.search.judging import BlockInterest, InterestJudge
-from anica_app.features.coverage.query import measure_of
-from anica_app.features.discoveries.generalisations import Tree, generalisations_of, samples_of_step, tree_of
-from anica_app.features.discoveries.saying import words_of
-from anica_app.models import Campaign, Discovery, Generalisation
-from anica_app.storage.judging import judge_of
-from inference.formats.csv_cells import written
-from inference.formats.provenance import head_of
+from anica_app.models import Discovery, Generalisation, GeneralisationStep
+from anica_app.storage.findings import judge_of
+from inference.core.protocols import Json
 from inference.isa.blocks import BlockName
 from inference.models import AnswerCache, Predictor
 from inference.models.predictor import block_key
 from inference.predictors.protocol import Answer, Failure
-from inference.predictors.samples import Sample
+from inference.predictors.samples import Sample, unpack
 from inference.storage.instruction_sets import code_isa
+from inference.web.paging import PAGE_SIZE, Page, page_in_memory
+
+_NODE = ("number", "kind", "expansion", "foreign", "taken", "reason", "n", "interesting", "failed", "mean")
+
+_AT_A_TIME = 50
+
+BY_BLOCK, BY_LENGTH, BY_INTEREST = "block", "length", "interest"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One decision. `expansion` is ours, else `foreign` is the imported one; see `GeneralisationStep`."""
+
+    number: int
+    kind: str
+    expansion: Json | None
+    foreign: object
+    taken: bool
+    reason: str
+    n: int
+    interesting: int | None
+    failed: int
+    mean: float | None
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether it was taken without a look: it represents the same blocks as before."""
+        return self.kind == GeneralisationStep.Kind.EXPANSION and self.taken and not self.n
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A generalisation with all its decisions, in order: those taken are the spine, the others leave it."""
+
+    generalisation: Generalisation
+    nodes: tuple[Node, ...]
+
+    def node(self, number: int) -> Node | None:
+        """The decision with this number; None where there is none."""
+        return next((node for node in self.nodes if node.number == number), None)
+
+    @cached_property
+    def implied(self) -> Mapping[int, tuple[Node, ...]]:
+        """{number of a decision: those taken after it that represent the same blocks}; without the latter.
+
+        They go with the decision taken before them: to whoever looks at the blocks, they are one.
+        """
+        found: dict[int, list[Node]] = {}
+        head = None
+        for node in self.nodes:
+            if node.changes_nothing and head is not None:
+                found[head].append(node)
+                continue
+            found[node.number] = []
+            head = node.number if node.taken else head
+        return {number: tuple(nodes) for number, nodes in found.items()}
+
+    def head(self, node: Node) -> Node:
+        """The decision that stands for this one: the one before it that represents the same blocks."""
+        if node.number in self.implied:
+            return node
+        number = next(number for number, implied in self.implied.items() if node in implied)
+        return next(one for one in self.nodes if one.number == number)
+
+    @property
+    def telling(self) -> Node | None:
+        """The last decision taken of which there are blocks: they are examples of the result."""
+        taken = [node for node in self.nodes if node.taken]
+        return next((node for node in reversed(taken) if node.n), taken[-1] if taken else None)
+
+    def resting(self, number: int) -> Node | None:
+        """The last decision taken before this one of which there are blocks; None where there is none."""
+        before = [node for node in self.nodes if node.number < number and node.taken and node.n]
+        return before[-1] if before else None
+
+    def around(self, number: int) -> tuple[Json | None, Json | None]:
+        """The abstract block before this decision and what was tried with it, as documents.
+
+        What was tried is without the constraints that go with it (`implied`). None where some decision on the
+        way cannot be said in our words; the start has nothing before it.
+        """
+        before, tried = self._around(number)
+        for node in self.implied.get(number, ()):
+            tried = None if tried is None or node.expansion is None else expanded(tried, node.expansion)
+        return before, tried
+
+    def _around(self, number: int) -> tuple[Json | None, Json | None]:
+        before: Json | None = None
+        now: Json | None = self.generalisation.start
+        for node in self.nodes:
+            if node.kind == GeneralisationStep.Kind.EXPANSION:
+                tried = None if now is None or node.expansion is None else expanded(now, node.expansion)
+                if node.number == number:
+                    return now, tried
+                now = tried if node.taken else now
+            elif node.number == number:
+                return before, now
+            before = now
+        return None, None
+
+
+def tree_of(generalisation: Generalisation) -> Tree:
+    """All decisions, and its start where it was not loaded (two queries); no block is read."""
+    if "start" in generalisation.get_deferred_fields():
+        generalisation.refresh_from_db(fields=["start"])
+    rows = GeneralisationStep.objects.filter(generalisation=generalisation).order_by("number")
+    return Tree(generalisation, tuple(Node(*row) for row in rows.values_list(*_NODE)))
+
+
+def samples_of_step(generalisation: Generalisation, number: int) -> list[Sample] | None:
+    """The blocks that a decision rests on, with all answers (one query); None where there is no such step."""
+    rows = GeneralisationStep.objects.filter(generalisation=generalisation, number=number)
+    packed = rows.values_list("samples", flat=True).first()
+    return None if packed is None else unpack(bytes(packed))
+
+
+def all_samples(generalisation: Generalisation) -> Iterator[list[Sample]]:
+    """The blocks of every decision, in order (one query), one decision in memory at a time."""
+    rows = GeneralisationStep.objects.filter(generalisation=generalisation).order_by("number")
+    for packed in rows.values_list("samples", flat=True).iterator(_AT_A_TIME):
+        yield unpack(bytes(packed))
+
+
+def sample_page(
+    samples: Sequence[Sample],
+    order: str = BY_BLOCK,
+    *,
+    descending: bool = False,
+    value: Callable[[Sample], float] | None = None,
+    number: int = 0,
+    size: int = PAGE_SIZE,
+) -> Page[Sample]:
+    """A page of samples, by `BY_BLOCK` (as sampled), `BY_LENGTH` (bytes), or a tool's place from 1 as text.
+
+    By `BY_INTEREST`, `value` says how interesting each is. Failures come behind all numbers, whichever way
+    these are sorted.
+    """
+    rows = list(samples)
+    if order == BY_LENGTH:
+        rows.sort(key=lambda one: len(one.code), reverse=descending)
+    elif order == BY_INTEREST and value is not None:
+        rows.sort(key=value, reverse=descending)
+    elif order.isdecimal() and samples and 1 <= int(order) <= len(samples[0].answers):
+        place, sign = int(order) - 1, -1 if descending else 1
+        rows.sort(key=lambda one: _behind_failures(one, place, sign))
+    elif descending:
+        rows.reverse()
+    return page_in_memory(rows, number, size)
+
+
+def _behind_failures(sample: Sample, place: int, sign: int) -> tuple[bool, float]:
+    cycles = sample.answers[place].cycles
+    return cycles is None, 0.0 if cycles is None else sign * cycles
 
 
 @dataclass(frozen=True)
@@ -54,8 +203,9 @@ class DiscoveryParts:
 
     @cached_property
     def generalisations(self) -> list[Generalisation]:
-        """Those that led here (one query)."""
-        return generalisations_of(self.discovery)
+        """Those that led here or to what it includes, in order (one query), without their documents."""
+        rows = self.discovery.generalisations.defer("start", "result", "foreign", "facts")
+        return list(rows.order_by("number"))
 
     @cached_property
     def main(self) -> Generalisation | None:
@@ -72,7 +222,7 @@ class DiscoveryParts:
     def tree(self, number: int | None = None) -> Tree | None:
         """The decisions of such a generalisation; None where there is none, or no decision of it is known."""
         row = self.generalisation(number)
-        tree = None if row is None else tree_with_start(row)
+        tree = None if row is None else tree_of(row)
         return tree if tree is not None and tree.nodes else None
 
     @cached_property
@@ -86,7 +236,7 @@ class DiscoveryParts:
     def examples(self) -> list[JudgedBlock]:
         """The blocks that the result rests on, with a verdict each (three queries)."""
         main = self.main
-        tree = None if main is None else tree_with_start(main)
+        tree = None if main is None else tree_of(main)
         telling = None if tree is None else tree.telling
         if main is None or telling is None:
             return []
@@ -116,13 +266,6 @@ def _by_size(one: JudgedBlock) -> tuple[int, float, bytes]:
     return len(one.sample.code), -value, one.sample.code
 
 
-def tree_with_start(generalisation: Generalisation) -> Tree:
-    """The decisions of a generalisation, and its start where it was not loaded (two queries)."""
-    if "start" in generalisation.get_deferred_fields():
-        generalisation.refresh_from_db(fields=["start"])
-    return tree_of(generalisation)
-
-
 def known_answers(name: BlockName, but: Sequence[Predictor]) -> list[tuple[Predictor, Answer]]:
     """What all other predictors are remembered to have said of a block (two queries)."""
     others = {row.pk: row for row in Predictor.objects.exclude(pk__in=[row.pk for row in but])}
@@ -133,41 +276,3 @@ def known_answers(name: BlockName, but: Sequence[Predictor]) -> list[tuple[Predi
         for pk, cycles, failure, detail in rows.values_list("predictor_id", "cycles", "failure", "detail")
     ]
     return sorted(found, key=lambda one: one[0].name)
-
-
-HEADS = (
-    *("number", "label", "kind", "words", "instructions", "interestingness", "generality", "covered_blocks"),
-    *("included_by", "mark", "note", "block", "abstract"),
-)
-
-
-def discoveries_csv(campaign: Campaign) -> str:
-    """All discoveries as CSV below where they come from, with what each includes where that is known."""
-    return written(
-        HEADS,
-        _lines(campaign),
-        head_of(**{"campaign": campaign.name, "instruction set": code_isa(campaign.isa)}),
-    )
-
-
-def _lines(campaign: Campaign) -> Iterator[list[object]]:
-    measure = measure_of(campaign)
-    numbers = dict(campaign.discoveries.values_list("pk", "number"))
-    for row in campaign.discoveries.defer("foreign", "facts", "remarks").order_by("number"):
-        yield [
-            *(row.number, row.label, row.kind, in_one_line(row), row.length),
-            *(row.interestingness, row.generality),
-            None if measure is None else measure.by_discovery.get(row.pk, 0),
-            numbers.get(row.subsumed_by_id or 0),
-            *(row.mark, row.note, bytes(row.code).hex()),
-            None if row.abstract is None else json.dumps(row.abstract, ensure_ascii=False),
-        ]
-
-
-def in_one_line(row: Discovery) -> str:
-    """An abstract block in words; "" where ours do not suffice."""
-    said = words_of(row.abstract)
-    if said is None:
-        return ""
-    instructions = [", ".join(phrases) for phrases in said.instructions]
-    return "; ".join([" | ".join(instructions), *said.sentences]).replace("`", "")

@@ -1,23 +1,39 @@
-"""Abstract blocks, decisions and their reasons in the words that pages and programs are told."""
+"""Discoveries in words: abstract blocks, decisions, reasons; those that speak of a scheme; all as a table."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+from anica_app.core.block_domain import Mention, mention_of
 from anica_app.core.domain.wording import ANYTHING, Words, expansion_words, words
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.checking import InterestReason
-from anica_app.features.discoveries.generalisations import Node
-from anica_app.models import GeneralisationStep
+from anica_app.features.coverage.query import measure_of
+from anica_app.features.discoveries.query import Node
+from anica_app.models import Campaign, Discovery, GeneralisationStep
 from inference.core.protocols import Json
+from inference.formats.csv_cells import written
+from inference.formats.provenance import head_of
+from inference.isa.blocks import BlockError, BlockName, schemes_of_bytes
+from inference.isa.targets import DEFAULT, code_target, target_of
+from inference.models import InstructionScheme
+from inference.storage.instruction_sets import code_isa
 
 KEPT, GONE, NEW = "kept", "gone", "new"
 
 Phrase = tuple[str, str]
 """What is asked for, and whether that is kept, gone or new."""
+LOOKED_THROUGH = 1000
+"""Newest discoveries that are looked through; those covered by others are not among them."""
+SHOWN = 20
+HEADS = (
+    *("number", "label", "kind", "words", "instructions", "interestingness", "generality", "covered_blocks"),
+    *("included_by", "mark", "note", "block", "abstract"),
+)
 
 
 @dataclass(frozen=True)
@@ -164,3 +180,90 @@ def reason(node: Node) -> str:
         ),
     }
     return said.get(node.reason, node.reason)
+
+
+@dataclass(frozen=True)
+class Mentions:
+    """`found`: the `SHOWN` discoveries that speak most plainly of the scheme, the newest first. `named`: how
+    many by its mnemonic or by the block they come from, `among` others; `looked` through were so many.
+    """
+
+    found: Sequence[tuple[Discovery, Mention]]
+    named: int
+    among: int
+    looked: int
+
+    @property
+    def more(self) -> int:
+        """Those that are not listed."""
+        return self.named + self.among - len(self.found)
+
+
+def mentions_of(scheme: InstructionScheme) -> Mentions | None:
+    """Two queries; None for a scheme that discoveries cannot speak of."""
+    isa = scheme.isa.name
+    speaks = mention_of(scheme.text, isa) if target_of(isa).operands is not None else None
+    if speaks is None:
+        return None
+    rows = Discovery.objects.filter(subsumed_by=None).order_by("-id")
+    told: dict[Mention, list[int]] = {Mention.NAMED: [], Mention.AMONG: []}
+    looked = 0
+    facts = rows.values_list("pk", "abstract", "code", "campaign__isa__name")
+    for pk, abstract, code, isa in facts[:LOOKED_THROUGH]:
+        looked += 1
+        witness = BlockName(code_target(isa or DEFAULT).name, bytes(code))
+        how: Mention | None = Mention.NAMED if scheme.text in _schemes_in(witness) else None
+        if how is None and abstract is not None:
+            try:
+                how = speaks(abstract)
+            except AnicaError:  # of another version of this program, which knew other features
+                continue
+        if how is not None:
+            told[how].append(pk)
+    shown = [*told[Mention.NAMED], *told[Mention.AMONG]][:SHOWN]
+    named = set(told[Mention.NAMED])
+    by_id = Discovery.listed().in_bulk(shown)
+    return Mentions(
+        [(by_id[pk], Mention.NAMED if pk in named else Mention.AMONG) for pk in shown if pk in by_id],
+        len(told[Mention.NAMED]),
+        len(told[Mention.AMONG]),
+        looked,
+    )
+
+
+@lru_cache(maxsize=2 * LOOKED_THROUGH)
+def _schemes_in(name: BlockName) -> frozenset[str]:
+    """The schemes of a block, remembered: the same discoveries are looked through for every scheme."""
+    try:
+        return frozenset(text for text in schemes_of_bytes(name.code, name.isa) if text is not None)
+    except BlockError:
+        return frozenset()
+
+
+def discoveries_csv(campaign: Campaign) -> str:
+    """All discoveries as CSV below where they come from, with what each includes where that is known."""
+    return written(
+        HEADS,
+        _lines(campaign),
+        head_of(**{"campaign": campaign.name, "instruction set": code_isa(campaign.isa)}),
+    )
+
+
+def _lines(campaign: Campaign) -> Iterator[list[object]]:
+    measure = measure_of(campaign)
+    numbers = dict(campaign.discoveries.values_list("pk", "number"))
+    for row in campaign.discoveries.defer("foreign", "facts", "remarks").order_by("number"):
+        yield [
+            *(row.number, row.label, row.kind, in_one_line(row), row.length),
+            *(row.interestingness, row.generality),
+            None if measure is None else measure.by_discovery.get(row.pk, 0),
+            numbers.get(row.subsumed_by_id or 0),
+            *(row.mark, row.note, bytes(row.code).hex()),
+            None if row.abstract is None else json.dumps(row.abstract, ensure_ascii=False),
+        ]
+
+
+def in_one_line(row: Discovery) -> str:
+    """An abstract block in words; "" where ours do not suffice."""
+    said = words_of(row.abstract)
+    return "" if said is None else said.line

@@ -10,9 +10,9 @@ from pydantic import BeforeValidator, Field
 
 from anica_app.features.discoveries.query import JudgedBlock
 from anica_app.features.discoveries.saying import words_of
-from anica_app.features.discoveries.tree_document import finite
+from anica_app.features.discoveries.steps import finite
 from anica_app.models import Discovery
-from anica_app.storage.operand_values import condition_of
+from anica_app.storage.findings import condition_of
 from inference.isa.blocks import BlockName
 from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import NamedAnswerOut, NamedBlock, assembly
@@ -75,28 +75,6 @@ class DiscoveryOut(NamedBlock):
         "with all that were measured.",
         examples=["only where cl = 0"],
     )
-
-
-class RepeatedReadingOut(Schema):
-    """What a machine measured with some values of the operands; `holds`: whether that shows the finding."""
-
-    values: str = Field(description="as found, 0, 1, small or all ones", examples=["as found"])
-    operands: dict[str, str] = Field(
-        description="What the block reads of each.", examples=[{"rax": "0x62345600", "cl": "0"}]
-    )
-    cycles: float | None = Field(examples=[41.0])
-    holds: bool | None = Field(description="null where nothing could be measured.", examples=[True])
-    note: str = Field(description="Why not.", examples=[""])
-
-
-class RepeatedFindingOut(Schema):
-    """The block of a discovery, measured again with other values of its operands."""
-
-    machine: str = Field(examples=["machine lab · unrolled"])
-    block: str = Field(examples=["48d3e0"])
-    is_example: bool = Field(description="Another block than the discovery's witness.", examples=[False])
-    condition: str = Field(description="Empty: it holds with all of them.", examples=["only where cl = 0"])
-    readings: list[RepeatedReadingOut]
 
 
 def judged_json(example: JudgedBlock, isa: str, columns: Sequence[str]) -> dict[str, Any]:

@@ -1,25 +1,27 @@
-"""One decision of a generalisation: its blocks, who can be asked again about them, what its page shows."""
+"""One decision of a generalisation: its blocks, who can be asked about them again, its page and files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
 
-from anica_app.core.search.judging import InterestJudge
-from anica_app.features.discoveries.generalisations import (
+from anica_app.features.discoveries.query import (
     BY_BLOCK,
     BY_INTEREST,
     BY_LENGTH,
+    DiscoveryParts,
+    JudgedBlock,
     Node,
     Tree,
+    all_samples,
     sample_page,
     samples_of_step,
 )
-from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock
 from anica_app.features.discoveries.saying import compared, decision, reason
 from anica_app.features.discoveries.tool_commands import options_here, tool_and_core
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
@@ -27,7 +29,8 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.query import row_for
 from inference.features.asking.questions.query import PredictorSaid, QuestionAnswers, asked_about
 from inference.formats.csv_cells import written
-from inference.formats.provenance import head_of
+from inference.formats.provenance import PRODUCT, head_of
+from inference.formats.sample_document import sample_document
 from inference.isa.blocks.listing import intel_or_digits
 from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
@@ -39,6 +42,10 @@ from inference.web.validation import one_of, whole_number
 
 MOST = 500
 """Of a tree with more rejected steps, so many have theirs."""
+NOT_ASKED = "not predicted for this block"
+BEFORE, AFTER = ", before", ", after"
+"""What columns of a tool that was asked again are called besides its name."""
+PAGE_SIZE = 25
 
 
 @dataclass(frozen=True)
@@ -65,26 +72,18 @@ class StepCounterExample:
         return f"{self.block}: {self.said}"
 
 
-def counter_example_among(
-    samples: Sequence[Sample], judge: InterestJudge | None, tools: int, kind: str
-) -> StepCounterExample | None:
-    """The shortest block that is not interesting, else one that is in another way than `kind`.
+def counter_example(found: DiscoveryParts, samples: Sequence[Sample]) -> StepCounterExample | None:
+    """Of a rejected step, the shortest block that is not interesting, else one that is in another way.
 
     None where nobody can tell what was interesting.
     """
-    if judge is None:
-        return None
-    verdicts = [(one, judge.verdict(one.answers[:tools])) for one in samples]
-    judged = [(one, verdict) for one, verdict in verdicts if not verdict.silent]
-    against = [one for one, verdict in judged if not verdict.interesting]
-    against = against or [one for one, verdict in judged if kind and verdict.kind != kind]
+    kind = found.discovery.kind
+    judged = [(one.sample, one.verdict) for one in found.examined(samples)]
+    known = [(one, verdict) for one, verdict in judged if verdict is not None and not verdict.silent]
+    against = [one for one, verdict in known if not verdict.interesting]
+    against = against or [one for one, verdict in known if kind and verdict.kind != kind]
     best = min(against, key=lambda one: (len(one.code), one.code), default=None)
-    return None if best is None else StepCounterExample(best.code, best.answers[:tools])
-
-
-def counter_example(found: DiscoveryParts, samples: Sequence[Sample]) -> StepCounterExample | None:
-    """That among the samples of a rejected step of a discovery's generalisation."""
-    return counter_example_among(samples, found.judge, len(found.predictors), found.discovery.kind)
+    return None if best is None else StepCounterExample(best.code, best.answers[: len(found.predictors)])
 
 
 def counter_examples_of(found: DiscoveryParts, row: Generalisation) -> Mapping[int, StepCounterExample]:
@@ -96,11 +95,6 @@ def counter_examples_of(found: DiscoveryParts, row: Generalisation) -> Mapping[i
         if example is not None:
             told[number] = example
     return told
-
-
-NOT_ASKED = "not predicted for this block"
-BEFORE, AFTER = ", before", ", after"
-"""What columns of a tool that was asked again are called besides its name."""
 
 
 @dataclass(frozen=True)
@@ -270,19 +264,6 @@ def asked_again(found: DiscoveryParts, said: Sequence[PredictorSaid]) -> Mapping
     return places
 
 
-PAGE_SIZE = 25
-
-
-@dataclass(frozen=True)
-class BlockTableRow:
-    """A block of the table; `lines` are its instructions, `answers` come with who gave them."""
-
-    example: JudgedBlock
-    hex: str
-    lines: tuple[str, ...]
-    answers: Sequence[tuple[str, Answer]]
-
-
 def chosen_node(request: HttpRequest, tree: Tree) -> Node | None:
     """The decision in the address, else that which shows examples of the result; None where there is none."""
     number = whole_number(request, "step")
@@ -320,7 +301,59 @@ def step_context(request: HttpRequest, found: DiscoveryParts, tree: Tree, node: 
     }
 
 
-def _row(example: JudgedBlock, columns: Sequence[str]) -> BlockTableRow:
-    code = example.sample.code
-    answers = list(zip(columns, example.sample.answers, strict=True))
-    return BlockTableRow(example, code.hex(), intel_or_digits(code), answers)
+def _row(example: JudgedBlock, columns: Sequence[str]) -> dict[str, Any]:
+    sample = example.sample
+    return {
+        "example": example,
+        "hex": sample.code.hex(),
+        "lines": intel_or_digits(sample.code),
+        "answers": list(zip(columns, sample.answers, strict=True)),
+    }
+
+
+def tree_document(found: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:
+    """A generalisation as JSON: every decision with its words, and with `samples` every judged block.
+
+    `expansion` and `start` are documents of abstract blocks (docs/abstract-blocks.md).
+    """
+    row = tree.generalisation
+    blocks = all_samples(row) if samples else repeat(None)
+    return {
+        "made by": PRODUCT,
+        "campaign": found.campaign.name,
+        "discovery": found.discovery.number,
+        "generalisation": row.number,
+        "became": row.became,
+        "predictors": [one.name for one in found.predictors],
+        "start": row.start,
+        "result": _result(row),
+        "steps": [
+            {
+                "number": node.number,
+                "kind": node.kind,
+                "expansion": node.expansion,
+                **({"foreign": node.foreign} if node.expansion is None and node.foreign is not None else {}),
+                "words": decision(node),
+                "taken": node.taken,
+                "implied": node.number not in tree.implied,
+                "reason": reason(node),
+                "n": node.n,
+                "interesting": node.interesting,
+                "failed": node.failed,
+                "mean": None if node.mean is None else finite(node.mean),
+                **({} if judged is None else {"samples": sample_document(judged, found.isa)}),
+            }
+            for node, judged in zip(tree.nodes, blocks, strict=False)
+        ],
+    }
+
+
+def _result(row: Generalisation) -> Json | None:
+    if "result" in row.get_deferred_fields():
+        row.refresh_from_db(fields=["result"])
+    return row.result
+
+
+def finite(value: float) -> float | str:
+    """The number; "infinite" for what JSON has no number for."""
+    return value if abs(value) < float("inf") else "infinite"

@@ -8,15 +8,18 @@ shown as far as the tool itself would take it; of the published campaigns only n
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of
-from inference.formats.quoting import shell_option
+from inference.formats.quoting import assembly_comment, shell_option
 from inference.isa.blocks.listing import att_of_bytes
 from inference.isa.tool_names import TOOL_NAMES
 from inference.models import Predictor
@@ -30,6 +33,8 @@ _FOREIGN = re.compile(r"(?P<tool>[A-Za-z-]+)\.(?:(?P<release>\d+)\.)?(?P<core>[\
 _USUAL = "haswell"
 _SHORT = {"zen+": "znver1", "zenp": "znver1", "zen": "znver1", "zen1": "znver1"}
 """Cores by the short names that only campaigns have; others are those of OSACA and uiCA."""
+SITE = "https://godbolt.org"
+_LLVM_MCA, _OSACA = "llvm-mcatrunk", "osacatrunk"
 
 
 @dataclass(frozen=True)
@@ -169,3 +174,30 @@ def _own(row: Predictor, code: bytes) -> str:
     if not row.askable:
         return ""
     return f"echo {code.hex()} | manage.py predict - {shell_option('--predictor', row.name)}"
+
+
+def state(code: bytes, core: str, comment: str = "") -> Json:
+    """A session with the block in AT&T syntax below the comment, for a core as LLVM names it.
+
+    Raises `BlockError` for code that is no block.
+    """
+    head = [assembly_comment(line) for line in comment.splitlines()]
+    compilers = [{"id": _LLVM_MCA, "options": f"-mtriple=x86_64 -mcpu={core} -iterations=100"}]
+    if arch := osaca_name(core):
+        compilers.append({"id": _OSACA, "options": f"--arch {arch} --ignore-unknown"})
+    return {
+        "sessions": [
+            {
+                "id": 1,
+                "language": "analysis",
+                "source": "\n".join([*head, *att_of_bytes(code)]) + "\n",
+                "compilers": compilers,
+            }
+        ]
+    }
+
+
+def link(given: Json) -> str:
+    """The address that opens a state."""
+    text = base64.b64encode(json.dumps(given, separators=(",", ":")).encode()).decode()
+    return f"{SITE}/clientstate/{quote(text, safe='')}"

@@ -11,8 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
-from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
+from anica_app.features.discoveries.query import BY_BLOCK, DiscoveryParts, Node, Tree, discovery_or_404
 from anica_app.features.discoveries.saying import decision, reason, words_of
 from anica_app.features.discoveries.shapes import Interestingness, JudgedBlockOut, WordsOut, judged_json
 from anica_app.features.discoveries.steps import (
@@ -24,8 +23,8 @@ from anica_app.features.discoveries.steps import (
     page_of_blocks,
     question_about_step,
     tools_here,
+    tree_document,
 )
-from anica_app.features.discoveries.tree_document import tree_document
 from inference.features.asking.predictors.offers import predictors_named
 from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.query import KIND

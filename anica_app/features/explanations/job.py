@@ -10,18 +10,16 @@ from pydantic import Field
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.explanation import BlockExplanation
+from anica_app.core.search.discovery_set import BlockExplanation
 from anica_app.core.search.findings import CampaignCounters, News
 from anica_app.core.search.judging import Disagreement, InterestJudge, JudgedAnswers, SameAs
-from anica_app.core.search.meter import Meter
-from anica_app.core.search.panel import Driver
+from anica_app.core.search.panel import Driver, Meter
 from anica_app.features.campaigns.request import read_predictors
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
 from anica_app.models import Campaign
 from anica_app.storage.descriptions import SearchRequest
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
-from inference.core.event import Event
-from inference.core.events import PhaseStarted, Progress, ResultStored
+from inference.core.events import Event, PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode

@@ -1,21 +1,30 @@
-"""The section of a block's page in which a difference, or one prediction, is explained."""
+"""The section of a block's page in which a difference, or one prediction, is explained, with its form."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
+from anica_app.core.search.settings import SearchSettings
 from anica_app.features.discoveries.saying import words_of
-from anica_app.features.explanations.form import KIND, MOST_SHOWN, ExplainForm
-from anica_app.features.explanations.query import explanations_of
+from anica_app.features.explanations.job import GeneraliseConfig
 from anica_app.models import Campaign
-from inference.features.asking.questions.query import ShownBlock
-from inference.isa.blocks import block_of_bytes
+from inference.core.protocols import Json
+from inference.features.asking.questions.query import PredictorAnswer, ShownBlock, furthest_apart
+from inference.isa.blocks import BlockName, block_of_bytes, body_of
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
+from inference.storage.instruction_sets import of_isa
 from inference.web.contributions import Context
+from inference.web.request_fields import RequestField, RequestForm, describe_fields
+
+KIND = "generalise"
+MOST_SHOWN = 10
 
 
 def context_of(request: HttpRequest, subject: ShownBlock) -> Context:
@@ -37,7 +46,7 @@ def press(request: HttpRequest, subject: ShownBlock) -> HttpResponse | Context:
 
 
 def _context(subject: ShownBlock, form: ExplainForm) -> Context:
-    explanations = explanations_of(subject.name, MOST_SHOWN)
+    explanations = explanations_of(subject.name)
     return {
         "explain": form,
         "number": subject.number,
@@ -47,8 +56,103 @@ def _context(subject: ShownBlock, form: ExplainForm) -> Context:
     }
 
 
+def explanations_of(name: BlockName) -> list[Campaign]:
+    """The last generalisations of a block, whoever started them, with what a list of them shows."""
+    rows = Campaign.objects.filter(
+        of_isa(name.isa), run__kind=KIND, config__block=body_of(name.code, name.isa).hex()
+    )
+    rows = rows.select_related("run").prefetch_related("seats__predictor", "discoveries")
+    return list(rows.order_by("-pk")[:MOST_SHOWN])
+
+
 def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any, Any]]]:
     """A generalisation of the block: its predictors, and its discoveries not covered by another one."""
     names = [tool.name for tool in campaign.tools]
     found = [row for row in campaign.discoveries.all() if row.subsumed_by_id is None]
     return campaign, names, [(row, words_of(row.abstract)) for row in found]
+
+
+class ExplainForm(RequestForm):
+    """Two predictors whose difference is explained, or one whose prediction is."""
+
+    request = GeneraliseConfig
+    first = forms.ChoiceField(label="Predictor")
+    second = forms.ChoiceField(
+        label="Compare with", required=False, help_text="None: explain what its own prediction rests on."
+    )
+    metric = RequestField(
+        {RELATIVE: "by the mean of both", ABSOLUTE: "in cycles"},
+        of=InterestSettings,
+        label="Disagreement measure",
+    )
+    threshold = RequestField(
+        of=InterestSettings,
+        label="More than",
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text="When two predictors count as different.",
+    )
+    tolerance = RequestField(
+        label="Equal within",
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text="Relative difference within which one predictor’s answers count as equal (§8.4.1).",
+    )
+    samples = RequestField(of=SearchSettings, label="Samples per step")
+
+    def __init__(self, lines: Sequence[PredictorAnswer], block: BlockName, data: Any = None) -> None:
+        """`lines`: what each predictor said of the block."""
+        apart = furthest_apart(lines)
+        super().__init__(data, initial={} if apart is None else {"first": apart[1], "second": apart[0]})
+        self._lines = {str(one.pk): one for one in lines if one.answer is not None and one.row is not None}
+        self._block = block
+        choices = [(key, one.name) for key, one in self._lines.items()]
+        self.set_choices(first=choices, second=[("", "none"), *choices])
+        describe_fields(self)
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is anybody to choose."""
+        return bool(self._lines)
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse what the run would refuse a minute later."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if self.errors:
+            return data
+        if data["first"] == data["second"]:
+            self.add_error("second", "A predictor agrees with itself: choose another one, or none.")
+        elif data["second"]:
+            self._check_difference(data)
+        return data
+
+    def _check_difference(self, data: Mapping[str, Any]) -> None:
+        lines = [self._lines[data[name]] for name in ("first", "second")]
+        answers = [one.answer for one in lines if one.answer is not None]
+        interest = InterestSettings(**self.stated(InterestSettings))
+        verdict = Disagreement(interest).verdict(answers)
+        if verdict.interesting:
+            return
+        if any(one.cycles is None for one in lines):
+            self.add_error(None, "Where one of two has no number, only a crash counts as a difference.")
+        else:
+            unit = " cycles" if interest.metric == ABSOLUTE else ""
+            told = f"They differ by {verdict.value:.3g}{unit}; only more than the number here counts."
+            self.add_error("threshold", told)
+
+    def config(self) -> Json:
+        """The description of the run, of a valid form."""
+        data = self.cleaned_data
+        names = [data["first"], *filter(None, [data["second"]])]
+        return {
+            "predictors": [int(name) for name in names],
+            "isa": self._block.isa,
+            "block": body_of(self._block.code, self._block.isa).hex(),
+            "settings": self.stated(InterestSettings) | self.stated(SearchSettings),
+            **self.stated(),
+        }
+
+    def title(self) -> str:
+        """What the run is called."""
+        data = self.cleaned_data
+        first = self._lines[data["first"]].name
+        second = self._lines[data["second"]].name if data["second"] else ""
+        return f"Why {first} differs from {second}" if second else f"What {first} rests on"

@@ -6,16 +6,15 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from anica_app.features.discoveries.bug_report import markdown
 from anica_app.features.discoveries.report_parts import measures
-from anica_app.features.families.query import KIND, answer_of, families_in_order
-from anica_app.features.families.reporting import FamilyParts
+from anica_app.features.families.query import KIND, FamilyParts, answer_of, families_in_order
 from anica_app.features.families.request import NewGrouping, name_of_grouping
 from anica_app.models import Campaign, Family
-from anica_app.storage.operand_values import condition_of_family
+from anica_app.storage.findings import condition_of_family
 from anica_app.web.judging import Judgement
 from inference.core.protocols import Json
 from inference.features.running.runs.runs_of_kind import started
@@ -29,7 +28,7 @@ from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, listed_in_memory
 from inference.web.api.shapes import Note, Ref, RowOut, RunOut, fields_of
-from inference.web.file_answers import attachment
+from inference.web.file_answers import file_answer
 from inference.web.validation import Id
 
 router = Router()
@@ -222,8 +221,8 @@ def judge_family(request: HttpRequest, family_id: Id, data: Judgement) -> Any:
 def get_family_report(request: HttpRequest, family_id: Id) -> Any:
     """The family as an issue for the tool's developers, with a test and a snippet; where to look for it."""
     found = _found(family_id)
-    body = found.markdown(_address(request, found))
-    return fields_of(found, FamilyReportOut, title=found.title(), body=body)
+    report = found.report(request)
+    return fields_of(report, FamilyReportOut, body=markdown(report), searches=found.searches)
 
 
 @router.get("/families/{family_id}/exports/md", response=str, openapi_extra={FILE: "text/markdown"})
@@ -232,7 +231,7 @@ def export_family_report(request: HttpRequest, family_id: Id) -> HttpResponse:
     found = _found(family_id)
     access.note(request, Deed.EXPORTED, found.family)
     name = f"{found.campaign.name} {found.family.name}"[:150]
-    return attachment(found.markdown(_address(request, found)), "text/markdown; charset=utf-8", name, "md")
+    return file_answer(markdown(found.report(request)), "text/markdown", name, "md")
 
 
 def _found(family_id: int) -> FamilyParts:
@@ -245,10 +244,6 @@ def _found(family_id: int) -> FamilyParts:
             right="group the campaign's discoveries again",
         )
     return found
-
-
-def _address(request: HttpRequest, found: FamilyParts) -> str:
-    return request.build_absolute_uri(reverse("family", args=[found.family.pk]))
 
 
 def family_out(row: Family) -> dict[str, Any]:

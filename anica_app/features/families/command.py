@@ -6,14 +6,13 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from anica_app.features.families.query import KIND
-from anica_app.features.families.reporting import FamilyParts
+from anica_app.features.discoveries.bug_report import markdown
+from anica_app.features.families.query import KIND, FamilyParts
 from anica_app.features.families.request import NewGrouping
 from anica_app.features.families.shell import family_lines, mark_family, numbered_family, stored_lines
 from anica_app.features.families.storing import told_of
 from anica_app.models import Campaign
-from inference.core.event import Event
-from inference.core.events import Progress
+from inference.core.events import Event, Progress
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import chosen
 from inference.models import Run
@@ -67,7 +66,8 @@ class Command(RunCommand):
         if options["mark"]:
             mark_family(campaign, options["mark"], options["note"])
         if options["report"] is not None:
-            self.stdout.write(FamilyParts(numbered_family(campaign, options["report"])).markdown(""))
+            parts = FamilyParts(numbered_family(campaign, options["report"]))
+            self.stdout.write(markdown(parts.report()))
             return
         if options["json"]:
             self.stdout.write(json.dumps(told_of(campaign) if campaign.families.exists() else None))

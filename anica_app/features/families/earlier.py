@@ -1,13 +1,21 @@
-"""What the tools of an earlier campaign said of a block: asked where they are here, looked up elsewhere."""
+"""Families held against those of an earlier campaign: what its tools said, what is new, gone, still there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
-from anica_app.core.families.evidence import Answers
-from anica_app.models import Campaign, GeneralisationStep
+from anica_app.core.block_domain import BlockDomain
+from anica_app.core.domain.space import SampledBlock
+from anica_app.core.errors import AnicaError
+from anica_app.core.families.evidence import Answers, Ask, slower_of
+from anica_app.core.families.finding import FoundFamily
+from anica_app.core.families.grouping import FamilyIdentity, matched, nearest
+from anica_app.core.search.judging import InterestJudge
+from anica_app.models import Campaign, Family, GeneralisationStep
+from inference.core.protocols import Json
 from inference.features.asking.predictors.opening import DatabaseAnswers, opened
 from inference.models import Predictor
 from inference.predictors import machine, nanobench
@@ -21,6 +29,11 @@ NOT_KEPT = Answer(failure=Failure.NO_NUMBER, detail="not kept")
 """Stands for what a tool may once have said, and nobody knows any more."""
 
 _MEASURING = (machine.KIND, nanobench.KIND)
+_OF_RELEASE = ("release", "version", "program")
+"""Options in which releases of one tool differ."""
+_LOOKED_AT = 50
+_MOST_BLOCKS = 20
+"""Of what a family explains: so many at most tell whether it was there, where no witness does."""
 
 
 class KeptAnswers:
@@ -92,3 +105,154 @@ def _asked(row: Predictor, codes: Sequence[bytes], isa: str, task: Task | None) 
             return [one for (one,) in panel.ask(codes)()]
     except PredictorError:
         return None
+
+
+@dataclass(frozen=True)
+class ComparedFamilies:
+    """`against` is the earlier campaign. `before`: {place of a family: id of what it was there}.
+
+    `status`: by the place of a family, whether it is new. `gone`: families of the earlier campaign whose
+    witness the tools agree about by now; `unseen`: those that were merely not found again, or nobody knows.
+    """
+
+    against: Campaign
+    before: Mapping[int, int]
+    status: Mapping[int, Family.Status]
+    gone: tuple[Family, ...]
+    unseen: tuple[Family, ...]
+
+    def as_json(self) -> Json:
+        """For the page and for scripts."""
+        lost = {"gone": list(map(_told, self.gone)), "unseen": list(map(_told, self.unseen))}
+        return {"campaign": self.against.pk, "name": self.against.name, **lost}
+
+
+def _told(row: Family) -> Json:
+    return {"family": row.pk, "name": row.name, "witness": bytes(row.code).hex(), "mark": row.mark}
+
+
+def identity_of(family: FoundFamily) -> FamilyIdentity:
+    """What it is recognised by elsewhere."""
+    group = family.group
+    about = frozenset(name for one in group.members for name in one.culprits.classes)
+    classes = frozenset(group.classes)
+    return FamilyIdentity(group.way.kind, group.way.slower, group.way.bound.value, classes, about - classes)
+
+
+def campaign_before(campaign: Campaign) -> Campaign | None:
+    """The newest earlier campaign with families over the same kinds of tools, but for their releases."""
+    rows = Campaign.objects.filter(pk__lt=campaign.pk, families__isnull=False).distinct()
+    own = _seats(campaign)
+    for row in rows.order_by("-pk").only("name")[:_LOOKED_AT]:
+        if _seats(row) == own:
+            return row
+    return None
+
+
+def _seats(campaign: Campaign) -> list[tuple[str, Json]]:
+    return [
+        (tool.kind, {name: value for name, value in tool.options.items() if name not in _OF_RELEASE})
+        for tool in campaign.tools
+    ]
+
+
+@dataclass(frozen=True)
+class HeldAgainst:
+    """What is needed to hold families against those of an earlier campaign.
+
+    `ask`: the tools of this campaign. `explained`: the blocks by which its families were weighed.
+    """
+
+    against: Campaign
+    domain: BlockDomain
+    ask: Ask
+    judge: InterestJudge
+    explained: Sequence[SampledBlock]
+    task: Task | None = None
+
+    def compared(self, families: Sequence[FoundFamily]) -> ComparedFamilies:
+        """A family is the same one by bound, direction and class; of others, evidence tells what they are."""
+        old = list(self.against.families.order_by("number"))
+        identities = [FamilyIdentity.read(one.identity) for one in old]
+        pairs = dict(matched([identity_of(one) for one in families], identities))
+        status = dict.fromkeys(pairs, Family.Status.THERE)
+        left = [place for place in range(len(families)) if place not in pairs]
+        status |= self._status_by_evidence([(place, families[place]) for place in left])
+        for place in left:
+            closest = nearest(identity_of(families[place]), identities)
+            if status[place] is Family.Status.THERE and closest is not None:
+                pairs[place] = closest
+        missing = [one for at, one in enumerate(old) if at not in pairs.values()]
+        gone = self._gone(missing)
+        return ComparedFamilies(
+            self.against,
+            {place: old[at].pk for place, at in pairs.items()},
+            status,
+            tuple(one for one in missing if one.pk in gone),
+            tuple(one for one in missing if one.pk not in gone),
+        )
+
+    def _status_by_evidence(self, left: Sequence[tuple[int, FoundFamily]]) -> dict[int, Family.Status]:
+        """Of families that the earlier campaign did not find: it may have been too short to meet them.
+
+        They were there where an earlier discovery covers the witness, or where the earlier tools disagreed in
+        the same way about most of the blocks of which their answers are known: the witnesses, or without
+        these what the family explains.
+        """
+        found = {place: Family.Status.THERE for place, one in left if self._covered(one)}
+        open_ones = [(place, one) for place, one in left if place not in found]
+        codes = [code for _, one in open_ones for code in (*self._witnesses(one), *self._explained(one))]
+        codes = list(dict.fromkeys(codes))
+        then = dict(zip(codes, answers_then(self.against, codes, self.task), strict=True)) if codes else {}
+        for place, one in open_ones:
+            verdicts = self._disagreed(one, self._witnesses(one), then)
+            verdicts = verdicts or self._disagreed(one, self._explained(one), then)
+            if not verdicts:
+                found[place] = Family.Status.UNSURE
+            else:
+                most = 2 * sum(verdicts) > len(verdicts)
+                found[place] = Family.Status.THERE if most else Family.Status.NEW
+        return found
+
+    def _witnesses(self, family: FoundFamily) -> list[bytes]:
+        return [one.code for one in family.group.members]
+
+    def _explained(self, family: FoundFamily) -> list[bytes]:
+        return [self.domain.code(self.explained[at]) for at in family.blocks[:_MOST_BLOCKS]]
+
+    def _disagreed(
+        self, family: FoundFamily, codes: Sequence[bytes], then: Mapping[bytes, Answers]
+    ) -> list[bool]:
+        """For each block of which the answers are known, whether they differed in the family's way."""
+        way = family.group.way
+        known = [then[code] for code in codes if NOT_KEPT not in then[code]]
+        return [self._is_way(answers, way.kind, way.slower) for answers in known]
+
+    def _is_way(self, answers: Answers, kind: str, slower: int) -> bool:
+        return self.judge.verdict(answers).kind == kind and slower_of(answers) == slower
+
+    def _covered(self, family: FoundFamily) -> bool:
+        """Whether a discovery of the earlier campaign subsumes the witness in the same way."""
+        block = self.domain.block_of_code(family.witness.code)
+        if block is None:
+            return False
+        special = self.domain.represent(block)
+        rows = self.against.discoveries.filter(
+            subsumed_by=None, kind=family.witness.kind, abstract__isnull=False
+        )
+        for row in rows.only("abstract"):
+            try:
+                if self.domain.subsumes(self.domain.read(row.abstract or {}), special):
+                    return True
+            except AnicaError:
+                continue
+        return False
+
+    def _gone(self, missing: Sequence[Family]) -> set[int]:
+        """The ids of those about whose witness this campaign's tools agree."""
+        answers = self.ask([bytes(one.code) for one in missing]) if missing else []
+        return {
+            one.pk
+            for one, given in zip(missing, answers, strict=True)
+            if NOT_KEPT not in given and not self._is_way(given, one.kind, one.slower)
+        }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.isa.targets import DEFAULT
 
 

@@ -1,29 +1,49 @@
-"""Families of a stored campaign: its discoveries, its disagreements, and how its tools are asked."""
+"""A campaign's discoveries are grouped: the tools tell the causes, an earlier campaign what is new."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from anica_app.core.block_domain import BlockDomain
+import numpy as np
+
+from anica_app.core.block_domain import BlockDomain, without_uops
+from anica_app.core.discovery_selection import fresh_blocks, judged_blocks
 from anica_app.core.domain.abstract import AbstractBlock
-from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.domain.space import SampledBlock
 from anica_app.core.errors import AnicaError
-from anica_app.core.every_scheme import without_uops
-from anica_app.core.families.evidence import Answers, Ask, CauseWorld, slower_of
-from anica_app.core.families.finding import CampaignFamilies, KnownDiscovery, families_of
-from anica_app.core.search.judging import DIFFERENCE, InterestJudge
+from anica_app.core.families.culprits import culprits_of
+from anica_app.core.families.evidence import Answers, Ask, CauseWorld, DifferingBound, WitnessCause, slower_of
+from anica_app.core.families.finding import (
+    CampaignFamilies,
+    KnownDiscovery,
+    explained_by,
+    families_of,
+    guessed,
+)
+from anica_app.core.families.grouping import FamilyMember, grouped
+from anica_app.core.search.findings import News
+from anica_app.core.search.judging import DIFFERENCE, InterestJudge, JudgedAnswers
+from anica_app.core.search.panel import Driver
 from anica_app.features.discoveries.query import DiscoveryParts
-from anica_app.features.families.carrying import ComparedFamilies
-from anica_app.features.families.referee import RefereedFamilies
-from anica_app.models import Campaign, Discovery, SampleBatch
+from anica_app.features.families.earlier import ComparedFamilies, HeldAgainst, campaign_before
+from anica_app.features.families.events import FamiliesGrown, GrowingFamily
+from anica_app.features.families.referee import RefereedFamilies, refereed, repeated_with_values
+from anica_app.models import Campaign, Discovery
+from anica_app.storage.findings import interesting_samples
+from inference.core.events import Progress
 from inference.core.protocols import Json
+from inference.features.asking.predictors.opening import opened
+from inference.models import Predictor
 from inference.predictors import core_model, machine, nanobench
 from inference.predictors.panel import Panel
-from inference.predictors.samples import unpack
+from inference.runs.kinds import Task
+from inference.runs.request import needed_row
+from inference.storage.instruction_sets import code_isa
 
 SHARE_OF_QUESTIONS = 0.2
 """Of the questions that a campaign has asked: so many more at most tell the causes."""
@@ -33,6 +53,8 @@ MOST_OWN = 2000
 _PIECE = 500
 _ATTEMPTS = 20
 _BOUND = re.compile(r"bound by (ports|slots|dependencies|front end):")
+MOST_TOLD = 12
+"""Of the families so far, the largest."""
 
 
 @dataclass(frozen=True)
@@ -141,18 +163,9 @@ def _of_examples(row: Discovery, code: bytes, kind: str) -> tuple[bytes, str]:
 
 def own_disagreements(campaign: Campaign, domain: BlockDomain, judge: InterestJudge) -> JudgedDisagreements:
     """Those among the random blocks that the campaign began with."""
-    blocks = tuple(islice(_interesting(campaign, domain, judge), MOST_OWN))
-    return JudgedDisagreements(campaign.sampled, blocks, fresh=False)
-
-
-def _interesting(campaign: Campaign, domain: BlockDomain, judge: InterestJudge) -> Iterator[SampledBlock]:
-    rounds = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND).order_by("number")
-    for packed in rounds.values_list("samples", flat=True).iterator(20):
-        for sample in unpack(bytes(packed)):
-            if judge.verdict(sample.answers).interesting:
-                block = domain.block_of_code(sample.code)
-                if block is not None:
-                    yield block
+    known = (domain.block_of_code(sample.code) for sample in interesting_samples(campaign, judge))
+    blocks = islice((block for block in known if block is not None), MOST_OWN)
+    return JudgedDisagreements(campaign.sampled, tuple(blocks), fresh=False)
 
 
 def grouped_discoveries(
@@ -173,3 +186,126 @@ def grouped_discoveries(
         questions,
         pulse=pulse,
     )
+
+
+def earlier_campaign(campaign: Campaign, chosen: int | None) -> Campaign | None:
+    """The one with this id, else the newest that fits, if any. Raises `JobError` if it was deleted."""
+    if chosen is None:
+        return campaign_before(campaign)
+    return needed_row(Campaign, chosen, "earlier campaign")
+
+
+@dataclass(frozen=True)
+class CampaignGrouping:
+    """What the stage works with. `against`: id of a campaign that families are held against, else the newest
+    that fits; `referee`: id of a predictor that judges, None without.
+    """
+
+    task: Task
+    campaign: Campaign
+    domain: BlockDomain
+    panel: Panel
+    judge: InterestJudge
+    against: int | None = None
+    referee: int | None = None
+
+    def judged(self, number: int, phase: str) -> list[JudgedAnswers]:
+        """The verdicts on so many fresh blocks, which tell how much the discoveries explain."""
+
+        def told(done: int) -> None:
+            self.panel.flush()
+            self.task.reporter.emit(Progress(phase, done, number, 0.0, "blocks", None))
+
+        driver = Driver(self.domain, self.panel, self.judge)
+        return judged_blocks(driver, fresh_blocks(self.domain, number), told)
+
+    def grouped(self, judged: Sequence[JudgedAnswers], questions: int) -> GroupedDiscoveries:
+        """The families, weighed by the judged blocks; without such, by the campaign's own random blocks.
+
+        Raises `JobError` where what they are held against, or the judge, is not there any more.
+        """
+        against = earlier_campaign(self.campaign, self.against)
+        referee = None if self.referee is None else needed_row(Predictor, self.referee)
+        pulse = self.task.reporter.pulse
+        ask = asking(self.panel, pulse)
+        disagreements = self._disagreements(judged)
+        families = grouped_discoveries(self.campaign, self.domain, ask, disagreements, questions, pulse)
+        held: ComparedFamilies | None = None
+        if against is not None:
+            blocks = disagreements.blocks
+            holding = HeldAgainst(against, self.domain, ask, self.judge, blocks, self.task)
+            held = holding.compared(families.families)
+        ruled = None if referee is None else self._refereed(referee, families, judged)
+        repeated = repeated_with_values(self.task, self.campaign, families, self.judge, ruled)
+        return GroupedDiscoveries(families, disagreements, held, ruled, repeated)
+
+    def _disagreements(self, judged: Sequence[JudgedAnswers]) -> JudgedDisagreements:
+        if not judged:
+            return own_disagreements(self.campaign, self.domain, self.judge)
+        blocks = tuple(one.block for one in judged if one.verdict.interesting)
+        return JudgedDisagreements(len(judged), blocks, fresh=True)
+
+    def _refereed(
+        self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers]
+    ) -> RefereedFamilies:
+        isa, pulse = code_isa(self.campaign.isa), self.task.reporter.pulse
+        with (
+            closing(opened(referee, self.task, isa=isa)) as tool,
+            closing(Panel([tool], pulse)) as panel,
+        ):
+            tools = len(self.panel.predictors)
+            return refereed(referee, asking(panel, pulse), families, judged, self.domain, tools)
+
+
+class GrowingFamilies:
+    """Takes in what a search finds; `told` is the payload of the event."""
+
+    def __init__(self, domain: BlockDomain, tools: list[str]) -> None:
+        self._domain = domain
+        self._tools = tools
+        self._members: dict[int, FamilyMember] = {}
+
+    def seed(self, known: Sequence[KnownDiscovery]) -> None:
+        """What was found before the search was interrupted; nobody has kept the answers at hand."""
+        for one in known:
+            self._add(one, ())
+
+    def take(self, news: News) -> bool:
+        """Whether that has changed anything."""
+        answers: dict[bytes, Answers] = {
+            one.candidate.witness.code: one.candidate.witness.answers for one in news.generalised
+        }
+        for found in news.discoveries:
+            block = self._domain.block_of_code(found.code)
+            if block is not None:
+                known = KnownDiscovery(found.number, found.abstract, block, found.kind, found.concrete)
+                self._add(known, answers.get(found.code, ()))
+        for special in news.subsumed or {}:
+            self._members.pop(special, None)
+        return bool(news.discoveries or news.subsumed)
+
+    def _add(self, known: KnownDiscovery, answers: Answers) -> None:
+        bound = DifferingBound.UNKNOWN if known.kind == DIFFERENCE else DifferingBound.FAILURE
+        self._members[known.number] = FamilyMember(
+            known.number,
+            self._domain.code(known.witness),
+            known.kind,
+            len(known.witness),
+            guessed(known, WitnessCause(bound, answers, slower_of(answers))),
+            culprits_of(self._domain, known.abstract, known.witness),
+        )
+
+    def event(self) -> FamiliesGrown:
+        """The families so far, those with most discoveries first."""
+        members = [self._members[number] for number in sorted(self._members)]
+        rows = {one.number: row for row, one in enumerate(members)}
+        nothing = np.zeros((len(members), 0), dtype=np.bool_)
+        families = explained_by(grouped(members), nothing, rows, self._tools).families
+        largest = sorted(families, key=lambda one: (-len(one.members), one.name))
+        isa = self._domain.space.isa
+        return FamiliesGrown(
+            [
+                GrowingFamily(one.name, one.witness.code.hex(), len(one.members), one.predictions, isa=isa)
+                for one in largest[:MOST_TOLD]
+            ]
+        )

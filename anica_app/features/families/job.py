@@ -11,28 +11,26 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 
-from anica_app.core.block_domain import BlockDomain
+from anica_app.core.block_domain import BlockDomain, everything_domain
 from anica_app.core.errors import AnicaError
-from anica_app.core.every_scheme import everything_domain
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
-from anica_app.features.families.carrying import HeldAgainst
-from anica_app.features.families.earlier import KeptAnswers
+from anica_app.features.families.earlier import HeldAgainst, KeptAnswers
 from anica_app.features.families.grouping import (
     SHARE_OF_QUESTIONS,
+    CampaignGrouping,
     GroupedDiscoveries,
+    earlier_campaign,
     grouped_discoveries,
     own_disagreements,
 )
 from anica_app.features.families.query import KIND, in_one_sentence
 from anica_app.features.families.request import FamiliesConfig
-from anica_app.features.families.stage import CampaignGrouping, earlier_campaign
 from anica_app.features.families.storing import store_families
 from anica_app.models import Campaign
 from anica_app.storage.descriptions import read_against
 from anica_app.storage.domains import SUPPORT, chosen_domain
-from anica_app.storage.judging import judge_of
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
+from anica_app.storage.findings import judge_of
+from inference.core.events import Event, Log, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import common_mode, rows_in_mode
 from inference.features.asking.predictors.opening import opened

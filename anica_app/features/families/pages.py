@@ -5,12 +5,12 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path, reverse
+from django.urls import path
 from django.views.decorators.http import require_POST
 
+from anica_app.features.discoveries.bug_report import markdown
 from anica_app.features.discoveries.saying import words_of
-from anica_app.features.families.query import KIND
-from anica_app.features.families.reporting import FamilyParts
+from anica_app.features.families.query import KIND, FamilyParts
 from anica_app.features.families.request import NewGrouping, name_of_grouping
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.web.judging import store_judgement
@@ -24,7 +24,7 @@ from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import code_isa
 from inference.web.file_answers import file_answer
-from inference.web.request_fields import start_or_tell
+from inference.web.request_fields import start_run
 
 
 def family_or_404(pk: int) -> FamilyParts:
@@ -36,7 +36,7 @@ def family(request: HttpRequest, pk: int) -> HttpResponse:
     found = family_or_404(pk)
     row = found.family
     asked = asked_about(_about(row))
-    report = found.report(request.build_absolute_uri(reverse("family", args=[pk])))
+    report = found.report(request)
     context = {
         "family": row,
         "campaign": found.campaign,
@@ -50,7 +50,7 @@ def family(request: HttpRequest, pk: int) -> HttpResponse:
         "machines": offers().machines,
         "marks": Discovery.Mark.choices,
         "report": report,
-        "text": found.markdown(report.address),
+        "text": markdown(report),
         "searches": found.searches,
     }
     return render(request, "anica/families/family.html", context)
@@ -63,21 +63,23 @@ def _about(row: Family) -> dict[str, int]:
 def family_report(request: HttpRequest, pk: int) -> HttpResponse:
     """The report as a file."""
     found = family_or_404(pk)
-    text = found.markdown(request.build_absolute_uri(reverse("family", args=[pk])))
-    return file_answer(text, "text/markdown", f"{found.campaign.name} {found.family.name}"[:150], "md")
+    name = f"{found.campaign.name} {found.family.name}"[:150]
+    return file_answer(markdown(found.report(request)), "text/markdown", name, "md")
 
 
 def family_test(request: HttpRequest, pk: int) -> HttpResponse:
     """The test file for llvm-mca."""
     found = family_or_404(pk)
-    if not found.test:
+    test = found.report().test
+    if not test:
         raise Http404("none of the tools is llvm-mca")
-    return file_answer(found.test, "text/plain", f"{found.family.name} llvm-mca"[:150], "s")
+    return file_answer(test, "text/plain", f"{found.family.name} llvm-mca"[:150], "s")
 
 
 def family_snippet(request: HttpRequest, pk: int) -> HttpResponse:
     found = family_or_404(pk)
-    return file_answer(found.snippet, "text/plain", f"{found.family.name} llvm-exegesis"[:150], "s")
+    name = f"{found.family.name} llvm-exegesis"[:150]
+    return file_answer(found.report().snippet, "text/plain", name, "s")
 
 
 @require_POST
@@ -106,7 +108,7 @@ def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
         "about": _about(row),
         "mode": common_mode(row.campaign.tools) or LOOP,
     }
-    start_or_tell(request, QUESTION, config, f"{row.name[:120]}, measured")
+    start_run(request, QUESTION, config, f"{row.name[:120]}, measured")
     return redirect("family", pk=pk)
 
 
@@ -114,7 +116,7 @@ def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
 def campaign_families(request: HttpRequest, pk: int) -> HttpResponse:
     """Group the discoveries of a campaign, once more where that was done."""
     row = get_object_or_404(Campaign, pk=pk)
-    start_or_tell(request, KIND, NewGrouping().config_for(row), name_of_grouping(row))
+    start_run(request, KIND, NewGrouping().config_for(row), name_of_grouping(row))
     return redirect("campaign", pk=pk)
 
 

@@ -1,23 +1,41 @@
-"""A third predictor, a machine above all, as the judge of a campaign's two tools."""
+"""Machines on families: who of two tools is right, and findings measured again with other operand values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.families.classes import instruction_class
-from anica_app.core.families.evidence import Ask
+from anica_app.core.families.culprits import instruction_class
+from anica_app.core.families.evidence import Answers, Ask, slower_of
 from anica_app.core.families.finding import CampaignFamilies
+from anica_app.core.families.grouping import FamilyMember
 from anica_app.core.families.refereeing import RefereedBlock, league, right_about
-from anica_app.core.search.judging import JudgedAnswers
+from anica_app.core.search.judging import InterestJudge, JudgedAnswers
+from anica_app.core.value_dependence import MeasuredFinding, MeasureFrom, value_dependences
+from anica_app.features.discoveries.query import DiscoveryParts
+from anica_app.features.families.query import KIND
+from anica_app.models import Campaign
+from inference.core.events import Progress
 from inference.core.protocols import Json
+from inference.features.asking.predictors.kinds import kind_of, measured
+from inference.isa.blocks import mnemonics_of
+from inference.isa.start_values import StartValues
 from inference.models import Predictor
+from inference.predictors import machine
 from inference.predictors.protocol import Answer
+from inference.runs.kinds import Task
 
 MOST_DISPUTED = 500
 MOST_OTHERS = 500
 """So many blocks are measured at most, beside the witnesses: about which the tools disagree, and others."""
+MOST_REPEATED = 1500
+"""Measurements per machine."""
+EXAMPLES = 2
+"""Of each discovery, beside its witness."""
+_PIECE = 150
 
 
 @dataclass(frozen=True)
@@ -108,3 +126,118 @@ def _tally(
         "right": [rulings.count(tool) for tool in range(1, tools + 1)],
         "neither": rulings.count(0),
     }
+
+
+def repeated_with_values(
+    task: Task,
+    campaign: Campaign,
+    families: CampaignFamilies,
+    judge: InterestJudge,
+    ruled: RefereedFamilies | None,
+) -> Mapping[int, list[Json]]:
+    """What machines among the tools, or one that judges, measure of the witnesses with other values.
+
+    Returns:
+        By the numbers of discoveries, an object for each machine (`anica_app.storage.findings`).
+    """
+    members = list(_in_order(families))
+    repeated: dict[int, list[Json]] = defaultdict(list)
+    for place, tool in enumerate(campaign.tools):
+        if tool.kind == machine.KIND:
+            findings = [
+                *_findings_of_tool(members, place, judge),
+                *_findings_of_examples(campaign, members, place, judge),
+            ]
+            _repeat(task, tool, findings, repeated)
+    if ruled is not None and ruled.predictor.kind == machine.KIND:
+        _repeat(task, ruled.predictor, _findings_of_referee(members, ruled), repeated)
+    return repeated
+
+
+def _in_order(families: CampaignFamilies) -> Iterator[FamilyMember]:
+    """The witness of each family, then the others of the largest families first."""
+    yield from (family.witness for family in families.families)
+    for family in families.families:
+        yield from (member for member in family.group.members if member is not family.witness)
+
+
+def _findings_of_tool(
+    members: Sequence[FamilyMember], place: int, judge: InterestJudge
+) -> Iterator[MeasuredFinding]:
+    for member in members:
+        answers = member.cause.answers
+        cycles = answers[place].cycles if place < len(answers) else None
+        if cycles:
+            yield MeasuredFinding(member.number, member.code, cycles, _disagreement(judge, answers, place))
+
+
+def _findings_of_examples(
+    campaign: Campaign, members: Sequence[FamilyMember], place: int, judge: InterestJudge
+) -> Iterator[MeasuredFinding]:
+    """Blocks with other instructions than the witness: a discovery may stand for shifts and additions."""
+    numbers = [member.number for member in members]
+    discoveries = campaign.discoveries.select_related("campaign").filter(number__in=numbers)
+    rows = {row.number: row for row in discoveries}
+    for member in members:
+        known = {mnemonics_of(member.code)}
+        for example in DiscoveryParts(rows[member.number]).examples():
+            code, answers = example.sample.code, example.sample.answers
+            cycles = answers[place].cycles
+            if len(known) > EXAMPLES or not (cycles and example.interesting):
+                continue
+            if mnemonics_of(code) not in known:
+                known.add(mnemonics_of(code))
+                holds = _disagreement(judge, answers, place)
+                yield MeasuredFinding(member.number, code, cycles, holds, is_example=True)
+
+
+def _disagreement(judge: InterestJudge, answers: Answers, place: int) -> Callable[[float], bool]:
+    """Whether the tools disagree in the same direction with other cycles of the machine."""
+    slower = slower_of(answers)
+
+    def holds(cycles: float) -> bool:
+        changed = (*answers[:place], Answer(cycles=cycles), *answers[place + 1 :])
+        return judge.verdict(changed).interesting and slower_of(changed) == slower
+
+    return holds
+
+
+def _findings_of_referee(
+    members: Sequence[FamilyMember], ruled: RefereedFamilies
+) -> Iterator[MeasuredFinding]:
+    for member in members:
+        if ruling := ruled.witnesses.get(member.number):
+            holds = _same_right(member.cause.answers, ruling["right"])
+            yield MeasuredFinding(member.number, member.code, ruling["cycles"], holds)
+
+
+def _same_right(answers: Answers, right: int) -> Callable[[float], bool]:
+    """Whether the same tool is right with other cycles of the machine."""
+    return lambda cycles: right_about(answers, cycles) == right
+
+
+def _repeat(
+    task: Task, row: Predictor, findings: Iterable[MeasuredFinding], repeated: dict[int, list[Json]]
+) -> None:
+    settings = kind_of(row.kind).settings_of(row.options)
+    with closing(measured(settings, task, repeat=1)) as tool:
+        measure = _measuring(task, tool)
+        dependences = value_dependences(findings, settings.options.start, measure, MOST_REPEATED)
+    for finding, dependence in dependences:
+        facts = {"machine": row.name, "block": finding.code.hex(), "is_example": finding.is_example}
+        repeated[finding.number].append({**facts, **dependence.as_json()})
+
+
+def _measuring(task: Task, tool: machine.MeasuredBlocks) -> MeasureFrom:
+    """Measure piece by piece, telling how far it is."""
+
+    def measure(blocks: Sequence[tuple[bytes, StartValues]]) -> list[Answer]:
+        answers: list[Answer] = []
+        for begin in range(0, len(blocks), _PIECE):
+            answers += tool.predict_from(blocks[begin : begin + _PIECE])
+            unit = "measurements with other values"
+            task.reporter.emit(Progress(KIND, len(answers), len(blocks), 0.0, unit, None))
+            task.reporter.pulse()
+        return answers
+
+    return measure

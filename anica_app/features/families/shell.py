@@ -1,4 +1,4 @@
-"""Families in the shell: what it prints, and campaigns as a check between releases."""
+"""Families in the shell: what it prints, and campaigns as a check between releases, with JUnit verdicts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from django.core.management.base import CommandError
 from pydantic import ValidationError
 
 from anica_app.features.families.query import cycles_of, families_in_order, in_one_sentence
-from anica_app.features.families.regression import regression_cases
 from anica_app.models import Campaign, Family
-from anica_app.storage.operand_values import condition_of_family
+from anica_app.storage.findings import condition_of_family
 from anica_app.web.judging import Judgement
 from inference.core.protocols import Json
-from inference.formats.junit import write_junit
+from inference.formats.junit import TestCase, write_junit
 from inference.isa.blocks.listing import intel_of_bytes
 from inference.web.data_command import write_file
 from inference.web.validation import what_is_right, what_is_wrong
@@ -129,3 +128,28 @@ def mark_family(campaign: Campaign, text: str, note: str | None) -> None:
         right = what_is_right(first)
         raise CommandError(f"--{first['loc'][0]}: {what_is_wrong(first)}; right would be {right}") from error
     judgement.store(numbered_family(campaign, int(number)))
+
+
+def regression_cases(campaign: Campaign) -> list[TestCase]:
+    """A case for each family, which fails where it is or may be new; one for each that is gone or unseen."""
+    against = campaign.facts["families"]["against"] or {"gone": [], "unseen": []}
+    return [
+        *map(_case, campaign.families.all()),
+        *(TestCase(one["name"], "gone: the tools agree about its witness now") for one in against["gone"]),
+        *(
+            TestCase(one["name"], "", skipped="not found again, though its witness may still show it")
+            for one in against["unseen"]
+        ),
+    ]
+
+
+def _case(row: Family) -> TestCase:
+    block = "; ".join(intel_of_bytes(bytes(row.code)))
+    share = "" if row.share is None else f"; {100 * row.share:.1f} % of the disagreements"
+    text = f"{block}: {row.predictions} cycles; bound that differs: {row.bound}{share}"
+    if row.status == Family.Status.NEW:
+        return TestCase(row.name, text, failure=f"a new family: {block}")
+    if row.status == Family.Status.UNSURE:
+        return TestCase(row.name, text, failure=f"not known then, perhaps new: {block}")
+    known = f"; {row.get_mark_display()}" if row.mark else ""
+    return TestCase(row.name, f"still there{known}: {text}")

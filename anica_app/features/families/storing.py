@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from anica_app.core.families.finding import FoundFamily
 from anica_app.core.families.grouping import FamilyMember
-from anica_app.features.families.carrying import ComparedFamilies, identity_of
-from anica_app.features.families.earlier import NOT_KEPT
+from anica_app.features.families.earlier import NOT_KEPT, identity_of
 from anica_app.features.families.grouping import GroupedDiscoveries
 from anica_app.models import Campaign, Discovery, Family
-from anica_app.storage.operand_values import OPERAND_VALUES, condition_of_family
+from anica_app.storage.findings import OPERAND_VALUES, condition_of_family
 from inference.core.protocols import Json
 from inference.storage.instruction_sets import code_isa
 
@@ -26,9 +25,10 @@ def store_families(campaign: Campaign, grouped: GroupedDiscoveries) -> Json:
     marks = {row.name: (row.mark, row.note) for row in campaign.families.all()}
     campaign.families.all().delete()
     rows = [_row(campaign, place, one, grouped) for place, one in enumerate(grouped.families.families)]
-    before = _before(grouped.compared)
+    compared = {} if grouped.compared is None else grouped.compared.before
+    before = Family.objects.in_bulk(list(compared.values()))
     for place, row in enumerate(rows):
-        earlier = before.get(place)
+        earlier = before.get(compared.get(place, 0))
         if row.name in marks:
             row.mark, row.note = marks[row.name]
         elif earlier is not None:
@@ -54,13 +54,6 @@ def _store_repeated(campaign: Campaign, repeated: Mapping[int, Sequence[Json]]) 
     for row in rows:
         row.facts = {**row.facts, OPERAND_VALUES: list(repeated[row.number])}
     Discovery.objects.bulk_update(rows, ["facts"], batch_size=200)
-
-
-def _before(compared: ComparedFamilies | None) -> Mapping[int, Family]:
-    if compared is None:
-        return {}
-    rows = Family.objects.in_bulk(list(compared.before.values()))
-    return {place: rows[pk] for place, pk in compared.before.items() if pk in rows}
 
 
 def _row(campaign: Campaign, place: int, one: FoundFamily, grouped: GroupedDiscoveries) -> Family:
@@ -90,7 +83,7 @@ def _row(campaign: Campaign, place: int, one: FoundFamily, grouped: GroupedDisco
         share=one.share,
         low=low,
         high=high,
-        status=_status(grouped.compared, place),
+        status=Family.Status.UNKNOWN if grouped.compared is None else grouped.compared.status[place],
         facts=facts,
     )
 
@@ -103,12 +96,6 @@ def _member(member: FamilyMember) -> Json:
         "cycles": [answer.cycles for answer in answers],
         "failures": ["" if answer == NOT_KEPT else str(answer.failure or "") for answer in answers],
     }
-
-
-def _status(compared: ComparedFamilies | None, place: int) -> Family.Status:
-    if compared is None:
-        return Family.Status.UNKNOWN
-    return compared.status[place]
 
 
 def summary_of(grouped: GroupedDiscoveries) -> Json:

@@ -11,11 +11,12 @@ from typing import Any, BinaryIO
 
 from django.db import transaction
 
-from anica_app.features.campaigns.asked import campaigns_of
+from anica_app.features.campaigns.form import campaigns_of
 from anica_app.formats.anica_documents import CONFIG, DISCOVERIES, WITNESSES
 from anica_app.formats.campaign_values import SpooledCampaign
-from anica_app.formats.campaign_zip import GENERALISATIONS, MAIN
-from anica_app.formats.incoming import (
+from anica_app.formats.campaign_zip import (
+    GENERALISATIONS,
+    MAIN,
     Sort,
     check_part,
     parts_of,
@@ -27,8 +28,7 @@ from anica_app.formats.incoming import (
 )
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
+from inference.core.events import Event, Log, ResultStored
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.asking.block_files.importer import telling

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from anica_app.core.discovery_selection import fresh_blocks
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
-from anica_app.core.explained_blocks import fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
 from anica_app.storage.descriptions import Interest, Space
 from anica_app.storage.domains import chosen_domain

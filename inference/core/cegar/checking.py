@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inference.core.cegar.problem import Unexplained
 from inference.core.cegar.search import CegarSearch
 from inference.core.mapping import PortMapping
-from inference.core.random_mixes import MIX_LENGTH, random_mixes
+from inference.core.sampling import MIX_LENGTH, random_mixes
 
 MIXES = 16
 

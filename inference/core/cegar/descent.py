@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.cegar.problem import WASTE
 from inference.core.cegar.shape import Candidate, Observation, Shape
+from inference.core.tables import Floats, Int64s
 
 _ROUNDS = 40
 _REDRAWN = 3  # rows at most

@@ -15,7 +15,7 @@ from inference.core.cegar.alternatives import Settled
 from inference.core.cegar.problem import Alternative, Apart
 from inference.core.cegar.search import CegarSearch
 from inference.core.experiment import Experiment
-from inference.core.identity.renumbering import renumbered, side_by_side
+from inference.core.identity.canonical import renumbered, side_by_side
 from inference.core.mapping import PortMapping
 
 Part = tuple[str, ...]

@@ -9,8 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from inference.core.cegar.problem import Alternative, Clash, Hidden
-from inference.core.event import Event
-from inference.core.event_fields import Amount, Count, Uop, one_of, stored_as
+from inference.core.events import Amount, Count, Event, Uop, one_of, stored_as
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json

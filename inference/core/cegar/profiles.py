@@ -20,9 +20,9 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.arrays import Floats
 from inference.core.cegar.shape import Candidate, Shape, unions
 from inference.core.experiment import Experiment
+from inference.core.tables import Floats
 
 Fact = tuple[int, tuple[int, ...]]
 Integers = npt.NDArray[np.int64]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from statistics import median
 
+from inference.core.bottleneck import whole_rate
 from inference.core.cegar.answers import AnsweredOnce
 from inference.core.cegar.settings import CegarSettings
 from inference.core.cegar.shape import Observation, Shape
@@ -16,7 +17,6 @@ WastedShare = Callable[[Experiment], float]
 """Of a measured time, from 0 to 1, which is one that says nothing of ports."""
 
 _SAME_WASTE = 0.01
-_NEARBY = 0.025  # a rate so close to a whole number, relatively, is that number
 _TIMES = (2, 3)  # as often in one loop, which takes other operands too
 
 
@@ -55,13 +55,21 @@ class Readings:
         Where the number of ports is searched for, nothing tells further ports from a bottleneck that is as
         quick as the quickest mix.
         """
-        settings = self._settings
-        if settings.r_max is not None or settings.ports is not None or not self._has_mixes:
-            return settings.r_max
-        rates = (each.experiment.length / each.cycles for each in self._readings.values() if each.cycles)
-        highest = max(rates)
-        nearest = max(1, round(highest))
-        return float(nearest) if abs(highest - nearest) <= _NEARBY * nearest else round(highest, 2)
+        if not self._shows_rate:
+            return self._settings.r_max
+        return whole_rate(max(map(self._rate, self._readings)))
+
+    def confirm_quickest(self) -> None:
+        """Measure the quickest again, and what is then: the quickest of many noisy readings is too quick."""
+        while self._shows_rate and self._answers.offered is None:
+            quickest = max(self._readings, key=self._rate)
+            if quickest in self._repeated:
+                break
+            self.repeat([quickest])
+
+    def _rate(self, experiment: Experiment) -> float:
+        cycles = self.cycles(experiment)
+        return experiment.length / cycles if cycles else 0.0
 
     @property
     def measured(self) -> dict[Experiment, float]:
@@ -83,8 +91,10 @@ class Readings:
         return self._wasted[experiment]
 
     @property
-    def _has_mixes(self) -> bool:
-        return any(len(experiment.terms) > 1 for experiment in self._readings)
+    def _shows_rate(self) -> bool:
+        """Whether the highest rate is looked for, and mixes were measured that may reach it."""
+        is_searched = self._settings.r_max is None and self._settings.ports is None
+        return is_searched and any(len(experiment.terms) > 1 for experiment in self._readings)
 
     @property
     def schemes(self) -> set[str]:

@@ -24,8 +24,7 @@ from inference.core.cegar.solving import SolverLimitError
 from inference.core.cegar.telling_apart import ExperimentChooser
 from inference.core.cegar.waiving import Waived, reduced
 from inference.core.errors import InsufficientDataError
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted
+from inference.core.events import Event, Log, PhaseStarted
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
@@ -163,7 +162,9 @@ class CegarSearch:
     def take(self, measured: Measured) -> bool:
         """Keep an answer; whether it is a usable one."""
         usable = self.readings.take(measured)
-        if not usable:
+        if usable:
+            self.readings.confirm_quickest()
+        else:
             self.judge.refused.add(measured.experiment)
         return usable
 

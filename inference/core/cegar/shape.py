@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from inference.core.experiment import Experiment
-from inference.core.identity.question import decimal
+from inference.core.identity.searching import decimal
 from inference.core.mapping import PortMapping, uops_of
 
 Candidate = tuple[int, ...]

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Int64s
 from inference.core.cegar.profiles import Fact, Profile, facts_of, telling
 from inference.core.cegar.shape import Candidate, Shape
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.identity import Distinction
 from inference.core.mapping import PortMapping, Uops
+from inference.core.tables import Int64s
 from inference.core.throughput import inverse_throughput
 
 MOST_MAPPINGS = 200_000

@@ -3,7 +3,7 @@
 Let f(T) be the number of ports that the schemes T have together. An experiment that tells two mappings apart
 exists exactly when for some T the cycles per instruction max(1/f(T), 1/R_max) differ by more than 2ε: where
 f₁(T) > f₂(T), a base of the polymatroid f₁ on T takes one cycle for f₁(T) instructions under the first
-mapping, and under the second at least f₁(T) / f₂(T) (see `inference.core.identity.constructing`). So "for
+mapping, and under the second at least f₁(T) / f₂(T) (see `inference.core.identity.distinguishing`). So "for
 some T" is all that is asked; the experiment itself needs no variables, and no bound on its length.
 """
 

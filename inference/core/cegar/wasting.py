@@ -15,11 +15,10 @@ from itertools import product
 from inference.core.cegar.alternatives import Settled
 from inference.core.cegar.problem import Alternative, Hidden
 from inference.core.cegar.search import CegarSearch
-from inference.core.disjoint_units import disjoint_units
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.throughput import inverse_throughput
-from inference.core.waste import SchedulerFit, WasteSource, few_policies, wasteful_times
+from inference.core.waste import SchedulerFit, WasteSource, disjoint_units, few_policies, wasteful_times
 
 _MOST_CANDIDATES = 12
 """Mappings for which a scheduler is inferred beside the one at hand: about a second each."""

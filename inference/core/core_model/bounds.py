@@ -1,32 +1,50 @@
-"""The bounds of a block on a core: each by itself, and the largest of them as the prediction."""
+"""The bounds of a block on a core, each by itself, and the largest of them as the prediction.
+
+Here are those of ports, issue slots, width, front end and scheduler, in this order; chains come from
+`dependences`, what loads and stores take from `memory_bounds`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
-from inference.core.core_model.cycles import Edge
 from inference.core.core_model.dependences import (
-    ChainStep,
     DependenceBound,
     DependenceGraph,
+    Edge,
     dependence_bounds,
 )
-from inference.core.core_model.front_end_bound import front_end_bound, loop_size
-from inference.core.core_model.last_writes import blocked_loads, on_one_page
-from inference.core.core_model.loads import load_bound, stack_bound
-from inference.core.core_model.loop_code import may_be_held_up
-from inference.core.core_model.model import CoreModel, CoreScheduler, MemoryTimes
-from inference.core.core_model.port_bounds import bounds_of_mapping, busiest_ports, work_of_block
-from inference.core.core_model.prediction import BoundKind, CodeShape, CoreBound, CorePrediction
-from inference.core.core_model.scheduler import simulated_cycles
-from inference.core.core_model.shared_slots import fused_moves, own_jumps, paired_nops
-from inference.core.core_model.stores import StoreBound, store_bound
-from inference.isa.dependences import InstructionAccesses
+from inference.core.core_model.memory_bounds import memory_bounds, store_bound, without_shared_stores
+from inference.core.core_model.model import CoreModel, CoreScheduler, FrontEndLimits, LoopCode
+from inference.core.core_model.prediction import (
+    BoundKind,
+    CodeShape,
+    CoreBound,
+    CorePrediction,
+    fused_jumps,
+    fused_moves,
+    is_portless,
+    own_jumps,
+    paired_nops,
+)
+from inference.core.core_model.simulated_program import UndescribedSchemeError, program_of
+from inference.core.core_model.stored_values import on_one_page
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
+from inference.core.simulation.steady_state import simulate
+from inference.core.throughput import port_bound, work_of
+from inference.isa.dependences import InstructionAccesses, reads_of_kept_flags
+from inference.isa.unrolling import LoopSize
 
 HELD_UP = "no loop of this size was measured: fetching may hold it up"
-_BLOCKED = "a load wants more than a store before it wrote"
 _AS_LONG = 1.01
 """Times the largest other bound, up to which a simulated loop takes as long."""
+_PARTS = 1000
+"""Of a µop, in which parts of one are counted."""
+_NEARLY = 0.94
+"""Share of the instructions per cycle that a core can execute, from which decoding does not hold it up: NOPs
+are timed a few per cent slower than they are."""
 
 
 def predict_core(
@@ -46,19 +64,23 @@ def predict_core(
         lacking.append("no port mapping")
     else:
         usage, moves = model.mapping.usage, model.moves  # what is eliminated has no µops to be described
-        without_ports = {_named(one) for one in block if one.scheme not in usage and one.scheme not in moves}
+        without_ports = {
+            one.scheme or "an instruction of no scheme"
+            for one in block
+            if one.scheme not in usage and one.scheme not in moves
+        }
         unknown = sorted(without_ports - model.alone.keys())
         if by_time := sorted(without_ports & model.alone.keys()):
             lacking.append(f"no ports of {'; '.join(by_time)}: what it takes alone counts")
-        bounds += bounds_of_mapping(block, shape, model, model.mapping, stores)
+        bounds += _mapping_bounds(block, shape, model, model.mapping, stores)
     if not model.latencies:
         lacking.append("no latencies: each takes a cycle")
-    front_end = [] if model.front_end is None else [front_end_bound(block, shape, model, model.front_end)]
+    front_end = [] if model.front_end is None else [_front_end_bound(block, shape, model, model.front_end)]
     others = max((bound.cycles for bound in (*bounds, *front_end)), default=0.0)
     registers, whole = _chains(block, model, others, shape.copies)
     bounds.append(_of_chain(BoundKind.DEPENDENCES, registers))
     through_memory = [] if whole is registers else [_of_chain(BoundKind.MEMORY, whole)]
-    through_memory += _of_memory(block, model.memory, stores)
+    through_memory += memory_bounds(block, model.memory, stores)
     if through_memory:
         bounds.append(max(through_memory, key=lambda bound: bound.cycles))
     if model.front_end is None:
@@ -67,26 +89,193 @@ def predict_core(
     if model.scheduler is not None and BoundKind.SCHEDULER not in without and not unknown:
         bounds += _of_scheduler(block, shape, model, model.scheduler, bounds, without)
     kept = sorted((bound for bound in bounds if bound.kind not in without), key=lambda bound: -bound.cycles)
-    if shape.copied and kept and may_be_held_up(model.loop_code, loop_size(block, shape), kept[0].cycles):
+    if shape.copied and kept and _may_be_held_up(model.loop_code, _loop_size(block, shape), kept[0].cycles):
         lacking.append(HELD_UP)
     return CorePrediction(tuple(kept), tuple(lacking), tuple(unknown))
 
 
-def _of_memory(
-    block: Sequence[InstructionAccesses], memory: MemoryTimes, stores: StoreBound | None
+def _front_end_bound(
+    block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
+) -> CoreBound:
+    """Cycles for which the front end holds a block up, be it by stalls or by how quickly it supplies."""
+    supplied = _supplied(block, shape, model, limits)
+    stalls = reads_of_kept_flags(block)
+    cycles = stalls * (limits.kept_flags or 0.0)
+    if cycles <= supplied.cycles:
+        return supplied
+    why = f"{stalls} shift{'s' if stalls > 1 else ''} by 0 whose flags are read"
+    return CoreBound(BoundKind.FRONT_END, cycles, why)
+
+
+def _supplied(
+    block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
+) -> CoreBound:
+    instructions = len(block)
+    paired = paired_nops(block, model) + fused_moves(shape, limits)
+    width = None if model.mapping is None else model.mapping.r_max
+    # Whatever runs at the core's width has passed the front end at that rate.
+    most = limits.dispatched
+    if most is not None and width is not None:
+        most = max(most, width)
+    if shape.loop and (limits.loop_capacity is None or instructions <= limits.loop_capacity):
+        slots = instructions + 1 - fused_jumps(shape, limits.fused or ()) - paired
+        reasons = [
+            (slots, most, f"{slots:g} slots"),
+            (1, limits.taken, "one taken branch"),
+            _portless(block, shape, model, limits),
+        ]
+    elif shape.copied:
+        slots = instructions - paired + _closing_slots(shape.pairs, limits.fused) / shape.copies
+        reasons = [(slots, most, f"{slots:g} slots"), _portless(block, shape, model, limits)]
+    elif (cycles := limits.decoding(instructions, shape.size)) is not None:
+        if width and instructions > _NEARLY * width * cycles:  # as quick as the core is wide
+            cycles = instructions / float(width)
+        why = f"{instructions} instructions of {shape.size / instructions:.1f} bytes to decode"
+        return CoreBound(BoundKind.FRONT_END, cycles, why)
+    else:
+        reasons = [
+            (instructions, limits.straight_instructions, f"{instructions} instructions to decode"),
+            (shape.size, limits.straight_bytes, f"{shape.size} bytes of code"),
+        ]
+    known = [(amount / rate, why) for amount, rate, why in reasons if rate]
+    if shape.copied and (held_up := _time_of_code(model.loop_code, _loop_size(block, shape))) is not None:
+        known.append(held_up)
+    cycles, why = max(known, default=(0.0, "nothing is known of it"))
+    return CoreBound(BoundKind.FRONT_END, cycles, why)
+
+
+def _portless(
+    block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
+) -> tuple[float, float | None, str]:
+    """Moves and idioms that need no port: of these alone, `FrontEndLimits.slots` are handed over per cycle,
+    which some cores do with more slots of anything else (Zen 5: 7.1 and 8)."""
+    count = sum(is_portless(one, model) for one in block) - fused_moves(shape, limits)
+    return count, limits.slots, f"{count} moves and idioms without a port"
+
+
+def _loop_size(block: Sequence[InstructionAccesses], shape: CodeShape) -> LoopSize:
+    """The size of the loop that copies of a block are put into."""
+    return LoopSize(shape.copies * len(block), shape.copies * shape.size, shape.copies)
+
+
+def _closing_slots(pairs: Sequence[str], fused: Collection[str] | None) -> int:
+    """Of the decrement and the jump that close a loop of copies; 0 where no pair stands for these.
+
+    One where it is not known what the core fuses.
+    """
+    apart = fused is not None and not any(pair in fused for pair in pairs)
+    return 1 + apart if pairs else 0
+
+
+def _time_of_code(code: LoopCode, body: LoopSize) -> tuple[float, str] | None:
+    """Cycles per copy of a loop body of this size, and why; None where it was not found to be held up."""
+    cycles = code.get((body.instructions, body.size))
+    if cycles is None:
+        return None
+    why = f"loops of {body.instructions} instructions in {body.size} bytes take {cycles:g} cycles"
+    return cycles / body.copies, why
+
+
+def _may_be_held_up(code: LoopCode, body: LoopSize, cycles: float) -> bool:
+    """Whether a loop of a size that was not measured may take longer than the `cycles` per copy of other
+    bounds: loops of instructions as long on average were held up, by more."""
+    if not code or (body.instructions, body.size) in code:
+        return False
+    lengths = [size / instructions for instructions, size in code]
+    worst = max(cycles / instructions for (instructions, _), cycles in code.items())
+    mean, rate = body.size / body.instructions, cycles * body.copies / body.instructions
+    return min(lengths) <= mean <= max(lengths) and rate < worst
+
+
+def _chains(
+    block: Sequence[InstructionAccesses], model: CoreModel, others: float, copies: int
+) -> tuple[DependenceBound, DependenceBound]:
+    """Through registers alone, and through all. Where the `others` hold a block up, nothing is queued."""
+    if any(one.scheme in model.unqueued for one in block):
+        unqueued = dependence_bounds(block, model.without_queues, copies)
+        if unqueued[1].cycles <= others:
+            return unqueued
+    return dependence_bounds(block, model, copies)
+
+
+def _of_chain(kind: BoundKind, found: DependenceBound) -> CoreBound:
+    steps = len(found.chain)
+    why = (
+        f"a chain of {steps} step{'s' if steps > 1 else ''}"
+        if steps
+        else "nothing waits for the iteration before"
+    )
+    return CoreBound(kind, found.cycles, why, found.chain)
+
+
+def _mapping_bounds(
+    block: Sequence[InstructionAccesses],
+    shape: CodeShape,
+    model: CoreModel,
+    mapping: PortMapping,
+    stores: CoreBound | None,
 ) -> list[CoreBound]:
-    """What stores, loads and the stack need, whatever waits for them."""
+    """The bounds of ports, issue slots and instructions per cycle, as far as the mapping has them.
+
+    `stores`: the bound of the block's stores, whose µops share ports with others less than the mapping says.
+    """
+    described = [one for one in block if one.scheme in mapping.usage]
+    others = [one for one in block if one.scheme not in mapping.usage]
+    alone = Counter(
+        one.scheme or ""
+        for one in others
+        if one.scheme in model.alone and one.scheme not in model.moves and not _is_a_store(one, model, stores)
+    )
     bounds = []
+    work = _work_of_block(block, model, mapping)
     if stores is not None:
-        bounds.append(CoreBound(BoundKind.MEMORY, stores.cycles, stores.why))
-    blocked = blocked_loads(block)
-    if blocked.per_iteration and (cycles := memory.blocked_by(vector=blocked.vector)) is not None:
-        bounds.append(CoreBound(BoundKind.MEMORY, cycles * blocked.per_iteration, _BLOCKED))
-    if (loads := load_bound(block, memory)) is not None:
-        bounds.append(CoreBound(BoundKind.MEMORY, loads.cycles, loads.why))
-    if (stack := stack_bound(block, memory)) is not None:
-        bounds.append(CoreBound(BoundKind.MEMORY, stack.cycles, stack.why))
+        work = without_shared_stores(work, block, mapping, stores.cycles)
+    ports = CoreBound(BoundKind.PORTS, _busiest_ports(work), "the busiest ports")
+    by_time = [
+        CoreBound(
+            BoundKind.PORTS, count * model.alone[scheme], f"{scheme} takes {model.alone[scheme]:.2f} alone"
+        )
+        for scheme, count in alone.items()
+    ]
+    bounds.append(max([ports, *by_time], key=lambda bound: bound.cycles))
+    everything = [
+        *described,
+        *(one for one in others if one.scheme in model.moves or one.scheme in model.alone),
+    ]
+    jumps = own_jumps(shape, model) - paired_nops(block, model) - fused_moves(shape, model.front_end)
+    if mapping.issue_width is not None:
+        slots = sum(mapping.slots_of(one.scheme or "") for one in everything) + jumps
+        bounds.append(CoreBound(BoundKind.SLOTS, slots / mapping.issue_width, f"{slots:g} issue slots"))
+    if mapping.r_max is not None:
+        count = len(everything) + jumps
+        bounds.append(CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, f"{count:g} instructions"))
     return bounds
+
+
+def _work_of_block(
+    block: Sequence[InstructionAccesses], model: CoreModel, mapping: PortMapping
+) -> dict[int, float]:
+    """The µops of what is described, {port mask: µops}."""
+    working = Counter(
+        one.scheme or "" for one in block if one.scheme in mapping.usage and not is_portless(one, model)
+    )
+    return {**work_of(mapping, Experiment.of(working))} if working else {}
+
+
+def _busiest_ports(work: Mapping[int, float]) -> float:
+    """The bound of the ports, for numbers of µops that need not be whole."""
+    return port_bound({mask: round(mass * _PARTS) for mask, mass in work.items()}) / _PARTS
+
+
+def _is_a_store(one: InstructionAccesses, model: CoreModel, stores: CoreBound | None) -> bool:
+    """Whether what it takes alone is what a store takes that goes to another line than the one before."""
+    limit = model.memory.to_another_line
+    return (
+        stores is not None
+        and limit is not None
+        and any(access.memory is not None for access in one.writes)
+        and model.alone[one.scheme or ""] < 1.5 * limit  # as long as one store, rather than two
+    )
 
 
 def _of_scheduler(
@@ -105,8 +294,8 @@ def _of_scheduler(
     shared = paired_nops(block, model) + fused_moves(shape, model.front_end)
     if model.mapping is None or shared:  # how instructions share slots is not simulated
         return []
-    work = work_of_block(block, model, model.mapping)
-    ports = busiest_ports({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
+    work = _work_of_block(block, model, model.mapping)
+    ports = _busiest_ports({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
     largest = max((bound.cycles for bound in others), default=0.0)
     if not ports or ports < shape.limiting * largest:
         return []
@@ -118,37 +307,20 @@ def _of_scheduler(
             if (BoundKind.MEMORY if graph.is_through_memory(edge) else BoundKind.DEPENDENCES) not in without
         ]
 
-    cycles = simulated_cycles(
-        block, model, scheduler, jumps=own_jumps(shape, model), copies=shape.copies, edges_of=edges_of
-    )
-    if cycles is None:
+    try:
+        program = program_of(
+            block,
+            model,
+            scheduler.width,
+            simulated_ports=scheduler.ports,
+            jumps=own_jumps(shape, model),
+            copies=shape.copies,
+            edges_of=edges_of,
+        )
+    except UndescribedSchemeError:
         return []
+    cycles = simulate(program, scheduler.policy).cycles
     if largest < cycles < _AS_LONG * largest:  # within what the end of a simulation changes
         cycles = largest
     why = f"ports allow {ports:.2f}, the scheduler makes it {cycles:.2f}"
     return [CoreBound(BoundKind.SCHEDULER, cycles, why)]
-
-
-def _chains(
-    block: Sequence[InstructionAccesses], model: CoreModel, others: float, copies: int
-) -> tuple[DependenceBound, DependenceBound]:
-    """Through registers alone, and through all. Where the `others` hold a block up, nothing is queued."""
-    if any(one.scheme in model.unqueued for one in block):
-        unqueued = dependence_bounds(block, model.without_queues, copies)
-        if unqueued[1].cycles <= others:
-            return unqueued
-    return dependence_bounds(block, model, copies)
-
-
-def _of_chain(kind: BoundKind, found: DependenceBound) -> CoreBound:
-    return CoreBound(kind, found.cycles, _chain_words(found.chain), found.chain)
-
-
-def _chain_words(chain: Sequence[ChainStep]) -> str:
-    if not chain:
-        return "nothing waits for the iteration before"
-    return f"a chain of {len(chain)} step{'s' if len(chain) > 1 else ''}"
-
-
-def _named(one: InstructionAccesses) -> str:
-    return one.scheme or "an instruction of no scheme"

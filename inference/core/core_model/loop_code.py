@@ -1,27 +1,31 @@
-"""Loops that fetching holds up: what they take by their number of instructions and bytes alone.
+"""Cycles that code takes by its size alone, seen in the measurements of experiments.
 
-How many instructions a core fetches together depends on how they lie in the lines of its caches, by rules
-that differ from core to core and that few vendors tell. The bodies of experiments are loops, of many sizes.
-Each iteration is fetched anew behind a taken branch, so that a loop which fetching holds up takes whole
-cycles, whatever its instructions are. On a Zen 5, loops of 102 instructions in 374 bytes take 18 cycles or
-more, those in 408 bytes 15, where ports and slots allow 13.
+**Loops** (`measured_loop_code`). How many instructions a core fetches together depends on how they lie in the
+lines of its caches, by rules that differ from core to core and that few vendors tell. The bodies of
+experiments are loops, of many sizes. Each iteration is fetched anew behind a taken branch, so that a loop
+which fetching holds up takes whole cycles, whatever its instructions are. On a Zen 5, loops of 102
+instructions in 374 bytes take 18 cycles or more, those in 408 bytes 15, where ports and slots allow 13.
+
+**Straight code** (`code_bounds`). Instructions of other lengths fit in other numbers into the lines that a
+core decodes or keeps decoded. That many experiments with code of one length crowd at one rate, which none of
+that length exceeds while those of other lengths do, is the mark of it, as it is of the core's rate as a
+whole.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from random import Random
+
+import numpy as np
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, with_sums
 from inference.core.throughput import inverse_throughput
 from inference.isa.unrolling import CannotMeasureError, LoopSize
-
-LoopCode = Mapping[tuple[int, int], float]
-"""{(instructions, bytes): cycles of an iteration} of loop bodies; what closes the loop is not counted."""
 
 MOST_EXPERIMENTS = 20_000
 """To assemble one takes a millisecond."""
@@ -42,6 +46,16 @@ _FEWEST_KINDS = 2
 """By the µops of their schemes, lest it be what the core wastes on some µops beside each other."""
 _NO_PORT: frozenset[Uops] = frozenset({()})
 """Of experiments that need no port, on which it can waste nothing."""
+
+_CLASS = 0.1
+"""Bytes per instruction by which code of one length may differ."""
+_QUANTILE = 0.01
+"""Experiments of one length beyond it may have been measured wrong."""
+_NEAR = 0.03
+_LEAST_NUMBER = 10
+_LEAST_SHARE = 0.02
+_LEAST_SCHEMES = 0.2
+"""Share of the schemes that occur at a rate, lest it be that of the ports of a few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,35 +135,6 @@ def allowed_cycles(
     return allowed
 
 
-def closing_slots(pairs: Sequence[str], fused: Collection[str] | None) -> int:
-    """Of the decrement and the jump that close a loop of copies; 0 where no pair stands for these.
-
-    One where it is not known what the core fuses.
-    """
-    apart = fused is not None and not any(pair in fused for pair in pairs)
-    return 1 + apart if pairs else 0
-
-
-def time_of_code(code: LoopCode, body: LoopSize) -> tuple[float, str] | None:
-    """Cycles per copy of a loop body of this size, and why; None where it was not found to be held up."""
-    cycles = code.get((body.instructions, body.size))
-    if cycles is None:
-        return None
-    why = f"loops of {body.instructions} instructions in {body.size} bytes take {cycles:g} cycles"
-    return cycles / body.copies, why
-
-
-def may_be_held_up(code: LoopCode, body: LoopSize, cycles: float) -> bool:
-    """Whether a loop of a size that was not measured may take longer than the `cycles` per copy of other
-    bounds: loops of instructions as long on average were held up, by more."""
-    if not code or (body.instructions, body.size) in code:
-        return False
-    lengths = [size / instructions for instructions, size in code]
-    worst = max(cycles / instructions for (instructions, _), cycles in code.items())
-    mean, rate = body.size / body.instructions, cycles * body.copies / body.instructions
-    return min(lengths) <= mean <= max(lengths) and rate < worst
-
-
 def _common_cycles(
     loops: Sequence[_TimedLoop], allowed: Callable[[Experiment], float | None]
 ) -> float | None:
@@ -169,3 +154,45 @@ def _common_cycles(
     kinds = set(unexplained)
     differ = len(kinds) >= _FEWEST_KINDS or _NO_PORT in kinds
     return common if differ and len(unexplained) >= _FEWEST else None
+
+
+def code_bounds(
+    measured: Mapping[Experiment, float], code_bytes: Mapping[Experiment, float]
+) -> dict[Experiment, float]:
+    """{experiment: cycles that its code takes at least}, of those with code of a length that shows a bound.
+
+    Args:
+        measured: {experiment: cycles}.
+        code_bytes: {experiment: bytes of an average instruction of its loop body}, of more than were
+            measured, where bounds of others are asked for.
+    """
+    schemes = {scheme for experiment in measured for scheme in experiment.schemes}
+    classes: defaultdict[int, list[tuple[float, Experiment]]] = defaultdict(list)
+    for experiment, cycles in measured.items():
+        if experiment in code_bytes:
+            classes[_class(code_bytes[experiment])].append((cycles / experiment.length, experiment))
+    bounds = {
+        length: bound
+        for length, rates in classes.items()
+        if (bound := _bound(rates, len(schemes))) is not None
+    }
+    return {
+        experiment: bounds[_class(size)] * experiment.length
+        for experiment, size in code_bytes.items()
+        if _class(size) in bounds
+    }
+
+
+def _class(size: float) -> int:
+    return int(size / _CLASS)
+
+
+def _bound(rates: list[tuple[float, Experiment]], schemes: int) -> float | None:
+    """Cycles per instruction that many experiments of one length take and none falls below; else None."""
+    cycles = np.array([rate for rate, _ in rates])
+    least = float(np.quantile(cycles, _QUANTILE, method="lower"))
+    near = [experiment for rate, experiment in rates if rate <= (1 + _NEAR) * least]
+    if len(near) < max(_LEAST_NUMBER, _LEAST_SHARE * len(rates)):
+        return None
+    occurring = {scheme for experiment in near for scheme in experiment.schemes}
+    return least if len(occurring) >= _LEAST_SCHEMES * schemes else None

@@ -1,4 +1,4 @@
-"""Schemes that a core model does not describe, taken from the nearest one that it does: an option, and said.
+"""Blocks predicted by a core model, also where it describes a scheme only by the nearest one, which is said.
 
 The nearest is, in this order: the same mnemonic with operands of other widths; another condition (`cmovb` for
 `cmove`); the form with or without VEX (`paddd` for `vpaddd`); the form with a register where there is memory,
@@ -15,10 +15,20 @@ from math import log2
 
 from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.model import CoreModel, OperandLatencies
-from inference.core.core_model.prediction import BoundKind, CodeShape, CorePrediction, TakenScheme
+from inference.core.core_model.prediction import (
+    Assumptions,
+    BoundKind,
+    CodeShape,
+    CorePrediction,
+    TakenScheme,
+    shape_of,
+)
 from inference.core.mapping import PortMapping, Uops, uops_of
+from inference.isa.blocks import Block
+from inference.isa.blocks.accesses import accesses_of
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.scheme import Operand, Scheme
+from inference.isa.targets import DEFAULT, target_of
 
 Describe = Callable[[str], Scheme | None]
 """The scheme of a text, None where there is none."""
@@ -46,6 +56,30 @@ class _Match:
     differs: str
     apart: float
     scheme: Scheme
+
+
+class CoreModelBlocks:
+    """Predicts blocks by a core model under assumptions."""
+
+    def __init__(self, model: CoreModel, assumed: Assumptions) -> None:
+        self._assumed = assumed
+        self._model = model
+        self._nearest = (
+            NearestSchemes(model, target_of(DEFAULT).schemes.scheme_of) if assumed.nearest else None
+        )
+
+    @property
+    def model(self) -> CoreModel:
+        """With what was taken so far."""
+        return self._model if self._nearest is None else self._nearest.model
+
+    def predict(self, block: Block) -> CorePrediction:
+        """All bounds of a block, with what the model lacks."""
+        accesses = accesses_of(block, alike=self._assumed.alike)
+        shape, without = shape_of(block, in_loop=self._assumed.in_loop), self._assumed.without
+        if self._nearest is not None:
+            return self._nearest.predict(accesses, shape, without)
+        return predict_core(accesses, shape, self._model, without)
 
 
 class NearestSchemes:

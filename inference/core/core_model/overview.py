@@ -6,8 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from inference.core.core_model.chained import chained_latency
-from inference.core.core_model.model import CoreModel, FrontEndLimits
+from inference.core.core_model.model import CoreModel, FrontEndLimits, chained_latency
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput

@@ -1,15 +1,26 @@
-"""A prediction for a block on a core as a value, and what it is asked with."""
+"""A block's code as bounds see it, the bounds, and the prediction: values, and what they are asked with.
+
+Some instructions share a slot with another one or take no port, and a loop has its own jump besides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.core.core_model.dependences import ChainStep
+from inference.core.core_model.model import CoreModel, FrontEndLimits
+from inference.isa.blocks import LOOP, Block
+from inference.isa.blocks.accesses import moves_of, pairs_of, stores_of
+from inference.isa.copies import usual_copies
+from inference.isa.dependences import InstructionAccesses
 
 LIMITING = 0.9
 """Share of the largest other bound from which on the scheduler's ports limit a block."""
+
+_COUNTING = "dec reg + je"
+"""What closes a loop of copies, as `FrontEndLimits.fused` has it: `jne` fuses as `je` does."""
 
 
 class BoundKind(StrEnum):
@@ -111,3 +122,57 @@ class CodeShape:
     copies: int = 1
     moves: tuple[str, ...] = ()
     limiting: float = LIMITING
+
+
+def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
+    """Its size, and of a loop what may become one instruction. `in_loop`: straight code is put into one."""
+    loop = block.kind == LOOP
+    copies = usual_copies(
+        len(block.instructions) + loop,
+        len(block.code),
+        in_loop=in_loop or loop,
+        stores=sum(map(stores_of, block.instructions)),
+    )
+    return CodeShape(
+        len(block.code),
+        loop,
+        pairs_of(block) if loop else (_COUNTING,) if in_loop else (),
+        copied=in_loop and not loop,
+        copies=copies,
+        moves=moves_of(block),
+    )
+
+
+def own_jumps(shape: CodeShape, model: CoreModel) -> int:
+    """Instructions that a loop has beyond those of its body: its own jump, less those that become a part of
+    the instruction before; 0 where it is not known which do."""
+    fused = None if model.front_end is None else model.front_end.fused
+    if not shape.loop or fused is None:
+        return 0
+    return 1 - fused_jumps(shape, fused)
+
+
+def fused_jumps(shape: CodeShape, fused: Collection[str]) -> int:
+    """Conditional jumps that become one with the instruction before them; `fused`: the pairs that do."""
+    return sum(pair in fused for pair in shape.pairs)
+
+
+def fused_moves(shape: CodeShape, front_end: FrontEndLimits | None) -> int:
+    """Moves that take no slot of their own, but that of the operation on the copy."""
+    fused = () if front_end is None or front_end.fused is None else front_end.fused
+    return sum(pair in fused for pair in shape.moves)
+
+
+def paired_nops(block: Sequence[InstructionAccesses], model: CoreModel) -> float:
+    """NOPs that take no slot of their own, but share that of the instruction beside them."""
+    if model.front_end is None or not model.front_end.pairs_nops:
+        return 0
+    nops = sum((one.scheme or "").partition(" ")[0] == "nop" for one in block)
+    return min(nops, len(block) / 2)
+
+
+def is_portless(one: InstructionAccesses, model: CoreModel) -> bool:
+    """Whether it needs no port: a move that renaming does, or an idiom of one register."""
+    if one.scheme in model.moves:
+        return True
+    return one.one_register and one.scheme in model.portless

@@ -15,8 +15,8 @@ from math import hypot, inf
 from typing import Protocol
 
 from inference.core.core_model.bounds import predict_core
-from inference.core.core_model.code_bound import code_bounds
 from inference.core.core_model.dependences import dependence_bounds
+from inference.core.core_model.loop_code import code_bounds
 from inference.core.core_model.model import CoreModel, CoreScheduler
 from inference.core.core_model.prediction import BoundKind, CodeShape
 from inference.core.core_model.scheduler_experiments import (
@@ -32,7 +32,7 @@ from inference.core.core_model.scheduler_inference import (
 )
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.simulation.policy import SchedulerPolicy, SharedResultBus
+from inference.core.simulation.program import SchedulerPolicy, SharedResultBus
 from inference.core.waste import SchedulerFit, Simulated
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.scheme import Scheme

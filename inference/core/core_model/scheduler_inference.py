@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from inference.core.core_model.blocks import shape_of
 from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.model import CoreModel, CoreScheduler
-from inference.core.core_model.prediction import CodeShape
+from inference.core.core_model.prediction import CodeShape, shape_of
 from inference.core.core_model.scheduler_experiments import OperationKind
 from inference.core.core_model.simulated_program import program_of
 from inference.core.experiment import Experiment
-from inference.core.simulation.dependent_code import CodeScores
 from inference.core.simulation.inferring import (
+    CodeScores,
     PolicyFit,
     ScheduledExperiment,
     SchedulerFinding,
@@ -23,7 +22,7 @@ from inference.core.simulation.inferring import (
     is_explained,
     is_judging,
 )
-from inference.core.simulation.policy import SchedulerPolicy
+from inference.core.simulation.program import SchedulerPolicy
 from inference.core.simulation.steady_state import simulate
 from inference.isa.blocks import Block
 from inference.isa.blocks.accesses import accesses_of

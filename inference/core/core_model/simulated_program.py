@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from inference.core.core_model.cycles import Edge
-from inference.core.core_model.dependences import UNKNOWN_LATENCY, DependenceGraph
+from inference.core.core_model.dependences import UNKNOWN_LATENCY, DependenceGraph, Edge
 from inference.core.core_model.model import CoreModel
 from inference.core.mapping import PortMapping
 from inference.core.simulation.program import LONGEST_LATENCY, SimulatedProgram, SimulatedUop, Wait

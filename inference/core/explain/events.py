@@ -11,8 +11,7 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from inference.core.event import Event
-from inference.core.event_fields import Count, Mask, RMax, Uop, one_of, stored_as
+from inference.core.events import Count, Event, Mask, RMax, Uop, one_of, stored_as
 from inference.core.explain.problem import (
     STAGES,
     BlockingClass,

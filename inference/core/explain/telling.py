@@ -7,8 +7,7 @@ import time
 from collections.abc import Sequence
 
 from inference.core.errors import CoreError
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, Progress
+from inference.core.events import Event, Log, PhaseStarted, Progress
 from inference.core.explain.checkpoint import identity, to_checkpoint
 from inference.core.explain.events import Blocked, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import STAGES, BlockingClass, ExplainProblem, NotCharacterised

@@ -18,7 +18,7 @@ from inference.core.explain.blocking_question import BlockingAnswer
 from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import is_wide
 from inference.core.explain.surplus import LEAST_COPIES, flooded
-from inference.core.identity.renumbering import side_by_side
+from inference.core.identity.canonical import side_by_side
 
 APART = "µops of {} have ports of their own, where measurements cannot tell"
 

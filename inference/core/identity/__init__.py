@@ -7,19 +7,27 @@ scheme that is all there is; there, equality of the µops is finer than equality
 
 - `canonical`: the canonical form; `same_up_to_renaming`: equality
 - `renaming`: the renaming of one mapping's ports that makes it most like another
-- `hidden`: the share of schemes with the same µops under it, up to what no experiment can show
-- `comparison`: two mappings side by side, for a reader
-- `distinguishing`: an experiment that tells two mappings apart: `constructing` it in the two-level model,
+- `comparison`: two mappings side by side, for a reader; how far they agree up to what no experiment can show;
+  an experiment that tells them apart by one scheme's µops
+- `distinguishing`: an experiment that tells two mappings apart, constructed in the two-level model;
   `searching` for it in the three-level model
-- `deciding`: an experiment that tells them apart by one scheme's µops
 """
 
 from inference.core.identity.canonical import canonical, same_up_to_renaming
-from inference.core.identity.comparison import ComparedScheme, MappingComparison, SchemeRelation, compare
-from inference.core.identity.deciding import deciding_experiment
+from inference.core.identity.comparison import (
+    ComparedScheme,
+    MappingComparison,
+    SchemeRelation,
+    compare,
+    deciding_experiment,
+)
 from inference.core.identity.distinguishing import Distinction, distinguishing_experiment
-from inference.core.identity.renaming import Renaming, best_renaming
-from inference.core.identity.structural_agreement import StructuralAgreement, structural_agreement
+from inference.core.identity.renaming import (
+    Renaming,
+    StructuralAgreement,
+    best_renaming,
+    structural_agreement,
+)
 
 __all__ = [
     "ComparedScheme",

@@ -1,5 +1,4 @@
-"""The canonical form of a port mapping: the same for all mappings that differ in the names of their ports
-alone.
+"""The canonical form of a port mapping: the same for all that differ in the names of their ports alone.
 
 Ports are told apart by colours. Refinement splits ports of one colour by the µops that can use them and by
 the colours of the other ports of those µops, until nothing splits any more. Where ports of one colour are
@@ -7,15 +6,42 @@ left, each of them is singled out in turn and the smallest of the resulting form
 symmetry of the mapping exchanges, one is enough. Symmetries are seen directly (two ports that can be swapped)
 or found when two ways end in the same form, as in McKay's graph canonisation. In the two-level model
 refinement alone leaves only ports with equal columns, which can be swapped.
+
+Besides: parts of mappings, and mappings with their ports numbered anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from inference.core.identity.renumbering import renumbered
-from inference.core.mapping import PortMapping, ports_in
+from inference.core.mapping import PortMapping, Uops, ports_in, uops_of
+
+
+def renumbered(uops: Uops, order: Sequence[int]) -> Uops:
+    """The µops with port k called `order[k]`; the new numbers must differ."""
+    return uops_of((sum(1 << order[port] for port in ports_in(mask)), count) for mask, count in uops)
+
+
+def part_of(mapping: PortMapping, schemes: Iterable[str], n_ports: int) -> PortMapping:
+    """What a mapping says of the µops of some schemes, without its limits, with ports that nothing uses added
+    up to `n_ports`.
+    """
+    return PortMapping(
+        tuple(str(k) for k in range(n_ports)), {scheme: mapping.usage[scheme] for scheme in schemes}
+    )
+
+
+def side_by_side(mappings: Iterable[PortMapping], r_max: float | None) -> PortMapping:
+    """Mappings of different schemes as one: the ports of one after those of the other, named by number."""
+    usage: dict[str, Uops] = {}
+    ports = 0
+    for mapping in mappings:
+        order = range(ports, ports + len(mapping.ports))
+        usage |= {scheme: renumbered(uops, order) for scheme, uops in mapping.usage.items()}
+        ports += len(mapping.ports)
+    return PortMapping(tuple(map(str, range(ports))), dict(sorted(usage.items())), r_max)
+
 
 Colours = tuple[int, ...]
 """For each port, how many ports have a smaller colour: a permutation once all ports are told apart."""

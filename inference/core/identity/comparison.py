@@ -1,26 +1,40 @@
-"""Two port mappings side by side: what they say of every scheme, and how long it then takes."""
+"""Two port mappings side by side: what they say of every scheme, how far they agree, what would decide it.
+
+A µop is hidden in a scheme where having it there or not changes no prediction of the judged experiments by
+more than the noise: one that can use as many ports as the core issues slots, or the address of a store, which
+its data outlasts. Two mappings agree on a scheme up to what is hidden if what each has beside the other is
+hidden. Where they say different things of a scheme's µops, some experiment would decide.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.core.experiment import Experiment
-from inference.core.hidden_uops import hidden_kinds
 from inference.core.identity.distinguishing import Distinction, distinguishing_experiment
-from inference.core.identity.structural_agreement import StructuralAgreement, structural_agreement
-from inference.core.mapping import PortMapping, Uops
-from inference.core.throughput import inverse_throughput
+from inference.core.identity.renaming import StructuralAgreement, best_renaming, structural_agreement
+from inference.core.mapping import PortMapping, Uops, hidden_kinds
+from inference.core.throughput import inverse_throughput, issue_bound, port_bound, work_of
 
-NOISE = 0.02  # cycles per instruction that a measurement may be off (thesis §4.3)
+NOISE = 0.02
+"""Cycles per instruction that a measurement may be off (thesis §4.3), and share of a prediction."""
 SEARCHED = 100_000
 """Experiments that are searched for one that tells the mappings apart, at most; those of length 1 always."""
 
 CONSTRUCTED = 2_000_000
 """Pairs of a set of classes and a class that are looked at: about a second."""
+
+MOST_BESIDE = 10
+"""Schemes of which experiments are made beside the scheme in question."""
+
+EXPERIMENTS = 20_000
+"""Experiments that are looked at: some ten milliseconds."""
+
+LONGEST = 8
 
 
 class SchemeRelation(StrEnum):
@@ -188,3 +202,123 @@ def _distinction(a: PortMapping, b: PortMapping) -> tuple[Distinction | None, fl
         if found is not None:
             return found, noise
     return None, 0.0
+
+
+def deciding_experiment(
+    a: PortMapping, b: PortMapping, scheme: str, alike: Iterable[str], *, noise: float = NOISE
+) -> Distinction | None:
+    """A smallest experiment with the scheme for which the mappings predict what measuring can tell apart.
+
+    `alike`: schemes that have equal µops in both under one renaming of the ports. Experiments of them alone
+    take as long in both, so that whatever tells the mappings apart contains `scheme`. Only a few of them
+    are used: those of few µops on ports that the scheme may use, since these can fill its ports (§6.2.2). The
+    smaller R_max of the two holds for both. The predictions are cycles of each mapping; see
+    `distinguishing_experiment` for `noise`. None: no short experiment decides.
+    """
+    beside = _beside(a, scheme, alike)
+    length = 1
+    while length < LONGEST and math.comb(len(beside) + 1 + length, length + 1) <= EXPERIMENTS:
+        length += 1
+    rates = [rate for rate in (a.r_max, b.r_max) if rate is not None]
+    return distinguishing_experiment(
+        a,
+        b,
+        noise=noise,
+        r_max=min(rates, default=None),
+        max_length=length,
+        schemes=[scheme, *beside],
+    )
+
+
+def _beside(a: PortMapping, scheme: str, alike: Iterable[str]) -> list[str]:
+    """One scheme of each usage that shares a port with the scheme, those first that block ports best."""
+    ports = _ports(a.usage[scheme])
+    representatives: dict[Uops, str] = {}
+    for each in sorted(alike):
+        uops = a.usage[each]
+        if each != scheme and _ports(uops) & ports:
+            representatives.setdefault(uops, each)
+    ranked = sorted(representatives, key=lambda uops: (_number(uops), -_shared(uops, ports), uops))
+    return [representatives[uops] for uops in ranked[:MOST_BESIDE]]
+
+
+def _ports(uops: Uops) -> int:
+    found = 0
+    for mask, _ in uops:
+        found |= mask
+    return found
+
+
+def _number(uops: Uops) -> int:
+    return sum(count for _, count in uops)
+
+
+def _shared(uops: Uops, ports: int) -> int:
+    return (_ports(uops) & ports).bit_count()
+
+
+def agreement_up_to_hidden(a: PortMapping, b: PortMapping, judged: Iterable[Experiment]) -> float | None:
+    """The share of schemes, 0 to 1, that agree up to what is hidden, under the best renaming of b's ports.
+
+    Of the schemes that occur in `judged`, experiments of schemes that both describe; others are passed over,
+    and None is the answer where none are left. It is `a` that is judged: its predictions, with its limits and
+    slots, show what is hidden.
+    """
+    common = sorted(a.usage.keys() & b.usage.keys())
+    first, second = a.restricted(common), b.restricted(common)
+    known = [each for each in dict.fromkeys(judged) if all(s in first.usage for s in each.schemes)]
+    if not known:
+        return None
+    other = best_renaming(first, second).apply(second).usage
+    containing = _containing(first, known)
+    agreeing = sum(
+        all(
+            is_hidden(first, scheme, beside, containing[scheme])
+            for beside in _beyond_common(first.usage[scheme], other[scheme])
+        )
+        for scheme in containing
+    )
+    return agreeing / len(containing)
+
+
+def is_hidden(
+    mapping: PortMapping,
+    scheme: str,
+    change: Counter[int],
+    judged: Sequence[tuple[Experiment, float]],
+) -> bool:
+    """Whether so many more, or fewer, µops of a scheme change no prediction of experiments with it.
+
+    `change`: {port mask: µops more}. `judged`: the experiments with what the mapping predicts.
+    """
+    return not change or all(
+        abs(_with(mapping, experiment, scheme, change) - cycles) <= NOISE * cycles
+        for experiment, cycles in judged
+    )
+
+
+def _containing(
+    mapping: PortMapping, judged: Sequence[Experiment]
+) -> dict[str, list[tuple[Experiment, float]]]:
+    """{scheme: the experiments that have it, with their predictions}; short ones, which show most, first."""
+    found: dict[str, list[tuple[Experiment, float]]] = {}
+    for experiment in sorted(judged, key=lambda each: each.length):
+        cycles = inverse_throughput(mapping, experiment)
+        for scheme in experiment.schemes:
+            found.setdefault(scheme, []).append((experiment, cycles))
+    return found
+
+
+def _beyond_common(first: Uops, second: Uops) -> tuple[Counter[int], Counter[int]]:
+    """The changes that take from the first what the second lacks, and that give it what it lacks."""
+    own, other = Counter(dict(first)), Counter(dict(second))
+    return Counter({mask: -count for mask, count in (own - other).items()}), other - own
+
+
+def _with(mapping: PortMapping, experiment: Experiment, scheme: str, change: Counter[int]) -> float:
+    """Cycles of an experiment if one of its schemes had so many µops more."""
+    work = work_of(mapping, experiment)
+    repeats = dict(experiment.terms)[scheme]
+    for mask, count in change.items():
+        work[mask] = work.get(mask, 0) + count * repeats
+    return max(port_bound(work), issue_bound(mapping, experiment))

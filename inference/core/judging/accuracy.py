@@ -14,9 +14,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from inference.core.arrays import Bools, Floats
 from inference.core.judging.agreement import Agreement, agreement
 from inference.core.judging.sheet import EVERYTHING, AnswerSheet, ItemSelection
+from inference.core.tables import Bools, Floats
 
 FAR_OUT = 3.0
 """Interquartile ranges above the third quartile beyond which Tukey calls a value far out."""

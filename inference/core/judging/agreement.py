@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.judging.sheet import ComparedPoints, Grouping
 from inference.core.metrics import Scores, score
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Floats, Int64s
 
 NEAR = 0.10
 """Share of the reference within which a prediction is near."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inference.core.hidden_uops import hidden_kinds
 from inference.core.identity.comparison import differ_in_hidden
-from inference.core.identity.structural_agreement import structural_agreement
-from inference.core.mapping import PortMapping, Uops, described
+from inference.core.identity.renaming import structural_agreement
+from inference.core.mapping import PortMapping, Uops, described, hidden_kinds
 
 NOT_SETTLED = "not settled"
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from inference.core.arrays import Bools, Floats, Int64s
+from inference.core.tables import Bools, Floats, Int64s
 
 
 class DifferenceMetric(StrEnum):

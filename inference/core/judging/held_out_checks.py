@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from inference.core.arrays import Floats
 from inference.core.experiment import Experiment, Measured
-from inference.core.identity.hidden import NOISE
+from inference.core.identity.comparison import NOISE
+from inference.core.tables import Floats
 
 NEAR, SHARE = 0.05, 0.05
 """Cycles, and the share of what was measured, by which a prediction may be off where a search has no

@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.judging.sheet import Items
 from inference.core.protocols import Json
+from inference.core.tables import Bools, Floats, Int64s
 from inference.isa.blocks import Block, BlockError, block_of_bytes
 from inference.isa.blocks.accesses import accesses_of
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from inference.core.arrays import Floats
 from inference.core.identity.renaming import best_renaming
 from inference.core.mapping import PortMapping
+from inference.core.tables import Floats
 
 _ROUNDING = 1e-9
 

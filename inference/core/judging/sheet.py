@@ -16,9 +16,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.metrics import Unit, convert
-from inference.core.tables import ExperimentTable
+from inference.core.tables import Bools, ExperimentTable, Floats, Int64s
 
 
 class ItemKind(StrEnum):

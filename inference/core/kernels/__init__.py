@@ -1,11 +1,9 @@
 """The compiled inner loops of throughput evaluation. Importing a module of this package loads numba.
 
 - `layout`: the arrays that the loops share, as named tuples;
-- `preparing`: what is listed once per mapping and scheme;
 - `densest`: the inverse throughput of one experiment, by whichever of four exact ways is the quickest for it;
-- `tables`: the way for longer mixes on few ports, and for pairs with many µops; `vectors`: its inner loops;
-- `flow`: the last of these ways, for experiments whose port sets have too many unions to look at;
-- `loops`: many experiments under many mappings;
+- `tables`: the way for longer mixes on few ports, and for pairs with many µops, in vectors;
+- `loops`: what is listed once per mapping and scheme; many experiments under many mappings;
 - `variants`: the same for populations whose mappings have most of their µops in common;
 - `climbing`: the hill climb of PMEvo on one mapping.
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.core.arrays import Floats, Integers
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
 from inference.core.kernels.layout import EvaluationArrays, Mixes, Number, Rows
-from inference.core.kernels.loops import refresh
-from inference.core.kernels.preparing import prepare, prepare_one
-from inference.core.loss import Loss
+from inference.core.kernels.loops import prepare, prepare_one, refresh
+from inference.core.metrics import Loss
+from inference.core.tables import Floats, Integers
 
 
 @compiled_in_place

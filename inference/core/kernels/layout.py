@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inference.core.arrays import Floats, Integers
+from inference.core.tables import Floats, Integers
 
 Number = Any
 """A number in a compiled loop: of whatever width numba finds, which no type checker follows.

@@ -2,18 +2,186 @@
 
 The sets are laid out in blocks of `LANES` columns, such that a lane, the columns at one place of all blocks,
 holds sets of one size. Then the largest sum of every size is found by folding blocks onto each other, and a
-weight per lane makes sizes comparable (`vectors`). Sums of so few µops that they fit the bytes of the tables
+weight per lane makes sizes comparable. Sums of so few µops that they fit the bytes of the tables
 are twice as fast.
+
+The inner loops are written in vectors: a compiler that has to find them leaves half the speed. The sum of
+some tables is made block by block and folded into one vector that holds the largest sum of each lane; nothing
+but the tables is read, and nothing is written. Vectors are as wide as a block, which LLVM splits into what
+the processor has.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from typing import Any
 
-from inference.core.arrays import Integers
-from inference.core.compiling import compiled_in_place, inlined
-from inference.core.kernels.layout import MOST_IN_ROW, EvaluationArrays, Number, Rows
-from inference.core.kernels.vectors import narrow_many, narrow_two, wide_many, wide_two
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils as untyped
+
+from inference.core.compiling import compiled_in_place, in_llvm, inlined
+from inference.core.kernels.layout import LANES, MOST_IN_ROW, EvaluationArrays, Number, Rows
+from inference.core.tables import Integers
+
+cgutils: Any = untyped
+Value = Any
+"""A value in LLVM's intermediate representation."""
+
+_BYTE, _WORD, _INT, _LONG = (ir.IntType(bits) for bits in (8, 16, 32, 64))
+
+
+@in_llvm
+def narrow_two(typing: Any, tables: Any, a: Any, b: Any, weights: Any) -> Any:
+    """The largest of all sums, weighted, of tables a and b: int64.
+
+    `tables` uint8[places, columns], `weights` int32[LANES]. No sum may exceed a byte.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Value:
+        table, weight = (_array(context, builder, signature, arguments, k) for k in (0, 3))
+        first, second = (_row(builder, table, arguments[k]) for k in (1, 2))
+
+        def total(offset: Value) -> Value:
+            return builder.add(_block(builder, first, offset), _block(builder, second, offset))
+
+        return _heaviest(builder, table, weight, _BYTE, _INT, total)
+
+    return types.int64(tables, types.int64, types.int64, weights), generate
+
+
+@in_llvm
+def wide_two(typing: Any, tables: Any, a: Any, times_a: Any, b: Any, times_b: Any, weights: Any) -> Any:
+    """The same for `times_a` times table a and `times_b` times table b. No sum may exceed 16 bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Value:
+        table, weight = (_array(context, builder, signature, arguments, k) for k in (0, 5))
+        rows = [_row(builder, table, arguments[k]) for k in (1, 3)]
+        times = [_all_lanes(builder, arguments[k]) for k in (2, 4)]
+
+        def total(offset: Value) -> Value:
+            first, second = (
+                builder.mul(_widened(builder, _block(builder, row, offset), _WORD), each)
+                for row, each in zip(rows, times, strict=True)
+            )
+            return builder.add(first, second)
+
+        return _heaviest(builder, table, weight, _WORD, _LONG, total)
+
+    return types.int64(tables, *[types.int64] * 4, weights), generate
+
+
+@in_llvm
+def narrow_many(typing: Any, tables: Any, places: Any, at: Any, n: Any, weights: Any) -> Any:
+    """The same for the tables `places[at:at + n]`, int32, once each. No sum may exceed a byte."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Value:
+        table, place, weight = (_array(context, builder, signature, arguments, k) for k in (0, 1, 4))
+
+        def total(offset: Value) -> Value:
+            def add(so_far: Value, k: Value) -> Value:
+                row = _row(builder, table, _number(builder, place, builder.add(arguments[2], k)))
+                return builder.add(so_far, _block(builder, row, offset))
+
+            return _sum(builder, _BYTE, arguments[3], add)
+
+        return _heaviest(builder, table, weight, _BYTE, _INT, total)
+
+    return types.int64(tables, places, types.int64, types.int64, weights), generate
+
+
+@in_llvm
+def wide_many(
+    typing: Any, tables: Any, places: Any, at: Any, repeats: Any, first: Any, n: Any, weights: Any
+) -> Any:
+    """The same for the tables `places[at:at + n]`, `repeats[first:]` times each, all int32. Up to 16 bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Value:
+        table, place, times, weight = (
+            _array(context, builder, signature, arguments, k) for k in (0, 1, 3, 6)
+        )
+
+        def total(offset: Value) -> Value:
+            def add(so_far: Value, k: Value) -> Value:
+                row = _row(builder, table, _number(builder, place, builder.add(arguments[2], k)))
+                each = _number(builder, times, builder.add(arguments[4], k))
+                block = _widened(builder, _block(builder, row, offset), _WORD)
+                return builder.add(so_far, builder.mul(block, _all_lanes(builder, each)))
+
+            return _sum(builder, _WORD, arguments[5], add)
+
+        return _heaviest(builder, table, weight, _WORD, _LONG, total)
+
+    numbers = types.int64
+    return types.int64(tables, places, numbers, repeats, numbers, numbers, weights), generate
+
+
+def _heaviest(
+    builder: Any, table: Any, weight: Any, lane: Any, result: Any, total: Callable[[Value], Value]
+) -> Value:
+    """The largest `total(offset)` of any block, lane by lane; then the largest lane times its weight."""
+    vector = ir.VectorType(lane, LANES)
+    largest = cgutils.alloca_once_value(builder, ir.Constant(vector, [0] * LANES))
+    columns = cgutils.unpack_tuple(builder, table.shape)[1]
+    blocks = builder.udiv(columns, ir.Constant(_LONG, LANES))
+    with cgutils.for_range(builder, blocks, intp=_LONG) as loop:
+        found = total(builder.mul(loop.index, ir.Constant(_LONG, LANES)))
+        before = builder.load(largest)
+        builder.store(builder.select(builder.icmp_unsigned(">", found, before), found, before), largest)
+    weights = builder.load(
+        builder.bitcast(weight.data, ir.VectorType(_INT, LANES).as_pointer()), align=_INT.width // 8
+    )
+    if result is not _INT:
+        weights = _widened(builder, weights, result)
+    weighted = builder.mul(_widened(builder, builder.load(largest), result), weights)
+    fold = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(result, [weighted.type]),
+        f"llvm.vector.reduce.umax.v{LANES}i{result.width}",
+    )
+    heaviest = builder.call(fold, [weighted])
+    return builder.zext(heaviest, _LONG) if result is _INT else heaviest
+
+
+def _sum(builder: Any, lane: Any, n: Value, add: Callable[[Value, Value], Value]) -> Value:
+    so_far = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(lane, LANES), [0] * LANES))
+    with cgutils.for_range(builder, n, intp=_LONG) as loop:
+        builder.store(add(builder.load(so_far), loop.index), so_far)
+    return builder.load(so_far)
+
+
+def _array(context: Any, builder: Any, signature: Any, arguments: Any, k: int) -> Any:
+    return context.make_array(signature.args[k])(context, builder, value=arguments[k])
+
+
+def _row(builder: Any, table: Any, place: Value) -> Value:
+    """Where the table of a place begins."""
+    columns = cgutils.unpack_tuple(builder, table.shape)[1]
+    return builder.gep(table.data, [builder.mul(place, columns)])
+
+
+def _block(builder: Any, row: Value, offset: Value) -> Value:
+    pointer = builder.bitcast(builder.gep(row, [offset]), ir.VectorType(_BYTE, LANES).as_pointer())
+    return builder.load(pointer, align=1)
+
+
+def _number(builder: Any, array: Any, k: Value) -> Value:
+    return builder.sext(builder.load(builder.gep(array.data, [k])), _LONG)
+
+
+def _widened(builder: Any, vector: Value, lane: Any) -> Value:
+    return builder.zext(vector, ir.VectorType(lane, LANES))
+
+
+def _all_lanes(builder: Any, number: Value) -> Value:
+    """A vector with the number, which fits 16 bits, in all lanes."""
+    vector = ir.VectorType(_WORD, LANES)
+    one = builder.insert_element(
+        ir.Constant(vector, ir.Undefined), builder.trunc(number, _WORD), ir.Constant(_INT, 0)
+    )
+    nowhere = ir.Constant(ir.VectorType(_INT, LANES), [0] * LANES)
+    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), nowhere)
 
 
 @inlined

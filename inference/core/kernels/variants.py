@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.core.arrays import Floats, Integers
 from inference.core.compiling import compiled_in_place, inlined
 from inference.core.kernels.layout import EvaluationArrays, Mixes, Number, Rows
 from inference.core.kernels.loops import cycles_at, units_of
-from inference.core.loss import Loss
+from inference.core.metrics import Loss
+from inference.core.tables import Floats, Integers
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 

@@ -24,10 +24,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from inference.core.arrays import Int64s
 from inference.core.experiment import Experiment
 from inference.core.pmevo.congruence import Classes, Likeness
 from inference.core.pmevo.ledger import Ledger, LedgerExperiment
+from inference.core.tables import Int64s
 
 CHECKS = 1
 """Members of a class that are measured with each representative that came later. Eight of them, at twice the

@@ -9,12 +9,10 @@ from functools import partial
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.errors import InterruptedRunError
 from inference.core.events import Log, PhaseStarted, Progress
-from inference.core.executor import Executor
 from inference.core.mapping import MAX_PORTS, PortMapping
-from inference.core.pacing import PacedReporter
+from inference.core.pacing import Executor, PacedReporter
 from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.climb import Climb, without_repeats
 from inference.core.pmevo.congruence import congruent_schemes
@@ -45,7 +43,7 @@ from inference.core.pmevo.search_state import (
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.viewing import Viewer
 from inference.core.protocols import Checkpoint, Measurer, Reporter
-from inference.core.tables import Population
+from inference.core.tables import Floats, Int64s, Population
 
 _BEFORE_CORRECTION = 0.5
 """Share of the time limit after which times are corrected at the latest: busy computers left none."""
@@ -208,7 +206,9 @@ class _Search:
             settings = replace(settings, ports=ports)
         if seen.ceiling is None:
             return settings
-        text = f"R_max = {seen.ceiling:.3f}: many experiments reach this rate, none exceeds it"
+        searched = seen.exhaustive is not None and settings.plan == "adaptive"
+        how = "a search for more found none" if searched else "quicker mixes may not have been measured"
+        text = f"R_max = {seen.ceiling:.3f}: many experiments reach this rate, and {how}"
         self.pace.emit(Log("info", text))
         return replace(settings, r_max=seen.ceiling)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.events import Progress
 from inference.core.pmevo.fitness import LARGEST_CHUNK, FitnessGate, Slopes
 from inference.core.pmevo.population import (
@@ -29,7 +28,7 @@ from inference.core.pmevo.refit.port_sets import PortSets
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.variation import fingerprints, inherited, mutated
-from inference.core.tables import Population
+from inference.core.tables import Floats, Int64s, Population
 
 
 class Improver:

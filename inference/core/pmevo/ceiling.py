@@ -16,6 +16,7 @@ _NEAR = 0.03  # within this share of it, an experiment is at the ceiling
 _LEAST_SHARE = 0.02  # of the experiments must be there,
 _LEAST_NUMBER = 20  # and so many in all,
 _LEAST_SCHEMES = 0.2  # with this share of the schemes
+_STRAY = 3  # readings, or one in a thousand, may be quicker than anything is
 
 
 def ceiling_of(times: Mapping[Experiment, float], searched: Bottleneck | None = None) -> float | None:
@@ -39,6 +40,9 @@ def _crowded_rate(times: Mapping[Experiment, float]) -> float | None:
     rates = np.array([experiment.length / cycles for experiment, cycles in times.items()])
     highest = float(np.quantile(rates, _QUANTILE))
     near = np.abs(rates / highest - 1) <= _NEAR
+    quicker = np.count_nonzero(rates > (1 + _NEAR) * highest)
+    if quicker > max(_STRAY, len(rates) / 1000):
+        return None
     if near.sum() < max(_LEAST_NUMBER, _LEAST_SHARE * len(rates)):
         return None
     schemes = {scheme for experiment in times for scheme in experiment.schemes}

@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
-from inference.core.loss import ERROR_UNIT
+from inference.core.metrics import ERROR_UNIT
 from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.population import canonical, chosen, chosen_among
 from inference.core.pmevo.variation import fingerprints
-from inference.core.tables import MOST_COUNTED, Population, row_types
+from inference.core.tables import MOST_COUNTED, Floats, Int64s, Population, row_types
 from inference.core.throughput import EXACT_LIMIT
 
 MOST_AT_ONCE = 256

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import model_validator
 
-from inference.core.event import Event
-from inference.core.event_fields import Amount, Count, one_of, stored_as
+from inference.core.events import Amount, Count, Event, one_of, stored_as
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.congruence import Likeness
 from inference.core.pmevo.settings import PMEvoSettings

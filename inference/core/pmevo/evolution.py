@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from inference.core.events import Log
-from inference.core.executor import Executor, LocalExecutor
+from inference.core.pacing import Executor, LocalExecutor
 from inference.core.pmevo.breeding import Breeder, Evolved
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.generations import GenerationTeller

@@ -12,7 +12,6 @@ from itertools import islice
 
 import numpy as np
 
-from inference.core.arrays import Int64s
 from inference.core.events import Log
 from inference.core.experiment import Experiment
 from inference.core.mapping import MAX_PORTS, PortMapping
@@ -28,7 +27,8 @@ from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.second_uops import doubted, without_second_uops
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.splitting import held_out_experiments
+from inference.core.sampling import held_out_experiments
+from inference.core.tables import Int64s
 from inference.core.waste import Simulated, WastefulTimes, WasteSource, few_policies, wasteful_times
 
 _SEARCHES, _PATIENCE = 30, 10

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.loss import RELATIVE, bounded
 from inference.core.mapping import PortMapping
+from inference.core.metrics import RELATIVE, bounded
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.tables import ExperimentTable, Population
+from inference.core.tables import ExperimentTable, Floats, Int64s, Population
 
 SCALE = 1000.0
 CHUNK_SECONDS = 0.1

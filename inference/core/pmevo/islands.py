@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.checkpoint import decode, encode
-from inference.core.executor import Executor, TaskContext
-from inference.core.pacing import PacedReporter, SilentReporter
+from inference.core.pacing import Executor, PacedReporter, SilentReporter, TaskContext
 from inference.core.pmevo.breeding import Breeder, Evolved
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.generations import GenerationTeller, Stories, story
@@ -22,7 +20,7 @@ from inference.core.pmevo.packing import packed_evolved, together, unpacked_evol
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.protocols import Checkpoint, Json
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Floats, Int64s
 
 
 def goes_on(state: Evolved, judge: FitnessGate) -> bool:

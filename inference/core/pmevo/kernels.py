@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.core.arrays import Integers
 from inference.core.compiling import compiled
 from inference.core.pmevo.random_bits import below, next_bits
+from inference.core.tables import Integers
 
 _MAX_COUNT = np.int64(2**31 - 1)
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.pmevo.refit.preferring import FormPair
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.representatives import learnable
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Floats, Int64s
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.experiment import Experiment
 from inference.core.pmevo import plan
+from inference.core.tables import Bools, Floats, Int64s
 
 _ROOM = 32  # slots added at a time
 

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from inference.core.experiment import Experiment
-from inference.core.port_width import natural_width
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
+from inference.core.throughput import natural_width
 
 
 def first_ports(alone: Mapping[str, float], domains: Mapping[str, str], most: int) -> int:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.arrays import Int64s
 from inference.core.errors import InvalidInputError
 from inference.core.pmevo.plan import ceiling
-from inference.core.tables import Counts, Masks, Population, row_types
+from inference.core.tables import Counts, Int64s, Masks, Population, row_types
 
 _PACKED = ("lengths", "masks", "counts")
 _MAX_COUNT = 1_000_000  # no instruction executes more µops of one kind; keeps counts inside 32 bits

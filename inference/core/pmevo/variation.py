@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.arrays import Int64s
-from inference.core.tables import Population, row_types
+from inference.core.tables import Int64s, Population, row_types
 
 _WHOLE = 1 << 32
 

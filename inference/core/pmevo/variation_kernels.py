@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from inference.core.arrays import Integers
 from inference.core.compiling import compiled
 from inference.core.pmevo.random_bits import below, mixed, next_bits
+from inference.core.tables import Integers
 
 _RESOLUTION = 1 << 32
 

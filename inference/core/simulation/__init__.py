@@ -2,12 +2,10 @@
 
 | module | |
 |---|---|
-| `program` | a loop body as µops with ports, slots and the values they wait for |
-| `policy` | how a scheduler gives µops to ports |
+| `program` | a loop body as µops with ports, slots and the values they wait for; a scheduler's policy |
 | `steady_state` | cycles per iteration, and when each µop was dispatched and issued |
 | `kernel` | the simulation, compiled |
-| `inferring` | which policy explains measured loop bodies |
-| `dependent_code` | whether it holds where instructions wait for each other |
+| `inferring` | which policy explains measured loop bodies, also where instructions wait for each other |
 
 Nothing here knows an instruction set or a core model: `inference.core.core_model.simulated_program` makes a
 loop body of a block.

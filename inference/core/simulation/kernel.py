@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inference.core.arrays import Int64s, Integers
 from inference.core.compiling import compiled, compiled_in_place, inlined
 from inference.core.kernels.layout import Number
 from inference.core.simulation.program import LONGEST_LATENCY
+from inference.core.tables import Int64s, Integers
 
 LEAST_LOADED, ROUND_ROBIN, RANDOM, AT_ISSUE = 0, 1, 2, 3
 NEVER = -1
@@ -37,7 +37,7 @@ class KernelProgram(NamedTuple):
 
 
 class KernelPolicy(NamedTuple):
-    """`inference.core.simulation.policy.SchedulerPolicy` and the core's width, as numbers."""
+    """`inference.core.simulation.program.SchedulerPolicy` and the core's width, as numbers."""
 
     ports: int
     width: int

@@ -1,10 +1,16 @@
-"""A loop body as a scheduler sees it: µops with their ports and slots, and the values they wait for."""
+"""What is simulated: a loop body as a scheduler sees it, and how the scheduler gives its µops to ports.
+
+A `SimulatedProgram` has µops with their ports and slots, and the values that they wait for; a
+`SchedulerPolicy` has the parameters of the simulation.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from inference.core.errors import InvalidInputError
+from inference.core.tunables import check_whole
 
 LONGEST_LATENCY = 255
 
@@ -81,3 +87,72 @@ class SimulatedProgram:
                 raise InvalidInputError(
                     f"µop {place} waits for µop {wait.producer} of the same iteration, which comes after it"
                 )
+
+
+class Binding(StrEnum):
+    """When a µop gets its port, and by what the port is chosen."""
+
+    LEAST_LOADED = "least loaded"  # at dispatch, the port at which the fewest µops wait
+    ROUND_ROBIN = "round robin"  # at dispatch, ports in turn
+    RANDOM = "random"  # at dispatch
+    AT_ISSUE = "at issue"  # the oldest ready µops take whichever of their ports are free
+
+
+@dataclass(frozen=True, slots=True)
+class SharedResultBus:
+    """A result bus of several ports that is also that of others.
+
+    Results of more than one cycle of µops on `ports` (bit mask), at most one per cycle, return on the result
+    bus of one of the ports `buses`, which take turns. It does not add up with results of the same ports that
+    return in the same cycle.
+    """
+
+    ports: int
+    buses: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerPolicy:
+    """A scheduler. The defaults are one that wastes nothing but what binding at dispatch costs.
+
+    Args:
+        binding: How a µop gets its port.
+        load_age: Cycles by which the queue lengths that are compared are out of date; with 0, µops count that
+            were dispatched earlier in the same cycle.
+        load_step: Queue lengths are compared in steps of so many µops. Ties are drawn at random.
+        queue: Most µops that wait at one port. Dispatch stops at a µop whose port has no room, even if
+            another port has.
+        queued: Most µops that wait in all.
+        window: Most µops from the oldest that has not issued to the newest that was dispatched.
+        writeback_conflicts: A result bus returns one result per cycle. The port of a µop whose result would
+            come second issues nothing in that cycle.
+        speculative_select: A µop asks for its port one cycle after its one-cycle producer has asked for its
+            own. Where that was not granted, the slot is lost.
+        shared_buses: Where ports return results on buses of others.
+    """
+
+    binding: Binding = Binding.LEAST_LOADED
+    load_age: int = 0
+    load_step: int = 1
+    queue: int = 16
+    queued: int = 96
+    window: int = 256
+    writeback_conflicts: bool = False
+    speculative_select: bool = False
+    shared_buses: tuple[SharedResultBus, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("load_age", 0, 4),
+            ("load_step", 1, 16),
+            ("queue", 1, 512),
+            ("queued", 1, 1024),
+            ("window", 1, 4096),
+        ):
+            check_whole(name, getattr(self, name), least, most)
+        if self.binding is Binding.AT_ISSUE and self.speculative_select:
+            raise InvalidInputError(
+                "speculative_select needs queues of single ports: with a binding at issue it must be False"
+            )
+        if self.shared_buses and not self.writeback_conflicts:
+            raise InvalidInputError("shared_buses say where results conflict: set writeback_conflicts, too")

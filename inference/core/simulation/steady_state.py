@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inference.core.arrays import Int64s
-from inference.core.simulation.policy import Binding, SchedulerPolicy
-from inference.core.simulation.program import SimulatedProgram, SimulatedUop
+from inference.core.simulation.program import Binding, SchedulerPolicy, SimulatedProgram, SimulatedUop
+from inference.core.tables import Int64s
 
 if TYPE_CHECKING:
     from inference.core.simulation.kernel import KernelPolicy, KernelProgram

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from inference.core.cegar.events import Terms
-from inference.core.event_fields import Amount, Uop
+from inference.core.events import Amount, Uop
 from inference.core.explain import NotCharacterised, SchemeFate, Seen
 from inference.formats.archived_parts import ArchivedPart, DrawnTold
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inference.containment import CannotStartError, Limits, run
-from inference.predictors.batches import cores, in_batches
+from inference.predictors.calling import cores, in_batches
 from inference.predictors.llvm.releases import INSTALL, Release, check_processor
 from inference.predictors.llvm.text import Text, texts_of
 from inference.predictors.protocol import Answer, PredictorError

@@ -23,14 +23,13 @@ from inference.core.protocols import Json
 from inference.core.tunables import check_choices, check_number, check_whole, choice, setting
 from inference.isa.blocks import BlockError
 from inference.isa.blocks.listing import plain_att_of_bytes, text_writer
-from inference.predictors.batches import cores
+from inference.predictors.calling import Workers, cores
 from inference.predictors.llvm.releases import installed
 from inference.predictors.llvm.text import texts_of
 from inference.predictors.permission import PROGRAM
 from inference.predictors.processor_names import check_name, not_known
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.tool_paths import check_program, executables
-from inference.predictors.warm import Workers
 
 KIND = "osaca"
 INSTALL = "pipx install osaca, or name its Python or its command in PMWEB_OSACA"

@@ -16,14 +16,11 @@ from inference.core.tunables import choice, setting
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.copies import usual_copies
 from inference.measuring.blocks import MODES, UNROLLED
-from inference.predictors.batches import cores
-from inference.predictors.calling import ToolSettings
-from inference.predictors.forms import AROUND, LOOP, surrounded
+from inference.predictors.calling import AROUND, LOOP, ToolSettings, Workers, cores, surrounded
 from inference.predictors.permission import PROGRAM
 from inference.predictors.processor_names import check_name, not_known
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.uica.installation import INSTALL, find
-from inference.predictors.warm import Workers
 
 _WORKER = Path(__file__).with_name("worker.py")
 _FIRST_SECONDS = 120.0

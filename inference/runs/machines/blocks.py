@@ -12,9 +12,9 @@ from inference.isa.blocks import Block
 from inference.isa.cpu_flags import flags_of
 from inference.isa.start_values import StartValues
 from inference.isa.timed_code import CodeTimer
-from inference.measuring.agent_results import result_of
 from inference.measuring.blocks import BlockMeasurer, BlockOptions
-from inference.measuring.zero_counts import with_zero_counts
+from inference.measuring.remote import result_of
+from inference.measuring.simulated_agent import with_zero_counts
 from inference.models import Machine
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task

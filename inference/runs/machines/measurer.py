@@ -13,8 +13,7 @@ from django.db import transaction
 
 from inference.agent.protocol import Settings
 from inference.core.core_model.memory_reading import store_curves
-from inference.core.event import Event
-from inference.core.events import Log, WaitChanged
+from inference.core.events import Event, Log, WaitChanged
 from inference.core.experiment import Measured, MeasurementState
 from inference.core.front_end import read_front_end
 from inference.core.mapping import PortMapping

@@ -8,9 +8,8 @@ from typing import Any
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction, Aliasing
-from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.domain.settings import DomainSettings
-from anica_app.core.domain.space import SchemeSpace
+from anica_app.core.domain.space import SampledBlock, SchemeSpace
 
 TEXTS = (
     "add GPR[64]:RW, GPR[64]:R",

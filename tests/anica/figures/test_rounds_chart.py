@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.figures.rounds_chart import HEIGHT, MOST_BARS, WIDTH, rounds_chart
+from anica_app.figures.campaign_charts import HEIGHT, MOST_BARS, WIDTH, rounds_chart
 
 ROUNDS = st.lists(
     st.tuples(st.integers(1, 100), st.floats(0, 1)).map(lambda one: (one[0], int(one[0] * one[1]))),

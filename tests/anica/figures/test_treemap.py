@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.figures.treemap import HEIGHT, WIDTH, treemap
+from anica_app.figures.campaign_charts import HEIGHT, WIDTH, treemap
 
 
 @given(st.lists(st.integers(0, 1000), max_size=31))

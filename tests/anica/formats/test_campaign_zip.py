@@ -14,8 +14,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from anica_app.formats.anica_campaigns import read_campaign
-from anica_app.formats.campaign_zip import read_archive
-from anica_app.formats.incoming import Sort, sort_of_content
+from anica_app.formats.campaign_zip import Sort, read_archive, sort_of_content
 from anica_app.models import (
     Campaign,
     CampaignPredictor,

@@ -13,7 +13,7 @@ import pytest
 
 from anica_app.formats.anica_abstract import abstract_document
 from anica_app.formats.anica_campaigns import read_campaign
-from anica_app.formats.incoming import Sort, read_part, sort_of_content, sort_of_path
+from anica_app.formats.campaign_zip import Sort, read_part, sort_of_content, sort_of_path
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign
 from inference.formats.errors import ExchangeError

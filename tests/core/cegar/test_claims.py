@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pytest
@@ -11,9 +12,9 @@ from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Deter
 from inference.core.cegar import search as cegar_search
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import same_up_to_renaming
-from inference.core.identity.hidden import agreement_up_to_hidden
+from inference.core.identity.comparison import agreement_up_to_hidden
 from inference.core.mapping import PortMapping
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 from inference.core.throughput import inverse_throughput
 from inference.core.waste import SchedulerFit, Simulated
 from inference.measuring.simulated import SimulatedProcessor
@@ -80,6 +81,21 @@ def test_nothing_is_unique_that_fresh_mixes_contradict() -> None:
     assert result.verdict is Determinacy.UNPROVEN
     assert result.mixes_unexplained
     assert "mixes measured afterwards" in result.limit
+
+
+def test_a_reading_that_is_quicker_than_its_repetitions_is_no_bottleneck() -> None:
+    class Hasty(SimulatedProcessor):
+        """Loops with one copy of four schemes are read a tenth too quick, those with more are not."""
+
+        def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+            for each in super().measure(experiments):
+                assert each.cycles is not None
+                counts = [count for _, count in each.experiment.terms]
+                is_hasty = len(counts) == 4 and math.gcd(*counts) == 1
+                yield dataclasses.replace(each, cycles=each.cycles * (0.9 if is_hasty else 1.0))
+
+    truth = dataclasses.replace(WIDE, issue_width=4)
+    assert found_on(Hasty(truth), truth).mapping.r_max == 4.0
 
 
 def test_when_time_is_up_the_best_mapping_is_the_result() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.core_model.code_bound import code_bounds
+from inference.core.core_model.loop_code import code_bounds
 from inference.core.experiment import Experiment
 
 SCHEMES = [f"i{number}" for number in range(20)]

@@ -9,9 +9,13 @@ from dataclasses import replace
 import pytest
 
 from inference.core.core_model import Assumptions, CoreModel
-from inference.core.core_model.blocks import CoreModelBlocks
-from inference.core.core_model.dependent_blocks import MOST_BLOCKS, dependent_blocks, is_telling
-from inference.core.core_model.scheduler_experiments import scheduler_experiments
+from inference.core.core_model.nearest import CoreModelBlocks
+from inference.core.core_model.scheduler_experiments import (
+    MOST_BLOCKS,
+    dependent_blocks,
+    is_telling,
+    scheduler_experiments,
+)
 from inference.core.core_model.scheduler_inference import (
     FEWEST_BLOCKS,
     CoreSchedulerFinding,
@@ -25,7 +29,7 @@ from inference.isa.targets import X86
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.bodies import body_accesses
 from inference.isa.x86.dependent_blocks import dependent_block
-from inference.measuring.scheduled_core import ScheduledCore
+from inference.measuring.simulated import ScheduledCore
 from tests.core.core_model.test_scheduler_inference import CORE, KINDS, MODEL, measured
 from tests.measuring.test_scheduled_core import ADD, MULTIPLY
 

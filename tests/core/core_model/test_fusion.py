@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from inference.core.core_model import BoundKind, FrontEndLimits, predict_core
-from inference.core.core_model.blocks import shape_of
+from inference.core.core_model.prediction import shape_of
 from inference.core.front_end import read_front_end
 from inference.core.mapping import PortMapping
 from inference.isa.blocks import Block, block_of_bytes, read_blocks

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from inference.core.core_model import Assumptions, CoreModel
-from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.core_model.dependences import ASSUMED, ChainStep, DependenceGraph
+from inference.core.core_model.nearest import CoreModelBlocks
 from inference.isa.blocks import Block, block_of_bytes
 from inference.isa.blocks.accesses import accesses_of
 from inference.isa.exclusions import GROUPS

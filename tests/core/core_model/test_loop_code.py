@@ -9,10 +9,9 @@ from dataclasses import replace
 import pytest
 
 from inference.core.core_model import CodeShape, FrontEndLimits, predict_core
-from inference.core.core_model.blocks import shape_of
 from inference.core.core_model.bounds import HELD_UP
 from inference.core.core_model.loop_code import measured_loop_code
-from inference.core.core_model.prediction import BoundKind
+from inference.core.core_model.prediction import BoundKind, shape_of
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.formats.core_model_json import core_model_json, read_core_model

@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 
 from inference.core.core_model import Assumptions, CoreModel, FrontEndLimits, MemoryTimes
-from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.core_model.memory_reading import memory_times
+from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.protocols import Json
 from inference.isa.blocks import Block, read_blocks

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from inference.core.core_model import Assumptions, BoundKind, CoreModel, CorePrediction
-from inference.core.core_model.blocks import CoreModelBlocks
+from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.mapping import PortMapping
 from inference.isa.blocks import Block, read_blocks
 from tests.core.core_model.test_bounds import ADD, CORE, IMUL, LOAD

@@ -11,9 +11,9 @@ import pytest
 from django.conf import settings
 
 from inference.core.core_model import Assumptions, CoreModel
-from inference.core.core_model.blocks import CoreModelBlocks
-from inference.core.core_model.last_writes import last_write
 from inference.core.core_model.model import RenamingConditions, StoreCurve
+from inference.core.core_model.nearest import CoreModelBlocks
+from inference.core.core_model.stored_values import last_write
 from inference.formats.core_model_json import read_core_model
 from inference.isa.blocks import Block, block_of_hex
 from inference.isa.blocks.accesses import accesses_of

@@ -18,7 +18,7 @@ from inference.core.core_model import (
     predict_core,
 )
 from inference.core.mapping import PortMapping
-from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
+from inference.core.simulation.program import Binding, SchedulerPolicy, SharedResultBus
 from inference.isa.blocks import LOOP, read_blocks
 from inference.isa.blocks.accesses import accesses_of
 

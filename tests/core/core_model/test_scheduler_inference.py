@@ -29,8 +29,7 @@ from inference.core.mapping import PortMapping
 from inference.isa.scheme import Scheme
 from inference.isa.x86.bodies import body_accesses
 from inference.isa.x86.scheme_set import described
-from inference.measuring.scheduled_core import ScheduledCore
-from inference.measuring.simulated import SimulatedProcessor
+from inference.measuring.simulated import ScheduledCore, SimulatedProcessor
 from tests.measuring.test_scheduled_core import ADD, ANY, COMPARE, DEPOSIT, HIGH, LOW, MULTIPLY, POLICY, SHIFT
 
 SUBTRACT, AND_NOT = "sub GPR[64]:RW, GPR[64]:R", "andn GPR[64]:W, GPR[64]:R, GPR[64]:R"

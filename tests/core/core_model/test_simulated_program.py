@@ -9,7 +9,7 @@ import pytest
 from inference.core.core_model.model import CoreModel, MemoryTimes
 from inference.core.core_model.simulated_program import UndescribedSchemeError, program_of
 from inference.core.mapping import PortMapping
-from inference.core.simulation.policy import SchedulerPolicy
+from inference.core.simulation.program import SchedulerPolicy
 from inference.core.simulation.steady_state import simulate
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.core.core_model import BoundKind, CodeShape, CoreModel, MemoryTimes, predict_core
-from inference.core.core_model.loads import stack_bound
+from inference.core.core_model.memory_bounds import stack_bound
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
 from inference.isa.blocks.accesses import accesses_of

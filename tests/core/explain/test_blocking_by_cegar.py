@@ -16,8 +16,7 @@ from inference.core.experiment import Measured
 from inference.core.explain import BlockingQuestion
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
-from inference.measuring.quirks import Quirk
-from inference.measuring.simulated import SimulatedProcessor
+from inference.measuring.simulated import Quirk, SimulatedProcessor
 from tests.core.explain.small import STORES, ZENLIKE
 from tests.core.pmevo.small import Listener
 

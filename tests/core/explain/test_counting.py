@@ -8,6 +8,7 @@ import pytest
 
 from inference.core.errors import InsufficientDataError
 from inference.core.experiment import Experiment, Measured
+from inference.core.explain import NotCharacterised
 from inference.core.explain.alone import width_of
 from inference.core.explain.counting import counted, source_of_counts, whole, zen_extra
 from inference.core.explain.sampling import SampledCycles
@@ -97,6 +98,17 @@ def test_slots_among_nops_count_uops_where_the_bottleneck_passes_uops() -> None:
     }
     assert told["nop"].outcome == "excluded"
     assert structural_agreement(ZENLIKE, result.mapping).agreeing == tuple(sorted(ZENLIKE.usage))
+
+
+@pytest.mark.parametrize(("most", "counted_uops"), [(24, 2), (23, None)])
+def test_slots_are_counted_with_as_many_nops_as_copies_may_be(most: int, counted_uops: int | None) -> None:
+    truth = PortMapping(
+        ZENLIKE.ports, {**ZENLIKE.usage, "nop": ()}
+    )  # two cycles alone leave 18 - 2 slots free
+    result = explain(truth, measurer=Issuing(truth), uops_from="issue", r_max=6.0, most_copies=most)
+    told = {each.scheme: each for each in result.characterisations}
+    assert told["vadd x2"].counted == counted_uops
+    assert told["nop"].reason is NotCharacterised.COUNT, "they are no padding for themselves"
 
 
 def test_without_anything_to_pad_with_the_search_says_so() -> None:

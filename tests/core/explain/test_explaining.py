@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from inference.core import pacing
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.errors import KEEP, InsufficientDataError, InterruptedRunError
-from inference.core.event import Event
-from inference.core.events import Log, Progress
+from inference.core.events import Event, Log, Progress
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import NotCharacterised, SchemeFate, Seen
 from inference.core.explain.blocking_question import BlockingAnswer, BlockingQuestion

@@ -7,9 +7,8 @@ import pytest
 from inference.core.experiment import Experiment, MeasurementState
 from inference.core.explain.sampling import LEAST_NOISE, NOT_RECORDED, MeasurementSampler, Medians
 from inference.core.pacing import PacedReporter
-from inference.measuring.quirks import Quirk
 from inference.measuring.recorded import RecordedMeasurer
-from inference.measuring.simulated import SimulatedProcessor
+from inference.measuring.simulated import Quirk, SimulatedProcessor
 from tests.core.explain.small import DISTURBED, ZENLIKE, DisturbedProcessor
 from tests.core.pmevo.small import Listener
 

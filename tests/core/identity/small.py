@@ -11,7 +11,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
-from inference.core.identity.question import decimal
+from inference.core.identity.searching import decimal
 from inference.core.mapping import PortMapping, ports_in, uops_of
 from inference.core.throughput import work_of
 from tests.core.strategies import masks, usages

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linear_sum_assignment
 
-from inference.core.identity.assignment import best_partners
+from inference.core.identity.renaming import best_partners
 from tests.drawn import examples
 
 SQUARES = st.integers(0, 7).flatmap(

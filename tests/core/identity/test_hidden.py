@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from inference.core.experiment import Experiment
-from inference.core.identity.hidden import agreement_up_to_hidden, is_hidden
+from inference.core.identity.comparison import agreement_up_to_hidden, is_hidden
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
 

@@ -25,7 +25,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "inference/core/judging/words.py": ("proven", "unique", "checked"),
     "inference/core/cegar/problem.py": ("unique",),
     # Not about a core: which discoveries cover most blocks is computed, and the solver says if more could.
-    "anica_app/features/campaigns/coverage_pages.py": ("proven",),
+    "anica_app/features/campaigns/pages.py": ("proven",),
     "anica_app/features/campaigns/parts_api.py": ("proven",),
     "anica_app/features/coverage/job.py": ("proven",),
     "templates/anica/campaigns/compare.html": ("Unique",),  # discoveries that no other campaign includes

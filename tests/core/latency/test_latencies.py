@@ -306,6 +306,27 @@ def test_the_same_code_is_measured_once() -> None:
     assert len(codes) == len(set(codes))
 
 
+def test_a_listener_hears_how_many_readings_there_are_and_will_be() -> None:
+    class Counting(SimulatedLatencies):
+        def measure(self, chains, repeat=0):  # type: ignore[no-untyped-def]
+            rounds.append(len(chains))
+            return super().measure(chains, repeat)
+
+    rounds: list[int] = []
+    heard: list[tuple[int, int]] = []
+    infer_latencies(
+        LatencyProblem(pairs(), of_connectors()),
+        Counting(drawn(1).__getitem__, noise=0.01, outliers=0.05, seed=1),
+        lambda reading, done, total: heard.append((done, total)),
+    )
+    assert len(rounds) > 1
+    assert heard == [
+        (sum(rounds[:number]) + done, sum(rounds[: number + 1]))
+        for number, size in enumerate(rounds)
+        for done in range(1, size + 1)
+    ]
+
+
 def test_what_no_other_chain_confirms_is_measured_again() -> None:
     """Something else slowed a chain down when it was measured first."""
     link, way = ChainLink("imul", "2", "1"), ChainLink("movsxd", "2", "1")

@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from itertools import combinations
 
-from inference.core.executor import Executor
 from inference.core.experiment import Experiment
-from inference.core.pacing import PacedReporter
+from inference.core.pacing import Executor, PacedReporter
 from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.fitness import FitnessGate

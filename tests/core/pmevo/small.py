@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from inference.core.checkpoint import decode, encode
 from inference.core.errors import InterruptedRunError
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.protocols import Checkpoint

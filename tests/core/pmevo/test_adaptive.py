@@ -149,6 +149,16 @@ def test_a_difference_that_one_late_representative_shows_splits_the_class() -> N
     assert sorted_classes(found) == truth(mapping)
 
 
+def test_what_one_member_shows_is_measured_of_all_members_where_representatives_are_many() -> None:
+    # Only `y` tells `p` from `q`, and it founds its class when all have been measured with many others.
+    usage = {f"p{k:02}": ((0b001, 1), (0b010, 1)) for k in range(12)}
+    usage |= {f"q{k:02}": ((0b001, 1),) for k in range(13)} | {"y": ((0b010, 1),)}
+    usage |= {f"x{k:02}": ((0b100, k + 2),) for k in range(15)}
+    mapping = PortMapping(tuple("012"), usage)
+    found, _ = run(mapping, asking(mapping))
+    assert sorted_classes(found) == truth(mapping)
+
+
 @pytest.mark.parametrize("share", [0.01, 0.05])
 def test_unusable_answers_neither_crash_nor_split(share: float) -> None:
     mapping = many(72)

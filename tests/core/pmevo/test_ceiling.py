@@ -54,6 +54,14 @@ def test_what_a_small_share_of_the_experiments_reaches_is_no_ceiling() -> None:
     assert ceiling_of(few_schemes | crowded) == pytest.approx(4.0)
 
 
+def test_what_a_few_experiments_exceed_is_no_ceiling() -> None:
+    crowded = times(3.5)
+    quicker = [Experiment.of({"i0": 5, "i1": k}) for k in range(1, 4)]
+    one_in_thirty = dict.fromkeys((*quicker, Experiment.of({"i0": 7, "i1": 1})), 1.0)
+    assert ceiling_of(crowded | dict.fromkeys(quicker, 1.0)) == pytest.approx(3.5), "three are stray readings"
+    assert ceiling_of(crowded | one_in_thirty) is None
+
+
 def test_nothing_measured_has_no_ceiling() -> None:
     assert ceiling_of({}) is None
 

@@ -8,7 +8,7 @@ import pytest
 from inference.core import pacing
 from inference.core.checkpoint import decode, encode
 from inference.core.errors import InterruptedRunError, InvalidInputError
-from inference.core.executor import LocalExecutor
+from inference.core.pacing import LocalExecutor
 from inference.core.pmevo import PMEvoSettings, infer
 from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.events import Cloud, Generation

@@ -17,7 +17,7 @@ from inference.core.pmevo.plan import (
     singletons,
     smoothed,
 )
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 
 
 def planned(times: dict[str, float], epsilon: float = 0.05) -> set[Experiment]:

@@ -6,7 +6,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from inference.core.arrays import Int64s
 from inference.core.errors import InvalidInputError
 from inference.core.pmevo import kernels
 from inference.core.pmevo.population import (
@@ -18,7 +17,7 @@ from inference.core.pmevo.population import (
     random_population,
     unpacked,
 )
-from inference.core.tables import Population
+from inference.core.tables import Int64s, Population
 
 TIMES = [0.26, 1.0, 3.2, 12.0]
 PORTS = 4

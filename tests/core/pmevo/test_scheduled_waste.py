@@ -8,12 +8,11 @@ from inference.core.core_model import CoreModel, FrontEndLimits
 from inference.core.core_model.scheduled_times import ScheduledTimes
 from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
-from inference.core.simulation.policy import SchedulerPolicy, SharedResultBus
+from inference.core.simulation.program import SchedulerPolicy, SharedResultBus
 from inference.isa.domains import undivided
 from inference.isa.x86.bodies import body_accesses, loop_body
 from inference.isa.x86.scheme_set import described
-from inference.measuring.scheduled_core import ScheduledCore
-from inference.measuring.simulated import SimulatedProcessor
+from inference.measuring.simulated import ScheduledCore, SimulatedProcessor
 from tests.core.pmevo.small import Listener
 
 SETTINGS = PMEvoSettings(starts=1, rounds=1, sweeps=1, perturbations=10, learnt_mixes=6)

@@ -18,9 +18,9 @@ from inference.core.resources import (
     Conversion,
     ResourceMapping,
     TooManyResourcesError,
+    connected_unions,
     from_port_mapping,
 )
-from inference.core.resources.conversion import connected_unions
 from inference.core.tables import ExperimentTable
 from inference.core.throughput import inverse_throughput, work_of
 from tests.core.oracle import lp_inverse_throughput, over_ports

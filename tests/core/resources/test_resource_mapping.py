@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
+from inference.core.evaluator import ThroughputModel
 from inference.core.experiment import Experiment
-from inference.core.predicting import ThroughputModel
 from inference.core.resources import MAX_RESOURCES, ResourceMapping
 from inference.core.tables import ExperimentTable
 from tests.core.strategies import SCHEMES, experiments
@@ -65,8 +65,8 @@ def test_many_experiments_at_once_are_predicted_like_each_alone(
 def test_more_experiments_and_resources_than_fit_into_a_block_are_all_predicted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("inference.core.resources.mapping._BLOCK", 8)
-    monkeypatch.setattr("inference.core.resources.mapping._COLUMNS", 3)
+    monkeypatch.setattr("inference.core.resources._BLOCK", 8)
+    monkeypatch.setattr("inference.core.resources._COLUMNS", 3)
     mapping = ResourceMapping(tuple("abcdefg"), {str(k): ((k, k + 1.0),) for k in range(7)})
     several = [Experiment.of({str(k): 2, str(0): 1}) if k else Experiment.of({"0": 3}) for k in range(7)]
     predicted = mapping.cycles(ExperimentTable.from_experiments(several))

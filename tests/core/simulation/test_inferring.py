@@ -9,15 +9,20 @@ import numpy as np
 import pytest
 
 from inference.core.errors import InvalidInputError
-from inference.core.simulation.dependent_code import code_scores
 from inference.core.simulation.inferring import (
     ScheduledExperiment,
     candidates_of_shared_buses,
+    code_scores,
     infer_scheduler,
     is_explained,
 )
-from inference.core.simulation.policy import SchedulerPolicy, SharedResultBus
-from inference.core.simulation.program import SimulatedProgram, SimulatedUop, Wait
+from inference.core.simulation.program import (
+    SchedulerPolicy,
+    SharedResultBus,
+    SimulatedProgram,
+    SimulatedUop,
+    Wait,
+)
 from inference.core.simulation.steady_state import simulate
 
 ANY, MULTIPLY, SHIFT = 0b111111, 0b000111, 0b111000

@@ -11,9 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError
-from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
-from inference.core.simulation.program import SimulatedProgram, SimulatedUop, Wait
-from inference.core.simulation.steady_state import Simulation, simulate
+from inference.core.simulation.program import (
+    Binding,
+    SchedulerPolicy,
+    SharedResultBus,
+    SimulatedProgram,
+    SimulatedUop,
+    Wait,
+)
+from inference.core.simulation.steady_state import COUNTED_UOPS, WARM_UP_UOPS, Simulation, simulate
 from inference.core.throughput import port_bound
 from tests.drawn import examples
 
@@ -188,3 +194,15 @@ def test_what_cannot_be_executed_is_refused(uops: tuple[SimulatedUop, ...], comp
 def test_policies_that_make_no_sense_are_refused(settings: dict) -> None:
     with pytest.raises(InvalidInputError):
         SchedulerPolicy(**settings)
+
+
+@pytest.mark.parametrize(("length", "warm_up", "counted"), [(1, 600, 2400), (7, 86, 343), (1000, 4, 4)])
+def test_so_many_uops_warm_up_and_so_many_count_and_four_iterations_of_long_code(
+    length: int, warm_up: int, counted: int
+) -> None:
+    assert (warm_up - 1) * length < max(WARM_UP_UOPS, 4 * length) <= warm_up * length
+    assert (counted - 1) * length < max(COUNTED_UOPS, 4 * length) <= counted * length
+    found = simulate(independent(*[0b11111] * length), SchedulerPolicy(Binding.ROUND_ROBIN))
+    assert len(found.issued) == warm_up + counted
+    last = found.issued.max(axis=1)
+    assert found.cycles == (last[-1] - last[warm_up - 1]) / counted

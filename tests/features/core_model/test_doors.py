@@ -23,7 +23,7 @@ from inference.features.asking.predictors.query import row_for
 from inference.features.asking.questions.why_section import closest_bound
 from inference.features.learning.core_model.query import contents_of
 from inference.features.learning.core_model.storing import store_document, store_parts
-from inference.features.library.uploads.file_reading import receive
+from inference.features.library.uploads.query import receive
 from inference.formats.core_model_json import read_core_model
 from inference.isa import llvm_mc
 from inference.isa.chains import BEHIND_POP, HALVES_IN_TURN, THREE_AND_ONE

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from inference.core.core_model import CoreModel, CoreScheduler
-from inference.core.simulation.policy import Binding, SchedulerPolicy
+from inference.core.simulation.program import Binding, SchedulerPolicy
 from inference.features.asking.predictors.kinds import STORED_KINDS
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.core_model_json import core_model_json, core_model_text, read_core_model

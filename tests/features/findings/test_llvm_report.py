@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from inference.features.judging.findings.llvm_job import (
     LlvmDifference,
     is_notable,
     markdown,
+    witness_lines,
     worst_first,
 )
 
@@ -91,3 +93,17 @@ def test_the_largest_factor_comes_first_whichever_way_it_goes() -> None:
     assert rows[1].verdict == "too fast by a factor of 5"
     assert rows[2].verdict == "too slow by a factor of 4"
     assert differing(measured=0.0).factor == math.inf
+
+
+def step(base: float | None = 4.0, cycles: float | None = 5.0) -> SimpleNamespace:
+    witness = SimpleNamespace(copies=4, blocker="nop", base_cycles=base, cycles=cycles)
+    return SimpleNamespace(witness=witness, where="[0,1]", conclusion="one µop on [0,1]")
+
+
+def test_witnesses_are_told_with_their_cycles_and_many_of_them_counted() -> None:
+    line = "Witness: 4 × nop on [0,1] take 4.000 cycles, with add beside them 5.000 cycles: one µop on [0,1]"
+    assert witness_lines("add", []) == []
+    assert witness_lines("add", [step()] * 4) == [line] * 4
+    assert witness_lines("add", [step()] * 6) == [*[line] * 4, "and 2 more"]
+    (unusable,) = witness_lines("add", [step(None, 0.0)])
+    assert "take no usable number of cycles, with add beside them 0.000 cycles: " in unusable

@@ -12,7 +12,7 @@ from django.utils import timezone
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 from inference.features.learning.inferring.core_facts import like_one_uop
 from inference.features.running.runs.archive import store_archive
 from inference.formats.run_archive.reading import read_archive

@@ -14,7 +14,7 @@ from django.utils import timezone
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 from inference.formats.mapping_json import write_mapping_json
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Machine, PortMapping, Run

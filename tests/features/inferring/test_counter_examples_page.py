@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.runs import lifecycle

@@ -10,8 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from inference.core.event import Event
-from inference.core.events import Progress
+from inference.core.events import Event, Progress
 from inference.core.explain import REASONS, STAGES, NotCharacterised
 from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import BlockingClass

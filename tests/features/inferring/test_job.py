@@ -7,8 +7,7 @@ import pytest
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.pmevo import PMEvoSettings
-from inference.core.random_mixes import random_mixes
-from inference.core.splitting import held_out_experiments
+from inference.core.sampling import held_out_experiments, random_mixes
 from inference.features.learning.inferring import job
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import (

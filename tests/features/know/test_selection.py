@@ -6,7 +6,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 from inference.core.throughput import inverse_throughput
 from inference.features.learning.inferring.subject import JUDGING_MIXES
 from inference.features.learning.know.selecting import EARLIER, TOGETHER, CoreParts, chosen_mapping

@@ -13,10 +13,12 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet, Machine, PortMapping
+from inference.runs import lifecycle
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
 from tests.doors import printed
 from tests.simulated import simulated_machine
+from tests.work import work_off
 
 SCHEMES = ("add GPR[64]:RW, GPR[64]:R", "vaddpd XMM:W, XMM:R, XMM:R")
 
@@ -67,10 +69,12 @@ def test_a_mapping_is_simulated_and_recorded_readings_say_the_same_again(site):
 def test_what_is_not_in_the_recorded_data_says_so(site):
     found = [described(text) for text in SCHEMES]
     isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
-    simulated_machine(isa, Mapping(("0",), dict.fromkeys(SCHEMES, ((1, 1),))))
-    shown("--machine", "sim", "--schemes", "mnemonic:add", "--name", "adds")
-    answer = shown("--dataset", "adds", "--schemes", "all", "--name", "all of them")
-    assert answer["schemes"] == 2
+    machine = simulated_machine(isa, Mapping(("0",), dict.fromkeys(SCHEMES, ((1, 1),))))
+    adds = list(isa.schemes.filter(mnemonic="add").values_list("pk", flat=True))
+    work_off(lifecycle.submit("latencies", {"machine": machine.pk, "schemes": adds}, "adds"))
+    recorded = LatencySet.objects.get(name="adds")
+    run = work_off(lifecycle.submit("latencies", {"recorded": recorded.pk, "schemes": "all"}, "all of them"))
+    assert run.result["schemes"] == 2
     (missing,) = LatencySet.objects.get(name="all of them").schemes.filter(scheme__text=SCHEMES[1])
     assert missing.isolated == 0
     assert "not in the recorded data" in missing.pairs[0]["why"]

@@ -15,8 +15,7 @@ from inference.features.machines.machines.trust import (
     known_answers,
     shares_by_set,
 )
-from inference.figures.noise import NoiseReading
-from inference.figures.trust import disturbed_by_hour, disturbed_spans, trust_picture
+from inference.figures.noise import NoiseReading, disturbed_by_hour, disturbed_spans, trust_picture
 from inference.models import ExperimentSet, Machine, Run, RunEvent
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_measurements

@@ -19,8 +19,7 @@ from inference.isa import x86
 from inference.isa.blocks import block_of_text
 from inference.isa.targets import X86
 from inference.models import PortMapping as PortMappingRow
-from inference.predictors.kinds import KINDS
-from inference.predictors.loops import WITH_JUMP, WITHOUT_JUMP, asked_as
+from inference.predictors.kinds import KINDS, WITH_JUMP, WITHOUT_JUMP, asked_as
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
 

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.agent.protocol import Batch, Beat, Result
-from inference.core.core_model.dependent_blocks import MOST_BLOCKS, dependent_blocks
+from inference.core.core_model.scheduler_experiments import MOST_BLOCKS, dependent_blocks
 from inference.features.learning.core_model.storing import store_document
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.scheduler_json import SchedulerRecord

@@ -76,6 +76,16 @@ def test_a_set_that_shows_a_scheduler_gives_the_core_model_one(
     assert len(answer["experiments"]) == run.result["experiments"] > 50
     assert all(one["simulated"] for one in answer["experiments"])
 
+    # A record from before blocks is read, and says that it was not judged.
+    row.scheduler = {
+        key: value for key, value in row.scheduler.items() if key not in {"blocks", "code", "unjudged"}
+    }
+    row.save()
+    assert core_model_of(row).scheduler is not None
+    answer = visitor.get(f"/api/v1/core-models/{row.pk}/scheduler").json()
+    assert (answer["blocks"], answer["code"], answer["unjudged"]) == ([], None, "")
+    assert "It was not judged on code with dependences." in answer["words"]
+
 
 def test_a_machine_that_wastes_nothing_gives_none_and_the_reason(
     visitor: Client, row: StoredCoreModel, machine: Machine
@@ -91,22 +101,6 @@ def test_a_machine_that_wastes_nothing_gives_none_and_the_reason(
     answer = visitor.get(f"/api/v1/core-models/{row.pk}/scheduler").json()
     assert answer["scheduler"] is None
     assert answer["reason"].startswith("no scheduler explains")
-
-
-def test_records_from_before_blocks_are_read_and_say_that_they_were_not_judged(
-    visitor: Client, row: StoredCoreModel, recorded: ExperimentSet
-) -> None:
-    config = {"core_model": row.pk, "experiment_set": recorded.pk}
-    work_off(lifecycle.submit("scheduler", config, "its scheduler"))
-    row.refresh_from_db()
-    row.scheduler = {
-        key: value for key, value in row.scheduler.items() if key not in {"blocks", "code", "unjudged"}
-    }
-    row.save()
-    assert core_model_of(row).scheduler is not None
-    answer = visitor.get(f"/api/v1/core-models/{row.pk}/scheduler").json()
-    assert (answer["blocks"], answer["code"], answer["unjudged"]) == ([], None, "")
-    assert "It was not judged on code with dependences." in answer["words"]
 
 
 def test_where_nobody_looked_it_is_said(visitor: Client, row: StoredCoreModel) -> None:

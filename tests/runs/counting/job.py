@@ -12,8 +12,7 @@ import numpy as np
 from django.conf import settings
 
 from inference.core.errors import InsufficientDataError
-from inference.core.event import Event
-from inference.core.events import Progress, ResultStored
+from inference.core.events import Event, Progress, ResultStored
 from inference.core.protocols import Checkpoint
 from inference.models import ISA
 from inference.runs.kinds import RunKind

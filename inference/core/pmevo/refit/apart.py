@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence, Set
 
 import numpy as np
 
-from inference.core.arrays import Int64s
 from inference.core.mapping import ports_in
 from inference.core.pmevo.refit.usage import Usage
+from inference.core.tables import Int64s
 
 
 def prefer_apart(

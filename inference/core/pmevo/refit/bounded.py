@@ -21,8 +21,7 @@ from functools import partial
 
 import numpy as np
 
-from inference.core.arrays import Int64s
-from inference.core.loss import bounded
+from inference.core.metrics import bounded
 from inference.core.pmevo.refit.chain import lists_of, most_used
 from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.objective import Objective, Prices
@@ -37,6 +36,7 @@ from inference.core.pmevo.refit.preferring import (
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.tables import Int64s
 
 RARE = 0.003  # of a kind, per experiment of a scheme and unit of log(schemes / users)
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.core.arrays import Floats, Integers
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
 from inference.core.kernels.loops import loss_of
-from inference.core.loss import Loss
+from inference.core.metrics import Loss
 from inference.core.pmevo.refit.kernel_arrays import Number, RefitSurroundings, Used
 from inference.core.pmevo.refit.objective import Objective, Prices
+from inference.core.tables import Floats, Integers
 
 _SMALLER = 1e-12  # what rounding can make of equal objectives
 

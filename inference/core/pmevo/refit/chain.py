@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from inference.core.arrays import Int64s
 from inference.core.pmevo.refit.front import RefitPoint, cheapest, with_point
 from inference.core.pmevo.refit.objective import Prices
 from inference.core.pmevo.refit.port_sets import PortSets
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.tables import Int64s
 
 OPEN, FEWER, LAST, NARROW, DONE = "open", "fewer", "last", "narrow", "done"
 

@@ -1,11 +1,11 @@
-"""Mappings in which two units that share some ports share none; see `inference.core.disjoint_units`."""
+"""Mappings in which two units that share some ports share none; see `inference.core.waste`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inference.core.disjoint_units import disjoint_units
 from inference.core.pmevo.refit.usage import Usage
+from inference.core.waste import disjoint_units
 
 
 def with_disjoint_units(usage: Usage) -> Iterator[Usage]:

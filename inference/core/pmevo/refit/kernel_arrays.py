@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from inference.core.arrays import Floats, Integers
+from inference.core.tables import Floats, Integers
 
 Number = Any
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.core.arrays import Integers
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
 from inference.core.pmevo.refit.candidates import consider, errors_of, price_of
 from inference.core.pmevo.refit.kernel_arrays import Number, RefitRows, RefitSurroundings, Used
 from inference.core.pmevo.refit.objective import Objective, Prices
+from inference.core.tables import Integers
 
 _MOST_ROUNDS = 3  # of improving the best candidate by neighbours
 _MOST_PAIRED = 6  # executions of a µop in pairs, beside those that fill the scheme's own time

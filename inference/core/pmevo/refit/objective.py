@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from inference.core.loss import RELATIVE, Loss
+from inference.core.metrics import RELATIVE, Loss
 
 
 class Objective(NamedTuple):

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from inference.core.arrays import Int64s
+from inference.core.tables import Int64s
 
 _MOST_SETS = 2048
 _MOST_ANSWERS = 64

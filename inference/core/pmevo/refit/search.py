@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.events import Log, Progress
 from inference.core.pmevo.events import FrontImproved, Sweep
 from inference.core.pmevo.fitness import FitnessGate
@@ -20,6 +19,7 @@ from inference.core.pmevo.refit.front import RefitPoint, cheapest, thinned
 from inference.core.pmevo.refit.saving import ChainState
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
+from inference.core.tables import Floats, Int64s
 
 PHASE = "refit"
 _NEWS = "refit pieces"

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.evaluator import Evaluator, slots_per_experiment
 from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.kernel_arrays import RefitMixes, RefitRows, RefitSurroundings, Used
 from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
-from inference.core.port_width import natural_width
+from inference.core.tables import Bools, Floats, Int64s
+from inference.core.throughput import natural_width
 
 _LEAST_WIDTH = 5  # port sets at least so wide are tried, whatever the schemes' times suggest
 _FIRST_ROOM = 1 << 14  # unions; grows where that is too few

@@ -6,10 +6,10 @@ with the µops inside it: what a candidate is added to.
 
 from __future__ import annotations
 
-from inference.core.arrays import Floats, Integers
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
 from inference.core.pmevo.refit.kernel_arrays import Number, RefitMixes, RefitRows, RefitSurroundings
+from inference.core.tables import Floats, Integers
 
 MOST_UNIONS = 1024
 """Unions of one experiment's port sets that are looked at; on nine ports there are at most half as many."""

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.mapping import Uops
-from inference.core.port_width import natural_width
-from inference.core.tables import Population
+from inference.core.tables import Floats, Int64s, Population
+from inference.core.throughput import natural_width
 
 MOST_KINDS = 4
 """Kinds of µops that a scheme has here at most."""

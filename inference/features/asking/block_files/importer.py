@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, Progress, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.asking.block_files.query import PREVIEW, UploadImporter

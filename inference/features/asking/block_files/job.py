@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
+from inference.core.events import Event, Log, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.block_files.importer import telling
 from inference.features.asking.block_files.query import (

@@ -28,8 +28,7 @@ from inference.features.asking.block_files.query import (
     sort_apart,
     upload_importer_of_sort,
 )
-from inference.features.library.uploads.file_reading import receive, start_reading
-from inference.features.library.uploads.query import waiting_uploads
+from inference.features.library.uploads.query import receive, start_reading, waiting_uploads
 from inference.formats.block_files import BlockFileSort
 from inference.formats.errors import ExchangeError
 from inference.isa.blocks import isa_beside
@@ -39,7 +38,7 @@ from inference.models.named import Named
 from inference.runs.errors import LimitError, RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import free_name
-from inference.web.request_fields import form_page, start_or_tell
+from inference.web.request_fields import form_page, start_run
 from inference.web.validation import whole_number
 
 
@@ -148,11 +147,11 @@ def _program(request: HttpRequest, found: Any) -> HttpResponse:
     choose = ChooseForm(keys, request.POST if press == "import" else None, initial={"name": _name(found)})
     if press == "look" and search.is_valid():
         name = f"Loops of {found.file_name}"[:180]
-        if made := start_or_tell(request, SEARCH, search.config(found), name, form=search):
+        if made := start_run(request, SEARCH, search.config(found), name, form=search):
             return redirect(f"{reverse('anica-loops', args=[found.pk])}?run={made.pk}")
     if press == "import" and done and run is not None and choose.is_valid():
         name = f"Import {found.file_name}"[:180]
-        if made := start_or_tell(request, IMPORT, choose.config(run.config), name, form=choose):
+        if made := start_run(request, IMPORT, choose.config(run.config), name, form=choose):
             return redirect("run", made.pk)
     context |= {
         "search": search,
@@ -183,7 +182,7 @@ def _listing(request: HttpRequest, found: Upload) -> HttpResponse:
     if form.is_bound and form.is_valid():
         name = f"Import {found.file_name}"[:180]
         config = {"upload": found.pk, **form.cleaned_data}
-        if made := start_or_tell(request, IMPORT, config, name, form=form):
+        if made := start_run(request, IMPORT, config, name, form=form):
             return redirect("run", made.pk)
     about = {"upload": found, "programs": waiting_programs()}
     return form_page(request, "inference/block_files/loops/listing.html", form, **about)

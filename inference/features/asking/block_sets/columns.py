@@ -10,8 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from inference.core.event import Event
-from inference.core.events import Progress, ResultStored
+from inference.core.events import Event, Progress, ResultStored
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.asking.predictors.opening import opened_panel

@@ -31,7 +31,7 @@ from inference.features.asking.questions.form import ChoosingForm
 from inference.formats.errors import ExchangeError
 from inference.measuring.blocks import LOOP
 from inference.models import BasicBlockSet, BlockColumn, Run
-from inference.predictors.odd_answers import odd_answers
+from inference.predictors.answer_arrays import odd_answers
 from inference.predictors.protocol import Answer
 from inference.storage.block_sets import export
 from inference.web.contributions import PanelPlace, panels_of
@@ -174,7 +174,7 @@ def block_set_ask(request: HttpRequest, pk: int) -> HttpResponse:
             "predictors": [row.pk for row in form.rows],
             "mode": form.cleaned_data["mode"],
         }
-        if start_run(request, form, KIND, config, f"{names} on {found.name}"[:180]) is not None:
+        if start_run(request, KIND, config, f"{names} on {found.name}"[:180], form=form) is not None:
             return redirect(f"{reverse('block-set', args=[pk])}?tab=columns")
     ticked = form.ticked() if form.is_bound else set()
     offers = form.offers

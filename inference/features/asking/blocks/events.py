@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from inference.core.event import Event
-from inference.core.event_fields import OMIT_EMPTY, Amount, Count, Signed
+from inference.core.events import OMIT_EMPTY, Amount, Count, Event, Signed
 from inference.runs.events import RecordPart
 
 

@@ -10,8 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from inference.agent.protocol import Result
-from inference.core.event import Event
-from inference.core.events import ExperimentsCounted, Log, PhaseStarted, Progress, ResultStored
+from inference.core.events import Event, ExperimentsCounted, Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.blocks.events import BlockMeasured
 from inference.features.asking.blocks.query import MOST_BLOCKS

@@ -11,12 +11,6 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from inference.core.core_model.loop_branch import (
-    iteration_terms,
-    jump_schemes,
-    loop_branch,
-    with_branch_slot,
-)
 from inference.core.experiment import Experiment
 from inference.core.mapping import Uops
 from inference.core.schedule import Schedule, schedule
@@ -25,6 +19,12 @@ from inference.isa.blocks import Block, BlockError, Piece, piece_of, read
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.targets import target_of
 from inference.models import ISA, PortMapping, PortUsage
+from inference.predictors.mapping import (
+    iteration_terms,
+    jump_schemes,
+    loop_branch,
+    with_branch_slot,
+)
 from inference.storage.core_models import fused_pairs
 from inference.storage.instruction_sets import code_isa
 from inference.storage.judging import grounds_of

@@ -11,12 +11,6 @@ from typing import Any, cast
 from django.http import HttpRequest
 
 from inference.core.core_model import Assumptions
-from inference.core.core_model.loop_branch import (
-    iteration_terms,
-    jump_schemes,
-    loop_branch,
-    with_branch_slot,
-)
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.protocols import Json
@@ -29,6 +23,12 @@ from inference.isa.blocks import Block, block_of_hex, isa_beside
 from inference.isa.blocks.frames import iteration_of
 from inference.measuring.blocks import LOOP
 from inference.models import ISA, Machine, PortMapping, Run
+from inference.predictors.mapping import (
+    iteration_terms,
+    jump_schemes,
+    loop_branch,
+    with_branch_slot,
+)
 from inference.storage.core_models import fused_pairs
 from inference.storage.instruction_sets import code_isa
 from inference.storage.rows import ids_of_schemes, load_parts

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from django.conf import settings
 
 from inference.agent.protocol import Result, Settings
+from inference.core.evaluator import ThroughputModel
 from inference.core.pacing import PacedReporter
-from inference.core.predicting import ThroughputModel
 from inference.core.tables import ExperimentTable
 from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.blocks import Block
@@ -27,8 +27,8 @@ from inference.models import Machine, PortMapping, ResourceMapping
 from inference.models import Predictor as PredictorRow
 from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS, FoundKind, PredictorKind
+from inference.predictors.panel import AskedHere, SharedOut
 from inference.predictors.protocol import Predictor, PredictorError
-from inference.predictors.shared_out import AskedHere, SharedOut
 from inference.runs.errors import JobError
 from inference.runs.executors import open_cluster
 from inference.runs.kinds import Task

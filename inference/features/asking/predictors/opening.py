@@ -15,9 +15,8 @@ from inference.models import AnswerCache, identity_key
 from inference.models import Predictor as PredictorRow
 from inference.models.predictor import block_key
 from inference.predictors import machine, mapping
-from inference.predictors.panel import Panel
+from inference.predictors.panel import Panel, Remembering
 from inference.predictors.protocol import Answer, Failure, Predictor, PredictorError
-from inference.predictors.remembering import Remembering
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 

@@ -38,8 +38,8 @@ from inference.isa.blocks import Block, BlockName, block_of_bytes, isa_beside
 from inference.isa.blocks.listing import intel_or_digits
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, Predictor, Run
+from inference.predictors.answer_arrays import apart, odd_answers
 from inference.predictors.memory_variants import variants
-from inference.predictors.odd_answers import apart, odd_answers
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web.contributions import Context, PanelPlace, origins_of, press, shown_panels

@@ -21,7 +21,7 @@ from inference.features.asking.questions.request import MOST_BLOCKS
 from inference.features.running.runs.runs_of_kind import NameOfRun, submitted
 from inference.isa.blocks import Block, block_of_hex, isa_beside, read_blocks
 from inference.models import Predictor, Run
-from inference.predictors.loops import asked_as
+from inference.predictors.kinds import asked_as
 from inference.predictors.protocol import Answer
 from inference.web.api.answers import MOST_TEXT, AnswerOut, Code, NamedBlock, assembly
 from inference.web.api.errors import ProblemError

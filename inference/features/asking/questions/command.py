@@ -37,7 +37,7 @@ from inference.isa.memory_variants import Memory
 from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, Predictor, StoredCoreModel
 from inference.predictors import core_model
-from inference.predictors.loops import asked_as
+from inference.predictors.kinds import asked_as
 from inference.predictors.memory_variants import variants
 from inference.predictors.protocol import Answer
 from inference.storage.instruction_sets import code_isa

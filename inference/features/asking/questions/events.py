@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.protocols import Json
 
 

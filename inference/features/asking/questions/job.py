@@ -11,8 +11,7 @@ from functools import partial
 from django.db import connection
 
 from inference.core.errors import MeasuringError
-from inference.core.event import Event
-from inference.core.events import Progress, ResultStored
+from inference.core.events import Event, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import rows_in_mode
 from inference.features.asking.predictors.opening import opened

@@ -121,7 +121,7 @@ def _ask(request: HttpRequest, form: BlockForm) -> HttpResponse:
         "anew": form.cleaned_data["anew"],
         "mode": form.cleaned_data["mode"],
     }
-    run = start_run(request, form, KIND, config, name_of(form.blocks))
+    run = start_run(request, KIND, config, name_of(form.blocks), form=form)
     if run is not None and form.left_out:
         messages.warning(request, f"Not asked: {'; '.join(form.left_out)}.")
     return _page(request, form, status=400) if run is None else redirect("asked-blocks", pk=run.pk)
@@ -139,7 +139,7 @@ def _measure(request: HttpRequest, form: BlockForm) -> HttpResponse:
         "blocks": [block.hex for block in form.blocks],
         "options": form.options().as_json(),
     }
-    run = start_run(request, form, "block", config, f"{row.name}: {name_of(form.blocks)}"[:190])
+    run = start_run(request, "block", config, f"{row.name}: {name_of(form.blocks)}"[:190], form=form)
     return _page(request, form, status=400) if run is None else redirect("run", pk=run.pk)
 
 

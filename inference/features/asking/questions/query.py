@@ -16,8 +16,8 @@ from inference.isa.blocks.listing import intel_or_digits
 from inference.isa.memory_variants import Memory
 from inference.models import Predictor, Run, RunEvent
 from inference.predictors import machine
+from inference.predictors.kinds import asked_as
 from inference.predictors.llvm import mca
-from inference.predictors.loops import asked_as
 from inference.predictors.memory_variants import variants
 from inference.predictors.protocol import Answer, PredictorError
 from inference.predictors.samples import Sample

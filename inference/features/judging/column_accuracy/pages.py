@@ -25,7 +25,7 @@ from inference.formats.csv_cells import written
 from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.web.file_answers import file_answer, table_answer
-from inference.web.request_fields import StrictForm, start_or_tell
+from inference.web.request_fields import StrictForm, start_run
 from inference.web.validation import row_number, whole_number
 
 
@@ -65,7 +65,7 @@ def block_set_compare(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(BasicBlockSet, pk=pk)
     reference = row_number(request.POST.get("reference", "")) or 0
     config = {"block_set": pk, "reference": reference}
-    start_or_tell(request, KIND, config, f"Columns of {found.name} compared"[:180])
+    start_run(request, KIND, config, f"Columns of {found.name} compared"[:180])
     return redirect(f"{reverse('block-set', args=[pk])}?tab=accuracy&reference={reference}")
 
 

@@ -13,7 +13,7 @@ from inference.core.deviating import Sampling
 from inference.core.identity import SchemeRelation
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
-from inference.core.random_mixes import MIX_LENGTH
+from inference.core.sampling import MIX_LENGTH
 from inference.features.judging.comparing.latencies import (
     USUAL_ORDER,
     chosen_latencies,

@@ -43,7 +43,7 @@ from inference.isa.search import SearchError
 from inference.models import ExperimentSet, LatencySet, Run
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.paging import Order, page_in_memory
-from inference.web.request_fields import NOTHING_STARTED, start_or_tell
+from inference.web.request_fields import NOTHING_STARTED, start_run
 from inference.web.validation import as_whole_number, one_of, whole_number
 
 _OFFERED = 500  # sets that the page offers; others are compared by their numbers in the address
@@ -125,7 +125,7 @@ def sets_compare_start(request: HttpRequest) -> HttpResponse:
     first, second = (get_object_or_404(SET_ROWS, pk=pk) for pk in config.values())
     if comparing_run(first, second) is None:
         title = f"Compare {first.name} and {second.name}"[:180]
-        start_or_tell(request, COMPARE_SETS, config, title, lead=NOTHING_STARTED)
+        start_run(request, COMPARE_SETS, config, title, lead=NOTHING_STARTED)
     return redirect(f"{reverse('sets-compare')}?{urlencode(config)}")
 
 

@@ -17,17 +17,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from inference.core.deviating import Deviation, Furthest, Sampling, deviation
+from inference.core.evaluator import PortMappingModel, ThroughputModel
 from inference.core.experiment import Experiment
 from inference.core.identity import ComparedScheme, Distinction, MappingComparison, SchemeRelation
-from inference.core.identity.comparison import NOISE
-from inference.core.identity.hidden import agreement_up_to_hidden
+from inference.core.identity.comparison import NOISE, agreement_up_to_hidden
 from inference.core.mapping import Uops
 from inference.core.metrics import Unit
-from inference.core.predicting import PortMappingModel, ThroughputModel
 from inference.core.protocols import Json
-from inference.core.resources import Conversion, TooManyResourcesError, from_port_mapping
+from inference.core.resources import MAX_RESOURCES, Conversion, TooManyResourcesError, from_port_mapping
 from inference.core.resources import ResourceMapping as Resources
-from inference.core.resources.mapping import MAX_RESOURCES
 from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.query import measured_row, settled_cycles
 from inference.features.library.mappings.query import comparison_of, require_same_isa

@@ -16,8 +16,8 @@ from django.utils.http import urlencode
 
 from inference.core.judging.agreement import Agreement
 from inference.core.judging.sheet import AnswerSheet
+from inference.core.metrics import DIGITS, SchemeError
 from inference.core.protocols import Json
-from inference.core.residuals import DIGITS, SchemeError
 from inference.features.judging.engine.differences_view import (
     TOLERANCES,
     Closeness,

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 from django.urls import reverse
 
-from inference.core.arrays import Floats
-from inference.core.residuals import DIGITS, Residuals, SchemeError
+from inference.core.metrics import DIGITS, Residuals, SchemeError
+from inference.core.tables import Floats
 from inference.features.judging.engine.query import (
     ComparisonPart,
     Key,

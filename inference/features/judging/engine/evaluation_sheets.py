@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from django.db.models import QuerySet
 
-from inference.core.arrays import Floats, Int64s
+from inference.core.evaluator import ThroughputModel, predicted_cycles
 from inference.core.judging.sheet import Answers, AnswerSheet, ItemKind, Items
-from inference.core.predicting import ThroughputModel, predicted_cycles
 from inference.core.protocols import Json
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Floats, Int64s
 from inference.features.judging.engine.query import Key, UnsavedComparison, comparison_rows, sheet_of
 from inference.features.judging.engine.request import EVALUATE
 from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
@@ -155,14 +154,11 @@ def sheet_of_chunks(
     chunks = list(measured)
     kind = SourceKind.MAPPING if isinstance(row, PortMapping) else SourceKind.RESOURCES
     own = ComparisonColumn(AnswerSource(kind, row.name, row), model_answers(chunks, load_model(row), pulse))
-    tools = dict.fromkeys(tool for chunk in chunks for tool in chunk.answers)
-    columns = (
-        own,
-        *(
-            ComparisonColumn(AnswerSource(SourceKind.TOOL, tool), tool_answers(chunks, tool))
-            for tool in tools
-        ),
-    )
+    tools = [
+        ComparisonColumn(AnswerSource(SourceKind.TOOL, tool), tool_answers(chunks, tool))
+        for tool in dict.fromkeys(tool for chunk in chunks for tool in chunk.answers)
+    ]
+    columns = (own, *tools)
     answers = [column.answers for column in columns]
     return EvaluationSheet(
         AnswerSheet(experiment_items(chunks), measured_cycles(chunks), answers),
@@ -180,6 +176,10 @@ def _evaluation_sheet(pk: int, _computed: datetime) -> EvaluationSheet:
     return sheet_of_chunks(evaluation.predictor, evaluated_chunks(evaluation))
 
 
+def _read(pk: int, computed: datetime) -> AnswerSheet:
+    return _evaluation_sheet(pk, computed).sheet
+
+
 def predictor_field(row: PortMapping | ResourceMapping) -> str:
     """What an evaluation run's description calls a mapping of this kind."""
     return "mapping" if isinstance(row, PortMapping) else "resource_mapping"
@@ -195,18 +195,19 @@ def stored_evaluations(
 
 
 def compared_evaluation(evaluation: Evaluation) -> Comparison:
-    """An evaluation as a comparison, whatever its unit: what its run has stored, or made now."""
-    rows = stored_evaluations(evaluation.predictor, evaluation.experiment_set_id)
-    return rows.filter(made__gte=evaluation.computed).first() or _unsaved_evaluation(evaluation)
-
-
-def _unsaved_evaluation(evaluation: Evaluation) -> Comparison:
+    """An evaluation, whatever its unit, as a comparison: the one that its run has stored, where it has."""
+    stored = stored_evaluations(evaluation.predictor, evaluation.experiment_set_id)
+    row = stored.filter(made__gte=evaluation.computed).first()
+    if row is not None:
+        return row
     identity = (evaluation.pk, evaluation.computed)
     answers = _evaluation_sheet(*identity)
-    sources = (column.source for column in answers.columns)
     return unsaved_comparison(
         Key(_read, identity),
-        [{"kind": source.column_kind, "name": source.name, **source.column_fields} for source in sources],
+        [
+            {"kind": column.source.column_kind, "name": column.source.name, **column.source.column_fields}
+            for column in answers.columns
+        ],
         evaluation_url(evaluation),
         isa=evaluation.predictor.isa,
         experiment_set=evaluation.experiment_set,
@@ -214,7 +215,3 @@ def _unsaved_evaluation(evaluation: Evaluation) -> Comparison:
         read=answers.read,
         schemes=list(answers.schemes),
     )
-
-
-def _read(pk: int, computed: datetime) -> AnswerSheet:
-    return _evaluation_sheet(pk, computed).sheet

@@ -1,4 +1,4 @@
-"""What takes longer than a port mapping allows, in a comparison or a set; see `inference.core.excess`."""
+"""What takes longer than a port mapping allows, in a comparison or a set; see `inference.core.misfits`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from inference.core.excess import Excess, ExcessGroup, excess
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.misfits import Excess, ExcessGroup, excess
 from inference.core.protocols import Json
 from inference.features.judging.engine.query import ComparisonPart, ViewQuestion, key_of, points_of, sheet_of
 from inference.features.judging.engine.tables import LinkedText, code, number, table_of

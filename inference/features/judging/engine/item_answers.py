@@ -18,11 +18,10 @@ from functools import cached_property
 
 import numpy as np
 
-from inference.core.arrays import Floats, Int64s
 from inference.core.events import Progress
 from inference.core.experiment import Experiment
 from inference.core.judging.sheet import Answers, Items
-from inference.core.tables import ExperimentTable
+from inference.core.tables import ExperimentTable, Floats, Int64s
 from inference.features.asking.block_sets.columns import add_columns, answers_of, codes_of
 from inference.features.asking.predictors.opening import opened
 from inference.features.judging.engine.evaluation_sheets import (

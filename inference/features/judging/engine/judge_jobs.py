@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, ResultStored
 from inference.core.judging.accuracy import ColumnRoles, column_verdict
 from inference.core.judging.sheet import AnswerSheet, Grouping
 from inference.core.metrics import Unit

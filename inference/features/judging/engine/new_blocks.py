@@ -15,9 +15,9 @@ from statistics import median
 
 import numpy as np
 
-from inference.core.arrays import Int64s
 from inference.core.judging.sheet import ItemKind, Items
 from inference.core.protocols import Checkpoint
+from inference.core.tables import Int64s
 from inference.features.asking.predictors.kinds import kind_of, measured
 from inference.features.judging.engine.item_answers import (
     BlockAnswers,

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.db.models import QuerySet
 
-from inference.core.arrays import Int64s
 from inference.core.judging.accuracy import AccuracyJudgement, ColumnRoles, column_verdict
 from inference.core.judging.agreement import Agreement, SchemeBias, agreement
 from inference.core.judging.agreement import biases as biases_of
@@ -23,15 +22,10 @@ from inference.core.judging.sheet import EVERYTHING as ALL_ITEMS
 from inference.core.judging.sheet import AnswerSheet, ComparedPoints, ItemKind, ItemSelection
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
-from inference.figures.heatmap import HeatMap, heat_map
+from inference.core.tables import Int64s
+from inference.figures.heatmap import HeatMap, Reach, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
-from inference.figures.reach import Reach
-from inference.models import (
-    BasicBlock,
-    ComparedColumn,
-    Comparison,
-    Measurement,
-)
+from inference.models import BasicBlock, ComparedColumn, Comparison, Measurement
 from inference.models.scheme_search import texts_found
 from inference.storage.answer_sheets import biases_from, read_sheet
 from inference.storage.rows import StoredMeasurement, measurements_of

@@ -15,11 +15,11 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.text import Truncator
 
+from inference.core.evaluator import predicted_cycles
 from inference.core.experiment import Experiment
 from inference.core.in_common import InCommon, in_common
 from inference.core.judging.accuracy import AccuracyJudgement
 from inference.core.metrics import Scores, Unit
-from inference.core.predicting import predicted_cycles
 from inference.core.tables import ExperimentTable
 from inference.core.texts import count_of
 from inference.features.judging.engine.bias_tab import Strong, bias_tab, strong_biases

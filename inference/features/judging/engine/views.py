@@ -271,7 +271,7 @@ def _matrix(question: ViewQuestion) -> list[PublishedTable]:
 
 
 def _address(row: Comparison) -> str:
-    """Where the views are, with what separates it from a query: an evaluation has no page of its own."""
+    """Where the views are, with what separates it from a further query."""
     if row.unsaved is not None:
         return f"{row.unsaved.address}&"
     if row.run.kind == EVALUATE:

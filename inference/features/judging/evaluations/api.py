@@ -11,7 +11,7 @@ from pydantic import Field
 
 from inference.core.judging.accuracy import AccuracyFigures, judged_accuracy
 from inference.core.judging.agreement import Agreement, errors_by_group
-from inference.core.residuals import DIGITS
+from inference.core.metrics import DIGITS
 from inference.features.judging.engine.query import scores_of, verdict_of
 from inference.features.judging.engine.views import length_groups
 from inference.features.judging.evaluations.query import ERROR_ORDERS, errors_by_scheme, question_of, worst_of

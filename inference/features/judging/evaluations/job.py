@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
-from inference.core.metrics import Unit
+from inference.core.events import Event, Log, ResultStored
+from inference.core.metrics import Residuals, SchemeError, Unit
 from inference.core.protocols import Json
-from inference.core.residuals import Residuals, SchemeError
 from inference.features.judging.engine.evaluation_sheets import (
     predictor_field,
     sheet_of_chunks,

@@ -18,7 +18,7 @@ from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import views_context
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.web.contributions import MenuPlace, entries_of
-from inference.web.request_fields import start_or_tell
+from inference.web.request_fields import start_run
 from inference.web.validation import one_of, row_number
 
 HELD_OUT = "held-out"
@@ -89,7 +89,7 @@ def start_evaluation(
     chosen = get_object_or_404(ExperimentSet, pk=row_number(request.POST.get("set", "")))
     unit = request.POST.get("unit", "cycles")
     config = {predictor_field(row): row.pk, "experiment_set": chosen.pk, "unit": unit}
-    if start_or_tell(request, "evaluate", config, f"Evaluate {row.name} on {chosen.name}") is None:
+    if start_run(request, "evaluate", config, f"Evaluate {row.name} on {chosen.name}") is None:
         return redirect(f"{page}?tab=accuracy")
     return redirect(f"{page}?tab=accuracy&set={chosen.pk}&unit={unit}")
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from inference.core.judging.sheet import ItemSelection
-from inference.core.metrics import Unit
-from inference.core.residuals import SchemeError
+from inference.core.metrics import SchemeError, Unit
 from inference.features.judging.engine.evaluation_sheets import compared_evaluation
 from inference.features.judging.engine.query import (
     ComparisonPart,

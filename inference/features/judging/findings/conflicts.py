@@ -14,12 +14,16 @@ import numpy as np
 import numpy.typing as npt
 from django.urls import reverse
 
-from inference.core.arrays import Bools, Floats, Int64s
-from inference.core.conflict_matrix import ConflictMatrix, conflict_matrix
 from inference.core.experiment import MeasurementState
-from inference.core.pair_conflicts import CONFLICT, PairConflicts, conflicts_of
+from inference.core.pair_conflicts import (
+    CONFLICT,
+    ConflictMatrix,
+    PairConflicts,
+    conflict_matrix,
+    conflicts_of,
+)
 from inference.core.protocols import Json
-from inference.core.tables import ExperimentTable
+from inference.core.tables import Bools, ExperimentTable, Floats, Int64s
 from inference.features.judging.engine.tables import LinkedNumber, code, number, table_of, text
 from inference.features.judging.findings.request import ConflictsBy, ConflictsRequest
 from inference.models import ExperimentSet

@@ -14,7 +14,7 @@ from inference.core.explain import REASONS, NotCharacterised, SchemeFate
 from inference.core.identity import MappingComparison, SchemeRelation
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import described
-from inference.core.residuals import SchemeError
+from inference.core.metrics import SchemeError
 from inference.features.judging.engine.tables import Column, choice, code, csv_of, table_of, text, usage
 from inference.features.judging.findings.evidence import (
     REPEATS,

@@ -8,8 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from inference.core.event import Event
-from inference.core.event_fields import Amount, Count, one_of, stored_as
+from inference.core.events import Amount, Count, Event, one_of, stored_as
 from inference.core.model_check import Alone, AloneVerdict
 from inference.formats.archived_parts import StoredHeatMap, StoredScores
 

@@ -11,11 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
+from inference.core.events import Event, Log, ResultStored
 from inference.core.mapping import described
 from inference.core.protocols import Json
-from inference.features.learning.explained.proofs import proof_of
+from inference.features.learning.explained.proofs import ProofStep, proof_of
 from inference.formats.exported import ExportedMapping, ExportedScheme
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
 from inference.isa.llvm_opcodes import tool_side
@@ -302,6 +301,7 @@ def _differing(
     model: LlvmModel,
     answer: Modelled,
 ) -> Differing:
+    proof = proof_of(row, row.isa.schemes.get(pk=pk)) if scheme.evidence.witnesses else None
     return Differing(
         scheme=scheme.text,
         pk=pk,
@@ -315,22 +315,20 @@ def _differing(
         llvm_uops=answer.uops,
         pressure=answer.pressure,
         command=model.command(answer.text),
-        evidence=_witnesses(row, scheme, pk) if scheme.evidence.witnesses else (),
+        evidence=() if proof is None else witness_lines(scheme.text, proof.steps),
         doubts=scheme.evidence.doubts,
     )
 
 
-def _witnesses(row: PortMapping, scheme: ExportedScheme, pk: int) -> Sequence[str]:
-    """The experiments that prove its µops, in words."""
-    proof = proof_of(row, row.isa.schemes.get(pk=pk))
-    steps = [] if proof is None else proof.steps
-    told = [
+def witness_lines(scheme: str, steps: Sequence[ProofStep]) -> list[str]:
+    """The experiments that prove the µops of a scheme, in words: some, and how many more there are."""
+    lines = [
         f"Witness: {step.witness.copies} × {step.witness.blocker} on {step.where} take "
-        f"{_cycles(step.witness.base_cycles)}, with {scheme.text} beside them "
+        f"{_cycles(step.witness.base_cycles)}, with {scheme} beside them "
         f"{_cycles(step.witness.cycles)}: {step.conclusion}"
         for step in steps[:_MOST_WITNESSES]
     ]
-    return told if len(steps) <= _MOST_WITNESSES else [*told, f"and {len(steps) - _MOST_WITNESSES} more"]
+    return lines if len(steps) <= _MOST_WITNESSES else [*lines, f"and {len(steps) - _MOST_WITNESSES} more"]
 
 
 def _cycles(value: float | None) -> str:

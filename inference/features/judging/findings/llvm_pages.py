@@ -32,13 +32,11 @@ from inference.isa.targets import names_with_blocks
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run
 from inference.predictors.llvm.releases import INSTALL, installed, processors
-from inference.runs.errors import ConfigError
-from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import core_of
 from inference.web.file_answers import file_answer
 from inference.web.paging import page_in_memory
 from inference.web.published_page import PublishedTable
-from inference.web.request_fields import RequestField, RequestForm
+from inference.web.request_fields import RequestField, RequestForm, start_run
 from inference.web.validation import whole_number
 
 
@@ -79,11 +77,7 @@ def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
         chosen = form.cleaned_data
         config = {"mapping": row.pk, "release": chosen["release"], **form.stated()}
         name = f"{row.name[:120]} beside llvm-mca {chosen['release']}, {config['cpu']}"
-        try:
-            made = submit(KIND, config, unused_name(name), user=request.user)
-        except ConfigError as error:
-            form.add_error("cpu", str(error))
-        else:
+        if made := start_run(request, KIND, config, name, form=form):
             return redirect("run", made.pk)
     newest = next(reversed(installed()), None)
     context = {

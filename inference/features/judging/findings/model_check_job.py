@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 
-from inference.core.event import Event
-from inference.core.events import ResultStored
+from inference.core.evaluator import PortMappingModel
+from inference.core.events import Event, ResultStored
 from inference.core.experiment import Experiment, Measured, OrderedExperiment
 from inference.core.mapping import PortMapping
 from inference.core.model_check import (
@@ -25,15 +25,14 @@ from inference.core.model_check import (
     summary_of,
 )
 from inference.core.pmevo import plan
-from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Checkpoint, Json, MeasurementStore, Measurer
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 from inference.core.tables import ExperimentTable
 from inference.features.judging.findings.events import MixesMeasured, OrdersMeasured, SchemesAlone
 from inference.features.judging.findings.model_check import CheckConfig, read_config
 from inference.figures.heatmap import heat_map
 from inference.isa.targets import target_of
-from inference.measuring.cached import CachedMeasurer
+from inference.measuring.proxies import CachedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated import AsMultisets
 from inference.models import Machine, Run

@@ -15,8 +15,8 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
-from inference.core.excess import LEAST
 from inference.core.mapping import PortMapping as Value
+from inference.core.misfits import LEAST
 from inference.features.judging.engine.excess_view import MOST, excess_in, excess_table, sets_for
 from inference.features.judging.engine.tables import Buttons, LinkedText, code, csv_of, page_cells
 from inference.features.judging.findings.conflicts import (

@@ -12,8 +12,8 @@ from django.db.models import Count, QuerySet
 from django.urls import reverse
 
 from inference.core.core_model import Assumptions, CoreBound, CoreModel, CoreOverview, CorePrediction
-from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.core_model.dependences import ChainStep
+from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.isa.blocks import Block

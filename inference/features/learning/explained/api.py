@@ -108,15 +108,18 @@ def _verdicts(row: PortMapping, found: Sequence[Characterisation]) -> list[dict[
             uops=uops_json(usage[each.scheme_id], row.ports) if each.scheme_id in usage else None,
             conflicts=grounds.conflict_words(each.scheme.text),
             alternatives=[uops_json(uops, row.ports) for uops in each.alternatives],
-            witnesses=[_witness(witness, row.ports) for witness in shown[each.pk]],
+            witnesses=[
+                fields_of(
+                    witness,
+                    EvidenceOut,
+                    blocker=witness.blocker.text,
+                    ports=[row.ports[bit] for bit in ports_in(witness.mask)],
+                )
+                for witness in shown[each.pk]
+            ],
         )
         for each in found
     ]
-
-
-def _witness(witness: Witness, ports: Sequence[str]) -> dict[str, Any]:
-    blocked = [ports[bit] for bit in ports_in(witness.mask)]
-    return fields_of(witness, EvidenceOut, blocker=witness.blocker.text, ports=blocked)
 
 
 class FrontPointOut(RowOut):

@@ -150,7 +150,8 @@ def _verdict_row(row: Characterisation, uops: Uops | None, grounds: MappingGroun
     text = row.scheme.text
     is_claimed = row.outcome == SchemeFate.CHARACTERISED
     word = grounds.uops_word(text) if is_claimed else None
-    return VerdictRow(row, uops, _words(row), word, grounds.conflict_words(text))
+    reason = row.text or (REASONS[NotCharacterised(row.reason)] if row.reason else "")
+    return VerdictRow(row, uops, reason, word, grounds.conflict_words(text))
 
 
 def _members(explained: ExplainedMapping | None, blocker: str) -> tuple[str, ...]:
@@ -158,11 +159,6 @@ def _members(explained: ExplainedMapping | None, blocker: str) -> tuple[str, ...
         if each.blocker == blocker:
             return each.members
     return ()
-
-
-def _words(row: Characterisation) -> str:
-    """The reason with its numbers; that which holds for all where there is no more to say."""
-    return row.text or (REASONS[NotCharacterised(row.reason)] if row.reason else "")
 
 
 def _choices(entries: Iterable[tuple[str, str]], counts: Mapping[str, int]) -> list[VerdictFilter]:

@@ -10,11 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
-from inference.core.explain import (
-    STAGES,
-    Seen,
-    VerdictFact,
-)
+from inference.core.explain import STAGES, Seen
 from inference.features.learning.explained.proofs import (
     Proof,
     ProofStep,
@@ -77,7 +73,9 @@ def scheme_proof(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
         "stage": "" if value is None else STAGES.get(value.stage, value.stage),
         "runs": [_shown_run(row, proof, number, steps, known) for number, steps in proof.runs],
         "verdicts": () if value is None else list(enumerate(value.runs, start=1)),
-        "facts": [] if value is None else [_fact(row, each) for each in value.facts],
+        "facts": []
+        if value is None
+        else [(fact, experiment_url(fact.experiment, row.isa, row)) for fact in value.facts],
         "again_runs": runs,
         "following": any(run.state in WORKING for run in runs),
         "machines": means_of(row).able if witnesses else [],
@@ -125,10 +123,6 @@ def _shown_run(
             )
         )
     return ShownRun(number, verdict, shown, untested(explained, steps))
-
-
-def _fact(row: PortMapping, fact: VerdictFact) -> tuple[VerdictFact, str]:
-    return fact, experiment_url(fact.experiment, row.isa, row)
 
 
 def scheme_again(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:

@@ -166,16 +166,12 @@ def contradictions(
         ).order_by("id")
         fields = ("characterisation__scheme__text", "blocker__text", "copies", "mask", "below", "uops")
         for scheme, blocker, copies, mask, below, uops in witnesses.values_list(*fields):
-            new = ReferenceContradiction(blocker, copies, mask, below + uops, _bound(differing[scheme], mask))
+            bound = sum(count for ports, count in differing[scheme] or () if ports & ~mask == 0)
+            new = ReferenceContradiction(blocker, copies, mask, below + uops, bound)
             known = found.get(scheme)
             if new.shown != new.said and (known is None or _off(new) > _off(known)):
                 found[scheme] = new
     return found
-
-
-def _bound(uops: Uops | None, mask: int) -> int:
-    """How many of these µops cannot evade the ports."""
-    return sum(count for ports, count in uops or () if ports & ~mask == 0)
 
 
 def _off(found: ReferenceContradiction) -> int:

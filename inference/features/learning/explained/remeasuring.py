@@ -20,7 +20,7 @@ from inference.models import Experiment as ExperimentRow
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.rows import BATCH, experiment_key, ids_of_schemes
 from inference.web.api.errors import ProblemError
-from inference.web.request_fields import start_or_tell
+from inference.web.request_fields import start_run
 from inference.web.validation import row_number
 
 PLAN = {"kind": "measure", "config__plan": "listed"}
@@ -57,7 +57,7 @@ def measure_listed(
 ) -> Run | None:
     """Submit a run that measures each experiment so often; None after telling the user what is wrong."""
     config = listed_config(machine.pk, experiments, repeats)
-    return start_or_tell(request, "measure", config, f"{what} on {machine.name}"[:180])
+    return start_run(request, "measure", config, f"{what} on {machine.name}"[:180])
 
 
 def posted_number(request: HttpRequest, name: str) -> int:

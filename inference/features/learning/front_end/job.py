@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, Progress, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.isa.blocks.front_end import front_end_codes

@@ -16,7 +16,7 @@ from inference.figures.front_ends import length_figure_of_front_end, offset_figu
 from inference.models import MeasuredFrontEnd, Run
 from inference.web.naming import naming_paths
 from inference.web.paging import Page, list_page
-from inference.web.request_fields import NOTHING_STARTED, start_or_tell
+from inference.web.request_fields import NOTHING_STARTED, start_run
 
 LISTED = ("slots", "straight_instructions", "straight_bytes", "loop_capacity")
 """Numbers that the list shows."""
@@ -73,7 +73,7 @@ def front_end_measure(request: HttpRequest, pk: int) -> HttpResponse:
     """Start the run and show it; a second press leads to the one that is under way."""
     machine = get_object_or_404(machines(), pk=pk)
     runs = Run.objects.filter(kind="front-end", config__machine=pk).exclude(state__in=Run.FINAL)
-    run = runs.first() or start_or_tell(
+    run = runs.first() or start_run(
         request,
         "front-end",
         {"machine": pk},

@@ -22,12 +22,11 @@ from inference.core.cegar.events import (
     Seeded,
     Undecided,
 )
-from inference.core.event import Event
+from inference.core.events import Event
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.protocols import Json
 from inference.features.learning.inferring.reference import (
-    ReferenceBeside,
     beside,
     references,
     usual_reference,
@@ -41,7 +40,7 @@ from inference.runs.events import RecordPart
 from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.rows import load_mapping
-from inference.web.request_fields import NOTHING_STARTED, start_or_tell
+from inference.web.request_fields import NOTHING_STARTED, start_run
 from inference.web.validation import whole_number
 
 SURVIVORS = {
@@ -80,7 +79,10 @@ def search_context(request: HttpRequest, run: Run, record: RunRecord) -> dict[st
     assert isinstance(search, SearchRecord)
     row = inferred_by(run).select_related("isa", "machine").first()
     isa = ISA.objects.filter(name=run.config["isa"]).first()
-    lines = [_line(example, isa, row) for example in search.examples.values()]
+    lines = [
+        CounterExampleRow(example, SURVIVORS[example.survivor], experiment_url(example.experiment, isa, row))
+        for example in search.examples.values()
+    ]
     wanted = whole_number(request, "example")
     return {
         "search": search,
@@ -114,7 +116,12 @@ def found_mapping(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
         "doubtful": {doubt.scheme for doubt in doubts},
         "references": candidates,
         "beside": compared,
-        "differing": [] if compared is None else _differing(compared, row),
+        "differing": []
+        if compared is None
+        else [
+            (scheme, each, "" if each is None else experiment_url(each.experiment, row.isa, row))
+            for scheme, each in compared.differing.items()
+        ],
         "matrices": matrices,
         "unexplained": [
             (each, experiment_url(each.experiment, row.isa, row)) for each in evidence.unexplained
@@ -123,14 +130,6 @@ def found_mapping(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
             (each, experiment_url(each.experiment, row.isa, row)) for each in evidence.asked
         ],
     }
-
-
-def _differing(compared: ReferenceBeside, row: PortMapping) -> list[tuple[str, Any, str]]:
-    """(scheme, what contradicts the reference or None, the address of that experiment)."""
-    return [
-        (scheme, objection, "" if objection is None else experiment_url(objection.experiment, row.isa, row))
-        for scheme, objection in compared.differing.items()
-    ]
 
 
 def _reference(request: HttpRequest, row: PortMapping, candidates: list[PortMapping]) -> PortMapping | None:
@@ -151,12 +150,6 @@ def experiment_url(experiment: Experiment, isa: ISA | None, row: PortMapping | N
     if row is not None:
         asked["mapping"] = str(row.pk)
     return f"{reverse('experiments')}?{urlencode(asked)}"
-
-
-def _line(example: CounterExample, isa: ISA | None, row: PortMapping | None) -> CounterExampleRow:
-    return CounterExampleRow(
-        example, SURVIVORS[example.survivor], experiment_url(example.experiment, isa, row)
-    )
 
 
 def _shown(
@@ -191,7 +184,7 @@ def run_without(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("run", pk=pk)
     config = config_without(run, search, what, scheme)
     name = name_without(run, what, scheme)
-    made = start_or_tell(request, "infer", config, name, forked_from=run, lead=NOTHING_STARTED)
+    made = start_run(request, "infer", config, name, forked_from=run, lead=NOTHING_STARTED)
     return redirect("run", pk=pk if made is None else made.pk)
 
 
@@ -295,7 +288,8 @@ def drop_choices(search: SearchRecord) -> list[LeaveOutChoice]:
     if not search.clashes:
         return []
     clash = search.clashes[-1]
-    left = [scheme for scheme in search.schemes if not _was_dropped(scheme, search.clashes)]
+    dropped = {scheme for clash in search.clashes for scheme in clash.dropped}
+    left = [scheme for scheme in search.schemes if scheme not in dropped]
     counted = {
         alone.scheme: sum(_mentions(clashing.experiment, alone.scheme) for clashing in clash.experiments)
         for alone in clash.alone
@@ -307,10 +301,6 @@ def drop_choices(search: SearchRecord) -> list[LeaveOutChoice]:
         for scheme in ordered
         if len(left) > 1
     ]
-
-
-def _was_dropped(scheme: str, clashes: Sequence[ClashFound]) -> bool:
-    return any(scheme in clash.dropped for clash in clashes)
 
 
 def _mentions(experiment: str, scheme: str) -> bool:

@@ -21,7 +21,7 @@ from django.urls import path
 from inference.core.errors import InvalidInputError
 from inference.core.pmevo.events import FrontObjectives
 from inference.core.protocols import Json
-from inference.figures.objectives import DrawnPoint, front_figure
+from inference.figures.curves import DrawnPoint, front_figure
 from inference.models import FrontPoint, PortMapping, Run
 from inference.storage.errors import UnknownNameError
 from inference.storage.fronts import pick

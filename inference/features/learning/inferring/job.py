@@ -13,17 +13,16 @@ import numpy as np
 from django.db.models import Q
 
 from inference.core.compiled_mark import is_compiled
-from inference.core.core_model.loop_code import LoopCode, measured_loop_code
-from inference.core.event import Event
-from inference.core.events import Log, ResultStored
+from inference.core.core_model.loop_code import measured_loop_code
+from inference.core.core_model.model import LoopCode
+from inference.core.evaluator import PortMappingModel
+from inference.core.events import Event, Log, ResultStored
 from inference.core.experiment import Experiment
 from inference.core.explain import ExplainSettings
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.metrics import Unit, score
+from inference.core.metrics import Residuals, Unit, score
 from inference.core.pmevo.events import Snapshot
-from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Json
-from inference.core.residuals import Residuals
 from inference.features.learning.inferring.algorithm import AlgorithmSettings, InferenceTask, Inferred
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.core_facts import core_facts
@@ -225,7 +224,11 @@ def _store(
 
 
 def _report(config: InferConfig, subject: Subject, inferred: Inferred, judged: Predictions) -> Json:
-    report = {**inferred.report, "seed": config.seed, "versions": _versions()}
+    report = {
+        **inferred.report,
+        "seed": config.seed,
+        "versions": {name: version(name) for name in ("numpy", "numba", "z3-solver")},
+    }
     if subject.bottleneck is not None:
         report["bottleneck"] = subject.bottleneck
     if subject.held_out:
@@ -233,10 +236,6 @@ def _report(config: InferConfig, subject: Subject, inferred: Inferred, judged: P
         epsilon = next((each for each in own if each is not None), None)
         report[JUDGING] = judging_json(subject.held_out, judged, epsilon)
     return report
-
-
-def _versions() -> Json:
-    return {name: version(name) for name in ("numpy", "numba", "z3-solver")}
 
 
 _LOG_INTERVAL = 5.0  # seconds

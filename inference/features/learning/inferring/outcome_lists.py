@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from inference.core.event import Event
-from inference.core.events import Log
+from inference.core.events import Event, Log
 from inference.core.explain import REASONS, STAGES, BlockingClass, NotCharacterised, SchemeFate
 from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
 from inference.features.running.runs.record import RunRecord
@@ -175,37 +174,49 @@ def is_left_out(told: SchemeOutcome) -> bool:
 
 def left_out(
     request: HttpRequest,
-    told: Sequence[SchemeOutcome],
+    outcomes: Sequence[SchemeOutcome],
     classes: Sequence[BlockingClass],
     isa: ISA | None,
     row: PortMapping | None,
 ) -> dict[str, Any]:
-    """The list that the address names: `stage`, `reason` or both, or the `class` of a blocker."""
+    """A page of the list that the address names: `stage`, `reason` or both, or the `class` of a blocker.
+
+    Those that the search `q` finds, by reason where there are several.
+    """
     stage = one_of(request, "stage", tuple(STAGES))
     reason = one_of(request, "reason", REASON_VALUES)
-    blocker = request.GET.get("class", "")
-    if blocker:
-        of_class = _of_class(told, classes, blocker)
-        return _listed(
-            request, LeftOutList({"class": blocker}, f"Schemes like {blocker}", ()), of_class, isa, row
-        )
-    if not stage and not reason:
+    if blocker := request.GET.get("class", ""):
+        known = {each.scheme: each for each in outcomes}
+        members = next((blocking.members for blocking in classes if blocking.blocker == blocker), ())
+        outcomes = [known.get(scheme) or SchemeOutcome(scheme, "", OPEN) for scheme in members]
+        listing = LeftOutList({"class": blocker}, f"Schemes like {blocker}", ())
+    elif stage or reason:
+        lost = [each for each in outcomes if is_left_out(each) and stage in ("", each.stage)]
+        outcomes = [each for each in lost if reason in ("", each.reason)]
+        parameters = {name: value for name, value in (("stage", stage), ("reason", reason)) if value}
+        where = f" in “{STAGES[stage]}”" if stage else ""
+        title = f"Left out{where}" + (f": {reason}" if reason else "")
+        listing = LeftOutList(parameters, title, _groups(lost, stage, reason))
+    else:
         return {"listing": None}
-    lost = [each for each in told if is_left_out(each) and stage in ("", each.stage)]
-    groups = _groups(lost, stage, reason)
-    asked = {name: value for name, value in (("stage", stage), ("reason", reason)) if value}
-    where = f" in “{STAGES[stage]}”" if stage else ""
-    title = f"Left out{where}" + (f": {reason}" if reason else "")
-    shown = [each for each in lost if reason in ("", each.reason)]
-    return _listed(request, LeftOutList(asked, title, groups), shown, isa, row)
-
-
-def _of_class(
-    told: Sequence[SchemeOutcome], classes: Sequence[BlockingClass], blocker: str
-) -> list[SchemeOutcome]:
-    known = {each.scheme: each for each in told}
-    members = next((blocking.members for blocking in classes if blocking.blocker == blocker), ())
-    return [known.get(scheme) or SchemeOutcome(scheme, "", OPEN) for scheme in members]
+    q = request.GET.get("q", "").strip()
+    context: dict[str, Any] = {"listing": listing, "q": q, "listing_total": len(outcomes)}
+    if q and isa is not None:
+        try:
+            texts = texts_found(isa.pk, q)
+        except SearchError as error:
+            return {**context, "listing_error": str(error)}
+        outcomes = [each for each in outcomes if each.scheme in texts]
+    place = {group.reason: index for index, group in enumerate(listing.groups)}
+    ordered = sorted(outcomes, key=lambda each: (place.get(each.reason, 0), each.scheme))
+    page = page_in_memory(ordered, whole_number(request, "page", 0) or 0)
+    urls = scheme_urls([each.scheme for each in page.rows], isa, row)
+    before = [None, *(each.reason for each in page.rows)]
+    lines = [
+        SchemeOutcomeRow(each, urls.get(each.scheme, ""), bool(place) and each.reason != previous)
+        for each, previous in zip(page.rows, before, strict=False)
+    ]
+    return {**context, "page": page, "listing_lines": lines}
 
 
 def _groups(lost: Sequence[SchemeOutcome], stage: str, chosen: str) -> list[ReasonGroup]:
@@ -213,45 +224,11 @@ def _groups(lost: Sequence[SchemeOutcome], stage: str, chosen: str) -> list[Reas
     count = Counter(each.reason for each in lost)
     groups = []
     for reason, number in sorted(count.items(), key=lambda each: (-each[1], each[0])):
-        wanted = {"stage": stage, "reason": "" if reason == chosen else reason}
-        query = urlencode({name: value for name, value in wanted.items() if value})
+        parameters = {"stage": stage, "reason": "" if reason == chosen else reason}
+        query = urlencode({name: value for name, value in parameters.items() if value})
         words = REASONS[NotCharacterised(reason)]
         groups.append(ReasonGroup(reason, words, number, f"?{query}#{HERE}", reason == chosen))
     return groups
-
-
-def _listed(
-    request: HttpRequest,
-    listing: LeftOutList,
-    told: Sequence[SchemeOutcome],
-    isa: ISA | None,
-    row: PortMapping | None,
-) -> dict[str, Any]:
-    """A page of what the search finds, by reason where there are several."""
-    q = request.GET.get("q", "").strip()
-    context: dict[str, Any] = {"listing": listing, "q": q, "listing_total": len(told)}
-    try:
-        wanted = _search(q, isa)
-    except SearchError as error:
-        return {**context, "listing_error": str(error)}
-    place = {group.reason: index for index, group in enumerate(listing.groups)}
-    found = [each for each in told if wanted(each.scheme)]
-    found.sort(key=lambda each: (place.get(each.reason, 0), each.scheme))
-    page = page_in_memory(found, whole_number(request, "page", 0) or 0)
-    urls = scheme_urls([each.scheme for each in page.rows], isa, row)
-    lines = []
-    before = None
-    for each in page.rows:
-        lines.append(SchemeOutcomeRow(each, urls.get(each.scheme, ""), bool(place) and each.reason != before))
-        before = each.reason
-    return {**context, "page": page, "listing_lines": lines}
-
-
-def _search(q: str, isa: ISA | None) -> Callable[[str], bool]:
-    """Whether a scheme is among those searched for; raises `SearchError`."""
-    if not q or isa is None:
-        return lambda scheme: True
-    return texts_found(isa.pk, q).__contains__
 
 
 def scheme_urls(schemes: Sequence[str], isa: ISA | None, row: PortMapping | None) -> dict[str, str]:

@@ -34,7 +34,7 @@ from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.instruction_sets import code_isa_row
-from inference.web.request_fields import NOTHING_STARTED, start_or_tell, start_run
+from inference.web.request_fields import NOTHING_STARTED, start_run
 from inference.web.validation import one_of, row_named, row_number, whole_number
 
 
@@ -50,7 +50,7 @@ def infer(request: HttpRequest) -> HttpResponse:
     wanted = _plan(form, forked)
     if press == "start" and wanted is not None:
         usual_name = _made_up_name(form.cleaned_data)
-        run = start_run(request, form, "infer", wanted.config, usual_name, forked)
+        run = start_run(request, "infer", wanted.config, usual_name, form=form, forked_from=forked)
         if run is not None:
             return redirect("run", pk=run.pk)
     status = 400 if press == "start" else 200
@@ -222,7 +222,7 @@ def measure_this_computer(request: HttpRequest) -> HttpResponse:
     run = unfinished_inference_on(machine, "pmevo")
     if run is None:
         config = starter_inference(machine)
-        run = start_or_tell(request, "infer", config, RUN_NAME, lead=NOTHING_STARTED)
+        run = start_run(request, "infer", config, RUN_NAME, lead=NOTHING_STARTED)
     return redirect("start") if run is None else redirect("run", pk=run.pk)
 
 
@@ -232,7 +232,7 @@ def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
     run = unfinished_inference_on(machine, "cegar")
     if run is None:
         config, name = search_for_ports(machine), f"Ports of {machine.name}"[:190]
-        run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
+        run = start_run(request, "infer", config, name, lead=NOTHING_STARTED)
     return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 
@@ -241,7 +241,7 @@ def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(ExperimentSet, pk=pk)
     config: Json = {"algorithm": "pmevo", "source": {"datasets": [found.pk]}}
     name = f"{ALGORITHMS['pmevo'].title} on {found.name}"[:180]
-    run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
+    run = start_run(request, "infer", config, name, lead=NOTHING_STARTED)
     return redirect("set", pk=found.pk) if run is None else redirect("run", pk=run.pk)
 
 

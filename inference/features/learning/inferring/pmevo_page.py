@@ -12,19 +12,18 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from inference.core.event import Event
+from inference.core.events import Event
+from inference.core.metrics import SchemeError
 from inference.core.pair_conflicts import pair_conflicts
 from inference.core.pmevo.events import Cloud, Congruence, FrontImproved, FrontObjectives, Generation, Sweep
 from inference.core.protocols import Json
-from inference.core.residuals import SchemeError
 from inference.features.learning.inferring.classes_section import classes_context, classes_told
 from inference.features.learning.inferring.front import FrontView, front_of, front_shown, front_told
 from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord, thinned
-from inference.figures.curves import fitness_curve, sweep_curve
-from inference.figures.error_by_length import length_figure
-from inference.figures.growing_matrix import GrowingMatrix, growing_matrix
-from inference.figures.objectives import cloud_figure, cloud_points
+from inference.figures.conflicts import GrowingMatrix, growing_matrix
+from inference.figures.curves import cloud_figure, cloud_points, fitness_curve, sweep_curve
+from inference.figures.length_maps import length_figure
 from inference.models import ISA, Measurement, PortMapping, PortUsage, Run
 from inference.runs.events import HeatMapDrawn, RecordPart
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS

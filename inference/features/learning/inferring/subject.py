@@ -15,7 +15,7 @@ from inference.core.bottleneck import measure_bottleneck
 from inference.core.cegar import CegarSettings
 from inference.core.experiment import Measured
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
-from inference.core.random_mixes import random_mixes
+from inference.core.sampling import random_mixes
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.core_facts import bottleneck_facts, single_uops
 from inference.features.learning.inferring.request import (
@@ -24,9 +24,8 @@ from inference.features.learning.inferring.request import (
     RecordedSource,
     SimulatedSource,
 )
-from inference.measuring.cached import CachedMeasurer, RepeatingCache
+from inference.measuring.proxies import CachedMeasurer, RepeatingCache, SecondOpinion
 from inference.measuring.recorded import RecordedMeasurer
-from inference.measuring.second_opinion import SecondOpinion
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION

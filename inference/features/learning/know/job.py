@@ -10,8 +10,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 
 from inference.core.errors import KEEP, InterruptedRunError
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
 from inference.features.learning.know.query import PartOutcome, part_outcomes, parts_of
 from inference.features.learning.know.request import INFER, STAGES, KnowConfig, KnowStage, read_config

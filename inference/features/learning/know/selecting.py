@@ -8,15 +8,15 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from inference.core.arrays import Floats
-from inference.core.core_model.loop_code import LoopCode
+from inference.core.core_model.model import LoopCode
+from inference.core.evaluator import PortMappingModel
 from inference.core.experiment import Measured
 from inference.core.judging.held_out_checks import held_out_checks
 from inference.core.judging.selection import Selection, joined, selected
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.metrics import Unit
-from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Json
+from inference.core.tables import Floats
 from inference.features.learning.inferring.subject import JUDGING_MIXES
 from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run, StoredCoreModel
 from inference.storage.characterisations import copy_characterisations

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from inference.agent.protocol import Settings
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, Progress, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, Progress, ResultStored
 from inference.core.latency import (
     ChainMeasurer,
     ChainReading,
@@ -23,9 +22,8 @@ from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, PairCh
 from inference.isa.latency_chains import chain_maker, obstacle_to_chains
 from inference.isa.llvm_mc import AssemblerError
 from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions
-from inference.measuring.framed_chains import FramedChains
-from inference.measuring.items import reading_of
-from inference.measuring.recorded_chains import RecordedChains
+from inference.measuring.items import FramedChains, reading_of
+from inference.measuring.recorded import RecordedChains
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
 from inference.measuring.simulated_memory import SimulatedMemory, drawn_memory_unit
 from inference.models import ISA, LatencySet, Machine, Run

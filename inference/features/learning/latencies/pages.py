@@ -36,7 +36,7 @@ from inference.features.machines.measure.form import (
     schemes_config,
 )
 from inference.features.machines.measure.request import Effort
-from inference.figures.store_lines import store_figure
+from inference.figures.front_ends import store_figure
 from inference.isa.chains import ChainLink
 from inference.isa.search import SearchError
 from inference.isa.targets.textbook import documented_latency, latency_source
@@ -46,7 +46,7 @@ from inference.storage.documented_latencies import documented_core, documented_s
 from inference.web.file_answers import file_answer
 from inference.web.naming import naming_paths
 from inference.web.paging import Order, list_page, page_of
-from inference.web.request_fields import NOTHING_STARTED, start_or_tell
+from inference.web.request_fields import NOTHING_STARTED, start_run
 
 KIND = "latencies"
 
@@ -153,7 +153,7 @@ def latency_set_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Read the recorded chains of a set again, into a new one."""
     row = get_object_or_404(LatencySet.objects.defer("readings"), pk=pk)
     config: Json = {"recorded": pk, "schemes": scheme_ids_of(row)}
-    run = start_or_tell(request, KIND, config, row.name, lead=NOTHING_STARTED)
+    run = start_run(request, KIND, config, row.name, lead=NOTHING_STARTED)
     return redirect("latency-set", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 

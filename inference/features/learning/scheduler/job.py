@@ -9,10 +9,10 @@ from typing import Annotated
 from pydantic import Field
 
 from inference.core.core_model import CoreModel
-from inference.core.core_model.dependent_blocks import dependent_blocks
 from inference.core.core_model.scheduler_experiments import (
     GroupedExperiment,
     OperationKind,
+    dependent_blocks,
     operation_kinds,
     scheduler_experiments,
     usable_experiments,
@@ -24,8 +24,7 @@ from inference.core.core_model.scheduler_inference import (
     MeasuredBody,
     infer_core_scheduler,
 )
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, Progress, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, Progress, ResultStored
 from inference.core.experiment import Experiment, Measured
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
@@ -37,7 +36,7 @@ from inference.isa.body_options import DEFAULTS, Options
 from inference.isa.targets import code_target
 from inference.isa.unrolling import CannotMeasureError
 from inference.measuring.blocks import LOOP, BlockOptions
-from inference.measuring.cached import CachedMeasurer
+from inference.measuring.proxies import CachedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, StoredCoreModel
 from inference.runs.errors import ConfigError, JobError

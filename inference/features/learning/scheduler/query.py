@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inference.core.protocols import Json
-from inference.core.simulation.policy import Binding
+from inference.core.simulation.program import Binding
 from inference.formats.scheduler_json import (
     DependentBlockPart,
     ScheduledExperimentPart,

@@ -8,8 +8,8 @@ from string import ascii_uppercase
 from typing import Any
 
 from inference.core.schedule import Schedule
-from inference.figures.buckets import buckets
 from inference.figures.colours import LIGHT
+from inference.figures.tripartite import buckets
 
 BUCKET = 40
 GAP = 20

@@ -10,9 +10,9 @@ from statistics import median
 from django.db.models import QuerySet
 
 from inference.core.experiment import Experiment
-from inference.core.fitting import Change, fits, smallest_changes
 from inference.core.mapping import PortMapping as PortMappingValue
 from inference.core.mapping import Uops
+from inference.core.misfits import Change, fits, smallest_changes
 from inference.core.schedule import Schedule, schedule
 from inference.formats.exegesis import write_exegesis
 from inference.models import ISA, ExperimentSet, ExperimentTerm, Measurement, PortMapping

@@ -19,7 +19,7 @@ from inference.features.library.experiments.query import (
     settled_cycles,
 )
 from inference.features.library.resources.query import ResourcePrediction, resource_predictions
-from inference.figures.buckets import buckets
+from inference.figures.tripartite import buckets
 from inference.models import ISA, PortMapping, ResourceMapping
 from inference.storage.instruction_sets import read_experiment
 from inference.storage.names import by_name

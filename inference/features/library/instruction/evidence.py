@@ -15,8 +15,8 @@ from inference.core.judging.contradictions import NOT_SETTLED
 from inference.core.judging.held_out_checks import NEAR, SHARE
 from inference.core.judging.words import NO_GROUNDS, AllowedWord, Grounds, StrongWord, strongest_word
 from inference.core.mapping import Uops
+from inference.core.metrics import SchemeError
 from inference.core.protocols import Json
-from inference.core.residuals import SchemeError
 from inference.isa.targets.textbook import known_cpi, known_latencies, latency_source
 from inference.models import (
     Characterisation,

@@ -11,9 +11,8 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.experiment import Experiment
-from inference.core.hidden_uops import hidden_in
 from inference.core.mapping import PortMapping as MappingValue
-from inference.core.mapping import limits_of
+from inference.core.mapping import hidden_in, limits_of
 from inference.core.schedule import schedule
 from inference.core.throughput import inverse_throughput
 from inference.features.library.mappings.query import MAPPING_COLUMNS, hidden_kinds_of, port_mappings

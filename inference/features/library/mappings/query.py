@@ -23,9 +23,9 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from inference.core.experiment import Experiment
-from inference.core.hidden_uops import hidden_kinds
 from inference.core.identity import MappingComparison, compare
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.mapping import hidden_kinds
 from inference.core.measured_slots import MeasuredSlots, padding_of, read_slots
 from inference.formats.errors import ExchangeError
 from inference.models import Evaluation, Measurement, PortMapping, PortUsage, ResourceMapping

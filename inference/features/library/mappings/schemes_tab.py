@@ -11,11 +11,10 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from inference.core.experiment import Experiment
-from inference.core.hidden_uops import HiddenUops, hidden_in, hidden_kinds
+from inference.core.mapping import HiddenUops, Uops, hidden_in, hidden_kinds
 from inference.core.mapping import PortMapping as MappingValue
-from inference.core.mapping import Uops
 from inference.core.measured_slots import MeasuredSlots, SlotReading
-from inference.core.residuals import SchemeError
+from inference.core.metrics import SchemeError
 from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.query import Singleton, measured_singletons, sets_with_singletons
 from inference.features.library.mappings.query import measured_slots_of

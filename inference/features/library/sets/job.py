@@ -8,8 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
 from inference.features.library.sets.merging import (
     TOLERANCE,

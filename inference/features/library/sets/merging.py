@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from django.db import transaction
 
-from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.protocols import Json
+from inference.core.tables import Bools, Floats, Int64s
 from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, Measurement, Run
 from inference.storage.copying import copy_as_repeats, copy_measurements, store_medians

@@ -1,20 +1,17 @@
-"""Files from outside: kept, looked at, imported.
-
-`read_job` looks at a file, `job` imports one that was accepted.
-"""
+"""Files from outside: kept, looked at, imported."""
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
 
 
 def _read_job() -> Job:
-    from inference.features.library.uploads.file_reading import ReadJob  # noqa: PLC0415  runs load it
+    from inference.features.library.uploads.job import ReadJob  # noqa: PLC0415  runs load it
 
     return ReadJob()
 
 
 def _read_presentation() -> KindPresentation:
-    from inference.features.library.uploads.file_reading import outcomes  # noqa: PLC0415  pages load it
+    from inference.features.library.uploads.job import outcomes  # noqa: PLC0415  pages load it
 
     return KindPresentation(outcomes=outcomes)
 

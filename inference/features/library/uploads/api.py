@@ -10,17 +10,9 @@ from ninja import File, Query, Router, Schema, Status
 from ninja.files import UploadedFile
 from pydantic import Field
 
-from inference.features.library.uploads.file_reading import (
-    LEAVE_OUT,
-    ReadConfig,
-    Recognition,
-    parsed_apart,
-    preview_as,
-    read_upload,
-    recognised,
-)
-from inference.features.library.uploads.preview import MODELS, as_json
-from inference.features.library.uploads.query import keep_all, waiting_uploads
+from inference.features.library.uploads.job import LEAVE_OUT, ReadConfig, preview_as, read_upload
+from inference.features.library.uploads.query import MODELS, as_json, keep_all, waiting_uploads
+from inference.features.library.uploads.recognition import Recognition, parsed_apart, recognised
 from inference.models import ISA
 from inference.storage.names import free_name
 from inference.web.api import access

@@ -18,10 +18,8 @@ from django.utils.html import format_html, format_html_join
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
-from inference.features.library.uploads.file_reading import LEAVE_OUT, STOP, receive, start_reading
-from inference.features.library.uploads.job import ImportConfig
-from inference.features.library.uploads.preview import MODELS
-from inference.features.library.uploads.query import waiting_uploads
+from inference.features.library.uploads.job import LEAVE_OUT, STOP, ImportConfig
+from inference.features.library.uploads.query import MODELS, receive, start_reading, waiting_uploads
 from inference.formats.errors import ExchangeError
 from inference.formats.file_units import FileUnit
 from inference.formats.uops_info_xml import BEGINNING, XML_PEEK

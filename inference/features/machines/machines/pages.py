@@ -24,8 +24,15 @@ from inference.features.machines.machines.query import (
     shown,
 )
 from inference.features.machines.machines.trust import drift_rounds, findings, known_answers, shares_by_set
-from inference.figures.noise import NoiseReading, noise_over_time
-from inference.figures.trust import HEIGHT, WIDTH, disturbed_by_hour, disturbed_spans, trust_picture
+from inference.figures.noise import (
+    HEIGHT,
+    WIDTH,
+    NoiseReading,
+    disturbed_by_hour,
+    disturbed_spans,
+    noise_over_time,
+    trust_picture,
+)
 from inference.measuring.quieting import advice_for, help_for_unfit
 from inference.models import Machine
 from inference.models.run import runs_on

@@ -193,7 +193,7 @@ def measuring_page(
     wanted = plan(machine, form)
     starts = request.POST.get("press") == "start"
     if starts and wanted is not None:
-        run = start_run(request, form, kind, wanted.config, usual_name(machine, form))
+        run = start_run(request, kind, wanted.config, usual_name(machine, form), form=form)
         if run is not None:
             return redirect("run", pk=run.pk)
     context = {

@@ -10,13 +10,12 @@ from typing import Annotated
 from pydantic import Field
 
 from inference.core.errors import KEEP, InterruptedRunError, UnknownSchemeError
-from inference.core.event import Event
-from inference.core.events import Log, PhaseStarted, ResultStored
+from inference.core.events import Event, Log, PhaseStarted, ResultStored
 from inference.core.experiment import Measured
 from inference.core.measured_slots import padding_of
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
-from inference.core.random_mixes import MIX_LENGTH, random_mixes
+from inference.core.sampling import MIX_LENGTH, random_mixes
 from inference.features.machines.measure.request import (
     DEFAULT_MIXES,
     LISTED,
@@ -28,7 +27,7 @@ from inference.features.machines.measure.request import (
     read_listed,
 )
 from inference.isa.body_options import DEFAULTS, FEWEST, MOST, VALUES, Options
-from inference.measuring.cached import CachedMeasurer, RepeatingCache
+from inference.measuring.proxies import CachedMeasurer, RepeatingCache
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine
 from inference.runs.errors import ConfigError, JobError

@@ -19,8 +19,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from inference import __version__
-from inference.core.mapping import Uops, described, ports_in
-from inference.formats.csv_cells import written
+from inference.core.mapping import Uops, ports_in
 from inference.web.presentation import COLOURS, MINUS, UNKNOWN
 from inference.web.published_page import (
     CellKind,
@@ -182,15 +181,3 @@ def filters_of(table: PublishedTable) -> list[dict[str, object]]:
         ports = list(table.columns[of_uops[0]].ports)
         found.append({"place": of_uops[0], "title": "Port", "options": ports})
     return found
-
-
-def table_csv(table: PublishedTable) -> str:
-    """The table for programs: numbers with all their digits, µops as text."""
-    rows = (
-        [
-            described(value, column.ports) if isinstance(value, tuple) else value
-            for column, value in zip(table.columns, row, strict=True)
-        ]
-        for row in table.rows
-    )
-    return written([column.title for column in table.columns], rows)

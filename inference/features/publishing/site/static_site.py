@@ -17,12 +17,12 @@ from django.contrib.auth import get_user_model
 from django.utils.text import slugify
 
 from inference.core.mapping import ports_in
+from inference.features.judging.engine.tables import csv_of
 from inference.features.publishing.site.kinds import PublishedItem, page_of_item
 from inference.features.publishing.site.rendering import (
     PageFrame,
     filters_of,
     page_html,
-    table_csv,
     table_html,
     whole_html,
 )
@@ -107,7 +107,7 @@ def page_files(
         if isinstance(section, PublishedPicture):
             path, content = f"pictures/{section.key}.svg", section.drawing.file()
         else:
-            path, content = f"data/{section.key}.csv", table_csv(section)
+            path, content = f"data/{section.key}.csv", csv_of(section)
         files[path] = content.encode()
         labels.append((f"{section.title} ({path.rpartition('.')[2].upper()})", path))
     files[CARD] = card_of(page).png()

@@ -26,7 +26,7 @@ from inference.features.running.runs.record import (
     record_of,
     whole_record_of,
 )
-from inference.figures.error_by_length import length_figure
+from inference.figures.length_maps import length_figure
 from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, Run, Upload
 from inference.models.upload import UNDECIDED

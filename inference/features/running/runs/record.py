@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from inference.core.event import Event
 from inference.core.events import (
+    Event,
     ExperimentsCounted,
     Log,
     PhaseStarted,

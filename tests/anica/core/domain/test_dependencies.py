@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from iced_x86 import Decoder, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register, RegisterExt
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.domain.settings import DomainSettings
-from anica_app.core.domain.space import SchemeSpace
+from anica_app.core.domain.space import SampledBlock, SchemeSpace
 from inference.isa.blocks import block_of_text
 from tests.anica.core.small import TEXTS, above, random_block, small_domain
 from tests.drawn import examples

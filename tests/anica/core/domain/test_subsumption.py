@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.core.domain.abstract import AbstractBlock
-from anica_app.core.domain.blocks import SampledBlock
-from anica_app.core.domain.dependencies import Dependency
+from anica_app.core.domain.space import Dependency, SampledBlock
 from inference.isa.blocks import block_of_text
 from inference.isa.operand_slots import OperandPlace
 from tests.anica.core.small import above, random_abstract, random_block, small_domain

@@ -11,15 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.core.block_domain import BlockDomain
+from anica_app.core.discovery_selection import fresh_blocks
 from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
-from anica_app.core.explained_blocks import fresh_blocks
-from anica_app.core.families.classes import instruction_class
-from anica_app.core.families.culprits import CulpritInstructions, culprits_of
+from anica_app.core.families.culprits import CulpritInstructions, culprits_of, instruction_class
 from anica_app.core.families.evidence import CauseWorld, ChainKind, DifferingBound, WitnessCause
 from anica_app.core.families.finding import KnownDiscovery, families_of, wilson
-from anica_app.core.families.grouping import FamilyMember, grouped
-from anica_app.core.families.matching import FamilyIdentity, matched, nearest
-from anica_app.core.families.naming import names_of
+from anica_app.core.families.grouping import FamilyIdentity, FamilyMember, grouped, matched, names_of, nearest
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from inference.isa.block_changes import Carrier, CarrierKind, CarrierRole
 from inference.isa.x86.scheme_set import described

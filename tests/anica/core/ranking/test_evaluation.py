@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anica_app.core.explained_blocks import explained, fresh_blocks, judged_blocks
+from anica_app.core.discovery_selection import explained, fresh_blocks, judged_blocks
 from anica_app.core.search.findings import FoundDiscovery
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Driver

@@ -13,9 +13,8 @@ from iced_x86 import Decoder, InstructionInfoFactory, OpAccess, Register, Regist
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock
-from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
-from anica_app.core.domain.space import SchemeSpace, reasons
+from anica_app.core.domain.space import SampledBlock, SchemeSpace, reasons
 from anica_app.core.search.settings import SearchSettings
 from inference.isa.blocks import block_of_bytes
 from inference.isa.operand_slots import Address

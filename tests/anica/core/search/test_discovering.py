@@ -9,11 +9,10 @@ import time
 import pytest
 
 from anica_app.core.search.discovering import CampaignSearch
-from anica_app.core.search.findings import Became
+from anica_app.core.search.findings import Became, checkpoint_of
 from anica_app.core.search.judging import Disagreement, InterestSettings
+from anica_app.core.search.panel import World
 from anica_app.core.search.settings import SearchSettings, Termination
-from anica_app.core.search.state import checkpoint_of
-from anica_app.core.search.task import World
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import InterruptedRunError, InvalidInputError
 from inference.predictors.panel import Panel

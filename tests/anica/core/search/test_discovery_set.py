@@ -8,8 +8,8 @@ from anica_app.core.search.discovery_set import DiscoverySet
 from anica_app.core.search.findings import Became, FoundDiscovery
 from anica_app.core.search.generalising import RoundCandidate
 from anica_app.core.search.judging import BlockInterest, JudgedAnswers
+from anica_app.core.search.panel import World
 from anica_app.core.search.settings import SearchSettings
-from anica_app.core.search.task import World
 from tests.anica.core.search.test_generalising import generalised
 from tests.anica.core.search.toy import ToyDomain, abstract_of, plain
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from anica_app.core.search.checking import AbstractCheck, InterestReason, SamplingChecker
 from anica_app.core.search.generalising import RoundCandidate, generalise, generalise_all
 from anica_app.core.search.judging import BlockInterest, Disagreement, InterestSettings, JudgedAnswers
-from anica_app.core.search.panel import Driver
+from anica_app.core.search.panel import Driver, World
 from anica_app.core.search.settings import SearchSettings
-from anica_app.core.search.task import World
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Failure
 from tests.anica.core.search.toy import (

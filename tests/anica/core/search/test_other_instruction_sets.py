@@ -8,12 +8,12 @@ from random import Random
 import pytest
 
 from anica_app.core.block_domain import BlockDomain
-from anica_app.core.domain.wording import in_one_line
+from anica_app.core.domain.wording import words
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
+from anica_app.core.search.panel import World
 from anica_app.core.search.settings import SearchSettings, Termination
-from anica_app.core.search.task import World
 from inference.isa import targets
 from inference.isa.targets import AARCH64
 from inference.predictors.panel import Panel
@@ -57,7 +57,7 @@ def test_a_campaign_finds_what_is_planted_in_another_instruction_set(monkeypatch
         Kept(),
     )
     (discovery,) = campaign.search().standing
-    assert in_one_line(domain.document(discovery.abstract)) == (
+    assert words(domain.document(discovery.abstract)).line == (
         "mnemonic within 2 edits of inc | mnemonic within 2 edits of neg; "
         "instruction 2 reads a register that instruction 1 writes"
     )

@@ -6,11 +6,10 @@ import pytest
 
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.search.discovering import CampaignSearch
-from anica_app.core.search.explanation import BlockExplanation
+from anica_app.core.search.discovery_set import BlockExplanation
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver
+from anica_app.core.search.panel import Driver, World
 from anica_app.core.search.settings import SearchSettings, Termination
-from anica_app.core.search.task import World
 from inference.isa.blocks import block_of_text
 from inference.predictors.panel import Panel
 from tests.anica.core.search.planted import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anica_app.core.search.support import find_support
+from anica_app.storage.domains import find_support
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer, Failure
 from tests.anica.core.search.toy import Scripted

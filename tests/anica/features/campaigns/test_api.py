@@ -12,7 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from anica_app.formats.incoming import Sort, sort_of_content
+from anica_app.formats.campaign_zip import Sort, sort_of_content
 from anica_app.models import Campaign, CampaignPredictor, Discovery
 from inference.features.asking.predictors import offers as offering
 from inference.features.asking.predictors.offers import OfferedPredictor, Offers

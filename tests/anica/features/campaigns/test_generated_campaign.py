@@ -6,7 +6,7 @@ import pytest
 
 from anica_app.core.domain import documents
 from anica_app.core.domain.features import everything
-from anica_app.features.discoveries.generalisations import samples_of_step, tree_of
+from anica_app.features.discoveries.query import samples_of_step, tree_of
 from anica_app.models import GeneralisationStep
 from benchmarks._generated_campaign import SAMPLES, generated_campaign
 

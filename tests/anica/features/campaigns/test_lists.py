@@ -12,8 +12,8 @@ from anica_app.features.campaigns.query import (
     discoveries,
     rounds,
 )
-from anica_app.features.discoveries.generalisations import (
-    generalisations_of,
+from anica_app.features.discoveries.query import (
+    DiscoveryParts,
     sample_page,
     samples_of_step,
     tree_of,
@@ -132,7 +132,7 @@ def test_a_tree_of_two_thousand_decisions_is_one_query_and_reads_no_block(
     assert [node.number for node in tree.nodes] == list(range(2000))
     assert sum(node.taken for node in tree.nodes) == 1000
     with django_assert_num_queries(1):
-        assert [one.number for one in generalisations_of(discovery)] == [0]
+        assert [one.number for one in DiscoveryParts(discovery).generalisations] == [0]
 
 
 def test_the_samples_of_one_decision_are_one_query(django_assert_num_queries: CaptureQueriesContext) -> None:

@@ -12,10 +12,10 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.core.value_dependence import NOT_AGAIN
+from anica_app.features.discoveries.bug_report import report_of
 from anica_app.features.discoveries.query import DiscoveryParts
-from anica_app.features.discoveries.reproducing import chosen_block
 from anica_app.models import Campaign
-from anica_app.storage.operand_values import condition_of, repeated_findings
+from anica_app.storage.findings import condition_of, repeated_findings
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.asking.predictors.query import chosen
 from inference.isa import x86
@@ -161,7 +161,7 @@ def test_what_was_not_shown_again_is_not_reported_as_a_finding(
     assert "it does not hold." in repeated_findings(row)[0].sentence
     row.facts = {**row.facts, "operand_values": [lost, other]}
     row.save()
-    assert chosen_block(DiscoveryParts(row)).code.hex() == "4801d8"
+    assert report_of(DiscoveryParts(row)).code.hex() == "4801d8"
     row.facts = {name: value for name, value in row.facts.items() if name != "operand_values"}
     row.save()
     assert "It was not measured with other values." in visitor.get(doors["file"]).content.decode()

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.core.search.events import Counted
-from anica_app.features.campaigns.standing import lacking_of
+from anica_app.features.campaigns.query import lacking_of
 from anica_app.models import Campaign, CampaignFile, CampaignPredictor, Discovery, SampleBatch
 from anica_app.storage.domains import SUPPORT
 from inference.models import Predictor, Run, RunEvent

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from anica_app.core.search.events import Counted
 from anica_app.core.search.settings import Termination
-from anica_app.features.campaigns.progressing import Progressing
+from anica_app.features.campaigns.job import Progressing
 from inference.core.protocols import Checkpoint
 
 

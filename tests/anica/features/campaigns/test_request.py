@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anica_app.core.domain.settings import DomainSettings
-from anica_app.features.campaigns.presets import PRESETS
-from anica_app.features.campaigns.request import read_config
+from anica_app.features.campaigns.request import PRESETS, read_config
 from anica_app.features.explanations.job import read_config as read_single
 from anica_app.storage.domains import chosen_domain
 from inference.isa.targets import DEFAULT

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.features.coverage.covering import (
+from anica_app.features.coverage.job import (
     SetBlock,
     coverage_of,
     interesting_blocks,
@@ -15,8 +15,8 @@ from anica_app.features.coverage.covering import (
 )
 from anica_app.models import Campaign, Discovery
 from inference.formats.block_sets import BlockSetOptions
-from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet
+from inference.runs.errors import JobError
 from inference.storage.block_sets import store
 
 pytestmark = pytest.mark.django_db
@@ -48,8 +48,8 @@ def test_blocks_that_discoveries_subsume_are_covered(block_set: BasicBlockSet) -
     discovery(campaign, 1, {"category": "arithmetic", "uops": {"fewer_than": 2}})
     discovery(campaign, 2, {"memory": ["W"]}, subsumed_by=imul)
     unsaid = discovery(campaign, 3, abstract=None)
-    rows = block_set.blocks.order_by("position").values_list("pk", "position", "code")
-    blocks = [SetBlock(pk, position, bytes(code)) for pk, position, code in rows]
+    rows = block_set.blocks.order_by("position").values_list("position", "code")
+    blocks = [SetBlock(position, bytes(code)) for position, code in rows]
     found = coverage_of(blocks, standing_discoveries([campaign]))
     assert [one.number for one in found.discoveries] == [0, 1]
     covered = {block.position: row.tolist() for block, row in zip(found.blocks, found.covered.T, strict=True)}
@@ -66,16 +66,16 @@ def test_only_blocks_on_which_the_tools_differ_are_interesting(block_set: BasicB
     judge = Disagreement(InterestSettings())
     found = interesting_blocks(block_set, ["one", "two"], judge)
     assert [block.position for block in found] == [1, 2, 4]
-    with pytest.raises(ExchangeError, match="no column 'three'"):
+    with pytest.raises(JobError, match="no column 'three'"):
         interesting_blocks(block_set, ["one", "three"], judge)
 
 
 def test_without_discoveries_nothing_is_covered() -> None:
-    block = SetBlock(1, 0, bytes.fromhex("4801d8"))
+    block = SetBlock(0, bytes.fromhex("4801d8"))
     assert coverage_of([block], []).uncovered == [block]
 
 
 def test_blocks_with_unknown_instructions_are_told_apart() -> None:
-    strange = SetBlock(1, 0, bytes.fromhex("0f0b"))  # ud2
+    strange = SetBlock(0, bytes.fromhex("0f0b"))  # ud2
     found = coverage_of([strange], [])
     assert (found.strange, found.blocks) == ((strange,), ())

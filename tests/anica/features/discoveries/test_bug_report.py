@@ -12,9 +12,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from anica_app.core.domain.wording import Words
 from anica_app.features.discoveries.bug_report import BugReport, markdown, version_of
-from anica_app.features.discoveries.compiler_explorer import link, state
 from anica_app.features.discoveries.report_parts import (
     exegesis_snippet,
     issue_searches,
@@ -22,7 +20,7 @@ from anica_app.features.discoveries.report_parts import (
     short_form,
     title_of,
 )
-from anica_app.features.discoveries.tool_commands import commands_for, core_of, osaca_name
+from anica_app.features.discoveries.tool_commands import commands_for, core_of, link, osaca_name, state
 from anica_app.models import Campaign, CampaignPredictor, Discovery
 from inference.formats.provenance import PRODUCT
 from inference.models import Predictor
@@ -193,24 +191,26 @@ def test_the_report_reads_as_it_should():
     campaign.created = datetime(2026, 1, 2, tzinfo=UTC)
     for position, one in enumerate(tools):
         CampaignPredictor.objects.create(campaign=campaign, position=position, predictor=one)
-    discovery = Discovery.objects.create(campaign=campaign, number=3, length=2, code=BLOCK)
+    abstract = {
+        "instructions": [{"mnemonic": {"base": "add", "edits": 0}}, {}],
+        "aliasing": [["1.register.1", "2.register.1", "different"]],
+    }
+    discovery = Discovery.objects.create(campaign=campaign, number=3, length=2, code=BLOCK, abstract=abstract)
     crashed = Answer(failure=Failure.CRASH, detail="Stack dump: `0.`")
     report = BugReport(
         discovery,
+        tools,
         BLOCK,
         [
             (tools[0], Answer(cycles=3.0)),
             (tools[1], crashed),
             (row("lab | 3", "machine"), Answer(cycles=1.02)),
         ],
-        commands_for(tools, BLOCK),
-        Words((("mnemonic `add`",), ("any instruction",)), ("register operand 1 … differs from …",)),
         (100, 98),
         [(BLOCK[:3], (Answer(cycles=1.0), crashed))],
         "https://site.example/discoveries/3/",
-        "haswell",
-        "add, imul: throughput",
-        ["The difference vanishes behind instructions that write rax anew: 1.00 | 1.00 cycles"],
+        family="add, imul: throughput",
+        cause=["The difference vanishes behind instructions that write rax anew: 1.00 | 1.00 cycles"],
     )
     text = markdown(report).replace(PRODUCT, "pmweb")
     assert text == GOLDEN.read_text(), f"write this into {GOLDEN.name} if it is meant:\n{text}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.domain.mention import Mention, mention_of
-from anica_app.features.discoveries.mentions import mentions_of
+from anica_app.core.block_domain import Mention, mention_of
+from anica_app.features.discoveries.saying import mentions_of
 from anica_app.models import Campaign, Discovery
 from inference.models import ISA, InstructionScheme
 from inference.storage.instruction_sets import new_isa

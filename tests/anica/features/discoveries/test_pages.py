@@ -14,9 +14,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from anica_app.features.discoveries.generalisations import Node
+from anica_app.features.discoveries.query import Node
 from anica_app.features.discoveries.saying import decision, label, table_of
-from anica_app.formats.incoming import read_part, tree_of_path
+from anica_app.formats.campaign_zip import read_part, tree_of_path
 from anica_app.models import Campaign, Discovery, GeneralisationStep
 from anica_app.storage.campaigns import store_campaign
 from pmweb.accounts.people import ensure_administrator

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 from anica_app.features.families import command
-from anica_app.formats.incoming import read_part, tree_of_path
+from anica_app.formats.campaign_zip import read_part, tree_of_path
 from anica_app.storage.campaigns import store_campaign
 from inference.runs import leases
 from inference.runs.fork_server import StopRequests, execute

@@ -8,7 +8,7 @@ import numpy as np
 
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.identity.hidden import agreement_up_to_hidden
+from inference.core.identity.comparison import agreement_up_to_hidden
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.refit.best_known import best_known_first
 from inference.core.pmevo.refit.search_arrays import SearchArrays

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from inference.core.errors import InterruptedRunError
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.identity.hidden import agreement_up_to_hidden
-from inference.core.loss import Loss, bounded
+from inference.core.identity.comparison import agreement_up_to_hidden
 from inference.core.mapping import PortMapping
+from inference.core.metrics import Loss, bounded
 from inference.core.pmevo.refit.bounded import BoundedSearch, BoundedState
 from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.objective import MEAN, Objective, Prices

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.loss import bounded
+from inference.core.metrics import bounded
 from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage

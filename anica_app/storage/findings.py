@@ -1,0 +1,149 @@
+"""What is a finding of a stored campaign, and what machines measured of it with other operand values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
+from anica_app.core.value_dependence import NOT_AGAIN
+from anica_app.formats import anica_campaigns
+from anica_app.models import Campaign, Discovery, Family, SampleBatch
+from inference.core.errors import InvalidInputError
+from inference.isa.blocks import MOST_BYTES
+from inference.predictors.samples import Sample, unpack
+
+_HELD = 8
+"""Rounds whose blocks are in memory at a time."""
+
+
+def judge_of(campaign: Campaign) -> InterestJudge | None:
+    """What it found interesting; None where its configuration does not tell.
+
+    An explanation of one prediction asks for the same number as that of a block, which is not kept.
+    """
+    if campaign.kind == Campaign.Kind.EXPLANATION:
+        return None
+    if campaign.format == Campaign.Format.ANICA:
+        return anica_campaigns.judge_of(campaign.config)
+    try:
+        return Disagreement(InterestSettings.parse(campaign.config.get("interest", {})))
+    except InvalidInputError:
+        return None
+
+
+def interesting_samples(
+    campaign: Campaign, judge: InterestJudge, *, newest_first: bool = False
+) -> Iterator[Sample]:
+    """Those among the random blocks that a campaign began its rounds with."""
+    rounds = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND).exclude(interesting=0)
+    rounds = rounds.order_by("-number" if newest_first else "number")
+    for packed in rounds.values_list("samples", flat=True).iterator(_HELD):
+        yield from (sample for sample in unpack(bytes(packed)) if judge.verdict(sample.answers).interesting)
+
+
+OPERAND_VALUES = "operand_values"
+"""Of a discovery's facts. They come with imported campaigns, too: what is not of this form is passed over."""
+_Text = Annotated[str, Field(max_length=300)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+class RepeatedReading(_Part):
+    """What a machine measured with some values of the operands; `holds`: whether that shows the finding."""
+
+    values: _Text = Field(description="as found, 0, 1, small or all ones", examples=["as found"])
+    operands: dict[_Text, _Text] = Field(
+        max_length=64,
+        description="What the block reads of each.",
+        examples=[{"rax": "0x62345600", "cl": "0"}],
+    )
+    cycles: float | None = Field(examples=[41.0])
+    holds: bool | None = Field(description="null where nothing could be measured.", examples=[True])
+    note: str = Field("", description="Why not.", examples=[""])
+
+    @property
+    def operands_text(self) -> str:
+        """`rax = 0, cl = 0`."""
+        return ", ".join(f"{name} = {value}" for name, value in self.operands.items())
+
+
+class RepeatedFinding(_Part):
+    """The block of a discovery, measured again with other values of its operands.
+
+    The first reading is with the values that the finding was made with.
+    """
+
+    machine: _Text = Field(examples=["machine lab · unrolled"])
+    is_example: bool = Field(False, description="Another block than the discovery's witness.")
+    block: str = Field(max_length=2 * MOST_BYTES, pattern=r"^([0-9a-f]{2})+$", examples=["48d3e0"])
+    condition: _Text = Field(description="Empty: it holds with all of them.", examples=["only where cl = 0"])
+    readings: list[RepeatedReading] = Field(min_length=1, max_length=20)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the finding did not hold when it was measured again with the values it was made with."""
+        return self.condition == NOT_AGAIN
+
+    @property
+    def sentence(self) -> str:
+        usual = self.readings[0].operands_text
+        found = f"Found with {usual}" if usual else "The block reads no values"
+        if self.is_lost:
+            return f"{found}; measured again with the same values, it does not hold."
+        if self.condition:
+            return f"{found}; it holds {self.condition}."
+        count = sum(reading.holds is not None for reading in self.readings[1:])
+        if not count:  # it reads none; or its condition is of a version before that said so
+            return f"{found}; other values could not be measured." if usual else f"{found}."
+        return f"{found}; it holds with all {count} other choices of values that were measured."
+
+
+def repeated_findings(row: Discovery) -> list[RepeatedFinding]:
+    """Of each machine; [] for a discovery that was not measured with other values."""
+    entries = row.facts.get(OPERAND_VALUES, ()) if isinstance(row.facts, dict) else ()
+    try:
+        return [RepeatedFinding.model_validate(entry) for entry in entries]
+    except (ValidationError, TypeError):
+        return []
+
+
+def findings_of_block(row: Discovery, code: bytes) -> list[RepeatedFinding]:
+    """Those of this block, which may be another one than the discovery's witness."""
+    return [finding for finding in repeated_findings(row) if finding.block == code.hex()]
+
+
+def joined_conditions(findings: Iterable[RepeatedFinding]) -> str:
+    """`only where cl = 0`; "" where nothing is known against the findings."""
+    return "; ".join(dict.fromkeys(finding.condition for finding in findings if finding.condition))
+
+
+def lost_on(findings: Iterable[RepeatedFinding]) -> list[str]:
+    """The machines by which a witness is none: measured again with the same values, they did not show it."""
+    return [finding.machine for finding in findings if finding.is_lost and not finding.is_example]
+
+
+def condition_of(row: Discovery) -> str:
+    """Where the witness of a discovery shows it; else where examples with other instructions do."""
+    findings = repeated_findings(row)
+    if condition := joined_conditions(finding for finding in findings if not finding.is_example):
+        return condition
+    others = joined_conditions(findings)
+    return f"some of its blocks {others}" if others else ""
+
+
+def witness_of(row: Family) -> Discovery | None:
+    """The discovery whose witness is that of its family (of those that are at hand)."""
+    code = bytes(row.code)
+    members: Iterable[Discovery] = row.discoveries.all()
+    return next((member for member in members if bytes(member.code) == code), None)
+
+
+def condition_of_family(row: Family) -> str:
+    """Where the witness of a family shows what it stands for."""
+    member = witness_of(row)
+    return "" if member is None else condition_of(member)

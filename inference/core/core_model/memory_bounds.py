@@ -1,0 +1,266 @@
+"""What the loads and stores of a block take beside what ports say of them, whatever waits for them.
+
+**Loads.** A core whose first-level cache has banks and that could read three words per cycle reads one of
+them only twice, and so the same word of several lines: a bank has it, whatever the line.
+
+**Pushes and pops** whose stack pointer goes on from iteration to iteration come to lines that no address of
+their page led to before. Where blocks are measured, all pages are one memory, and a core that looks for a
+line by its virtual address does not find it at first: a Zen 4 takes 0.33 cycles for a pop of a line again and
+again, and 0.67 to 0.75 for one that goes on, whatever the distance; a load of any line beside it 0.42 instead
+of 0.33.
+
+**Stores.** Many cores write one cache line per cycle, or one half of a line, and of stores that follow each
+other to one of these two. Measured experiments store to another line each time, so that a port mapping says
+that every store takes a cycle of its own. In a block, those that share a cycle with the store before need
+that port no more, but where loads can use it, too, a port of theirs: what they share is an address to be
+computed. Other cores write any of the lines that they wrote last at their full rate, and wait for each that
+is not among these: how long a store takes after so many lines was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import groupby
+
+from inference.core.core_model.model import MemoryTimes, StoreCurve
+from inference.core.core_model.prediction import BoundKind, CoreBound
+from inference.core.core_model.stored_values import has_all, last_write
+from inference.core.mapping import PortMapping
+from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, MemoryPlace, OperandAccess
+
+PLAIN_LOADS = "mov GPR[64]:W, MEM[64]:R", "ldr GPR[64]:W, MEM[64]:R"
+"""Schemes that stand for every load, of x86-64 and of AArch64."""
+_WORD = 8
+_WORDS = 8
+"""Of a line."""
+_LINE = 64
+_HALF = 32
+_ITERATIONS = 8
+"""After so many, steps of eight bytes and more have brought what moves back to where it was in its line."""
+_SLACK = 0.1
+"""Stores by which what was measured may be off."""
+_USUAL_BITS = 64
+"""Of the stores that others count as where they were not measured."""
+_LINES_APART = 2
+"""Lines in turn that other measurements tell of."""
+_SLOWER = 1.15
+"""Times the cycles of a store to one of two lines, from which on more lines are slower."""
+_Spot = tuple[Hashable, int, int]
+"""Something that is equal for places near each other, how many bytes behind it, and how it moves."""
+
+
+def memory_bounds(
+    block: Sequence[InstructionAccesses], times: MemoryTimes, stores: CoreBound | None
+) -> list[CoreBound]:
+    """What stores (`store_bound`), loads and the stack need, as far as the core's times are known."""
+    bounds = (stores, _blocked_bound(block, times), _load_bound(block, times), stack_bound(block, times))
+    return [bound for bound in bounds if bound is not None]
+
+
+def _memory_bound(cycles: float, why: str) -> CoreBound:
+    return CoreBound(BoundKind.MEMORY, cycles, why)
+
+
+def _load_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> CoreBound | None:
+    """What the loads of the busiest word take.
+
+    Unless they are known, different addresses count as leading to different words, and as aligned.
+    """
+    if not times.of_one_word:
+        return None
+    busy: Counter[tuple[Hashable, int]] = Counter()
+    for one in block:
+        for place in (access.memory for access in one.reads if access.memory is not None):
+            busy.update((place.spot[0], word) for word in _words(place))
+    if not busy:
+        return None
+    loads = max(busy.values())
+    return _memory_bound(loads * times.of_one_word, f"{loads} load{'s' if loads > 1 else ''} of one word")
+
+
+def _words(place: MemoryPlace) -> set[int]:
+    _, offset = place.spot
+    first, last = offset // _WORD, (offset + place.bits // 8 - 1) // _WORD
+    return {word % _WORDS for word in range(first, last + 1)}
+
+
+def stack_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> CoreBound | None:
+    """What the pushes or the pops take of a block whose stack pointer goes on."""
+    pops = sum(_goes_on(one.reads) for one in block)
+    pushes = sum(_goes_on(one.writes) for one in block)
+    loads = sum(access.memory is not None for one in block for access in one.reads)
+    beside = (loads - pops) * times.load_beside_pop
+    bounds = [
+        _memory_bound(count * cycles + more, f"{count} × {name}, the stack pointer goes on")
+        for count, cycles, more, name in ((pops, times.pop, beside, "pop"), (pushes, times.push, 0.0, "push"))
+        if count and cycles
+    ]
+    return max(bounds, key=lambda bound: bound.cycles, default=None)
+
+
+def _goes_on(accesses: Sequence[OperandAccess]) -> bool:
+    return any(
+        access.memory is not None and access.memory.registers == STACK and bool(access.memory.step)
+        for access in accesses
+    )
+
+
+def _blocked_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> CoreBound | None:
+    """Loads of a block that a store before them keeps waiting until the cache has what was stored.
+
+    A load that wants more than the store before it wrote, or has another address for it, waits until the
+    cache has that. A store reaches the cache after all that stand before it have ended, in their order. So
+    of a store and its load, and another store behind that load, and its load, each pair waits by itself; two
+    pairs that overlap wait together, and of a pair that spans several iterations each iteration has a part.
+    """
+    spans: list[tuple[int, int]] = []
+    vector = False
+    for place, one in enumerate(block):
+        for read in one.reads:
+            last = None if read.memory is None else last_write(block, place, read)
+            if last is not None and last.memory is not None and not has_all(last.memory, read.memory):
+                spans.append((last.writer - last.iterations * len(block), place))
+                vector |= one.vector
+    if not spans or (cycles := times.blocked_by(vector=vector)) is None:
+        return None
+    shortest = min(end - begin for begin, end in spans)
+    if shortest >= len(block):
+        per_iteration = 1 / -(-shortest // len(block))
+    else:
+        per_iteration = max(_in_sequence(spans, at, len(block)) for _, at in spans)
+    return _memory_bound(cycles * per_iteration, "a load wants more than a store before it wrote")
+
+
+def _in_sequence(spans: Sequence[tuple[int, int]], begin: int, length: int) -> int:
+    """How many of these spans fit one behind the other into the iteration after a place."""
+    shifted = sorted((end + k * length, start + k * length) for start, end in spans for k in range(3))
+    count, at = 0, begin
+    for end, start in shifted:
+        if start >= at and end <= begin + length:
+            count, at = count + 1, end
+    return count
+
+
+def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> CoreBound | None:
+    """What the stores of a block take; None without any, or where the core's times are not known.
+
+    Where an address is not known, its base counts as aligned, and as still in the same line where the block
+    has changed it since: most pointers move by less than a line. Where it is known and moves, the lines are
+    those of several iterations. What then is left over in one line waits for nothing: the next line has more.
+    """
+    one, another = times.to_one_line, times.to_another_line
+    places = [place for each in block for place in _places(each)]
+    if not places or not one or not another:
+        return None
+    spots = [_spot(place) for place in places]
+    curves = [times.stores.get(place.bits) or times.stores.get(_USUAL_BITS) for place in places]
+    in_runs, runs = _cycles_of_runs(spots, times, one, another)
+    by_width = sum(one if curve is None else curve.alone for curve in curves)
+    lines, far = _far_stores(spots, curves, another)
+    stores = f"{len(places)} store{'s' if len(places) > 1 else ''}"
+    if far > max(in_runs, by_width):
+        return _memory_bound(far, f"{len(places)} stores over {lines} cache lines in turn")
+    halves = _takes_halves(times)
+    what = "half of a cache line" if halves else "cache line"
+    several = "halves of cache lines" if halves else "cache lines"
+    to_lines = f"one {what}" if runs == 1 else f"{several} that change {runs:.3g} times"
+    return _memory_bound(max(in_runs, by_width), f"{stores} to {to_lines}")
+
+
+def _far_stores(
+    spots: Sequence[_Spot], curves: Sequence[StoreCurve | None], another: float
+) -> tuple[int, float]:
+    """Of stores to lines that were not written just before: over how many lines they go at most, and the
+    cycles per iteration that they take one after another, as far as these are more than those of two lines.
+    """
+    iterations = _ITERATIONS if any(step for _, _, step in spots) else 2  # the first one only begins
+    written: list[tuple[Hashable, int]] = []
+    most, cycles = 0, 0.0
+    for k in range(iterations):
+        for (where, at, step), curve in zip(spots, curves, strict=True):
+            line = where, (at + k * step) // _LINE
+            lines = len(written) - written.index(line) if line in written else len(written) + 1
+            if line in written:
+                written.remove(line)
+            written.append(line)
+            if k and curve is not None and lines > _LINES_APART and curve.of(lines) > _SLOWER * another:
+                most, cycles = max(most, lines), cycles + curve.of(lines)
+    return most, cycles / (iterations - 1)
+
+
+def _cycles_of_runs(
+    spots: Sequence[_Spot], times: MemoryTimes, one: float, another: float
+) -> tuple[float, float]:
+    """By which stores go to the line, or the half of one, of the store before; and how many runs there are
+    per iteration of stores to the same."""
+    moves = any(step for _, _, step in spots)
+    iterations = _ITERATIONS if moves else 1
+    size = _HALF if _takes_halves(times) else _LINE
+    lines = [(where, (at + k * step) // size) for k in range(iterations) for where, at, step in spots]
+    runs = [len(list(run)) for _, run in groupby(lines)]
+    if lines[0] == lines[-1]:  # it goes on in the next iteration
+        if len(runs) == 1:
+            return len(spots) * one, 1
+        runs[0] += runs.pop()
+    if moves or _merges(times):
+        changes = len(runs) / iterations
+        return max(len(spots) * one, changes * another), changes
+    together = max(another / one, 1.0)
+    return another * sum(math.ceil(run / together - _SLACK) for run in runs), len(runs)
+
+
+def _takes_halves(times: MemoryTimes) -> bool:
+    """Whether stores to two halves of a line take as long as those to two lines, rather than to one."""
+    one, half, another = times.to_one_line, times.to_another_half, times.to_another_line
+    return one is not None and another is not None and half is not None and 2 * half > one + another
+
+
+def _merges(times: MemoryTimes) -> bool:
+    """Whether three stores to one line can share one cycle, rather than two of them, and the third has
+    another."""
+    another, each = times.to_another_line, times.three_and_one
+    return another is not None and each is not None and 4 * each < 2.5 * another
+
+
+def without_shared_stores(
+    work: Mapping[int, float], block: Sequence[InstructionAccesses], mapping: PortMapping, cycles: float
+) -> dict[int, float]:
+    """The µops of a block, {port mask: µops}, less those of stores that share a cycle with the one before.
+
+    `cycles`: what its stores take.
+
+    The port of stores is the one that each storing scheme needs; without such a port, nothing changes. Where
+    it is one of those of loads, these µops may go to any of them.
+    """
+    storing = [one.scheme or "" for one in block if _places(one)]
+    usages = [dict(mapping.usage[scheme]) for scheme in storing if scheme in mapping.usage]
+    if len(usages) != len(storing):
+        return dict(work)
+    single = [mask for mask in usages[0] if mask.bit_count() == 1 and all(mask in one for one in usages)]
+    if not single:
+        return dict(work)
+    port = min(single, key=lambda mask: (work.get(mask, 0.0), mask))
+    needed = float(sum(one[port] for one in usages))
+    saved = min(max(needed - cycles, 0.0), work.get(port, 0.0))
+    changed = {**work, port: work.get(port, 0.0) - saved}
+    if (loading := _ports_of_loads(mapping)) is not None and loading & port:
+        changed[loading] = changed.get(loading, 0.0) + saved
+    return changed
+
+
+def _ports_of_loads(mapping: PortMapping) -> int | None:
+    """Those of a plain load, None where the mapping has none of one µop."""
+    usage = next((mapping.usage[text] for text in PLAIN_LOADS if text in mapping.usage), ())
+    return usage[0][0] if len(usage) == 1 and usage[0][1] == 1 else None
+
+
+def _places(one: InstructionAccesses) -> list[MemoryPlace]:
+    return [access.memory for access in one.writes if access.memory is not None]
+
+
+def _spot(place: MemoryPlace) -> _Spot:
+    if place.address is None or place.step is None:
+        return (*place.spot, 0)
+    return place.address, place.page * PAGE_BYTES + place.offset, place.step

@@ -1,0 +1,190 @@
+"""Which instruction of a block wrote last what another one reads, and what a stored value takes to its load.
+
+A core that renames memory has the value at once under conditions that were found out; else it takes its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from inference.core.core_model.model import MemoryTimes, RenamingConditions, is_contained
+from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
+
+_ONLY_PAGE = 1
+"""0 is of places on no known page."""
+
+LEARNED_CASE = (64, 64, 0, False)
+"""The only one that loops were measured with."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastWrite:
+    """By which instruction (its place), and how many iterations ago; `memory` is where it stored then."""
+
+    access: OperandAccess
+    writer: int
+    iterations: int
+    memory: MemoryPlace | None
+
+
+def last_write(block: Sequence[InstructionAccesses], place: int, read: OperandAccess) -> LastWrite | None:
+    """The last write of any part of what is read: in this iteration before, else in the one before."""
+    behind = place if read.memory is None else 0  # before it, in the iteration before, memory was elsewhere
+    for iterations, candidates in (
+        (0, range(place - 1, -1, -1)),
+        (1, range(len(block) - 1, behind - 1, -1)),
+    ):
+        for writer in candidates:
+            for written in block[writer].writes:
+                if read.memory is None or written.memory is None:
+                    if read.location and written.location == read.location:
+                        return LastWrite(written, writer, iterations, None)
+                    continue
+                memory = written.memory.an_iteration_ago() if iterations else written.memory
+                if memory is not None and memory.overlaps(read.memory):
+                    return LastWrite(written, writer, iterations, memory)
+    return None
+
+
+def has_all(stored: MemoryPlace, loaded: MemoryPlace | None) -> bool:
+    """Whether a store wrote all that a load wants, by the same page."""
+    if loaded is None:
+        return False
+    contained = is_contained(stored.bits, loaded.bits, loaded.offset - stored.offset)
+    return stored.page == loaded.page and contained
+
+
+def serves(last: LastWrite | None, read: OperandAccess) -> bool:
+    """Whether the last write is a store that has all that is read, by an address without an index."""
+    if last is None or last.memory is None or read.memory is None:
+        return False
+    return not read.memory.is_indexed and has_all(last.memory, read.memory)
+
+
+def on_one_page(block: Sequence[InstructionAccesses]) -> tuple[InstructionAccesses, ...]:
+    """The block as a core sees it to which all pages of one memory are alike."""
+
+    def moved(accesses: Sequence[OperandAccess]) -> tuple[OperandAccess, ...]:
+        return tuple(
+            one
+            if one.memory is None or not one.memory.page
+            else one._replace(memory=one.memory._replace(page=_ONLY_PAGE))
+            for one in accesses
+        )
+
+    return tuple(one._replace(reads=moved(one.reads), writes=moved(one.writes)) for one in block)
+
+
+class StoredValues:
+    """What loads of a block wait for that read what it stored.
+
+    `copies`: of the block, one behind the other, until code comes again that was executed before. A core
+    without known `RenamingConditions` takes what was measured by one register, whatever the addresses.
+    """
+
+    def __init__(self, block: Sequence[InstructionAccesses], times: MemoryTimes, copies: int = 1) -> None:
+        self._block = block
+        self._times = times
+        self._copies = copies
+
+    def loaded(self, place: int, read: MemoryPlace, last: LastWrite, *, vector: bool) -> float:
+        """Cycles from the stored value to that which the instruction at a place loads."""
+        assert last.memory is not None, "asked of what was stored"
+        conditions = self._times.renaming
+        at_once = self._times.between(last.memory, read, vector=vector)
+        if conditions is None or not has_all(last.memory, read):
+            return at_once
+        case = (last.memory.bits, read.bits, read.offset - last.memory.offset, vector)
+        if self._meets(place, read, last, conditions):
+            return at_once
+        if self._is_learned:
+            return at_once if conditions.by_text or case != LEARNED_CASE else 0.0
+        return max(at_once, conditions.forwarded.get(case, 0.0))
+
+    def updated_by_others(self, place: int, read: MemoryPlace, last: LastWrite) -> float | None:
+        """Cycles from update to update where the instruction at a place updates what another one updated by
+        another address; None where it does not, and where that is known by loads."""
+        conditions = self._times.renaming
+        if conditions is None or last.writer == place or self._meets(place, read, last, conditions):
+            return None
+        if self._is_learned or not all(map(self._is_update, (place, last.writer))):
+            return None
+        return conditions.update if conditions.overtaken is None else conditions.overtaken
+
+    def updated(self, place: int, read: MemoryPlace, last: LastWrite, own: float) -> float:
+        """Cycles of an instruction that updates what it stored itself, which take `own` at best."""
+        conditions = self._times.renaming
+        if conditions is None or conditions.update is None or self._meets(place, read, last, conditions):
+            return own
+        if not self._is_learned:
+            return max(own, conditions.update)
+        if conditions.by_text or conditions.learned_update is None or read.bits != LEARNED_CASE[0]:
+            return own
+        return max(own - conditions.update, 0.0) + conditions.learned_update
+
+    def _meets(self, place: int, read: MemoryPlace, last: LastWrite, conditions: RenamingConditions) -> bool:
+        """Whether the conditions hold under which the core renames whatever code it executes."""
+        assert last.memory is not None, "asked of what was stored"
+        if not conditions.by_text:
+            return False
+        between = self._between(place, last)
+        if not _is_alike(last.memory, read):
+            if not conditions.other_base:
+                return False
+        elif not conditions.rewritten and self._is_rewritten(read, between):
+            return False
+        stores = sum(access.memory is not None for one in between for access in one.writes)
+        return conditions.stores_between is None or stores <= conditions.stores_between
+
+    def _between(self, place: int, last: LastWrite) -> list[InstructionAccesses]:
+        """The instructions from a store to its load."""
+        first = last.writer + 1
+        if not last.iterations:
+            return [*self._block[first:place]]
+        return [*self._block[first:], *self._block[:place]]
+
+    @staticmethod
+    def _is_rewritten(read: MemoryPlace, between: Sequence[InstructionAccesses]) -> bool:
+        in_address = {location for location, _ in read.registers}
+        return any(access.location in in_address for one in between for access in one.writes)
+
+    def _is_update(self, place: int) -> bool:
+        one = self._block[place]
+        loaded = {access.memory for access in one.reads if access.memory is not None}
+        return any(access.memory in loaded for access in one.writes)
+
+    @cached_property
+    def _is_learned(self) -> bool:
+        """Whether the code has so few loads of stored values that the core has learned all that its
+        conditions do not rename."""
+        conditions = self._times.renaming
+        assert conditions is not None, "asked where a core renames"
+        pairs = updates = 0
+        for place, one in enumerate(self._block):
+            for read in one.reads:
+                last = None if read.memory is None else last_write(self._block, place, read)
+                if last is None or read.memory is None or last.memory is None:
+                    continue
+                if not self._meets(place, read.memory, last, conditions):
+                    updates += last.writer == place
+                    pairs += last.writer != place
+        return (
+            _share(self._copies * pairs, conditions.forgotten_pairs)
+            + _share(self._copies * updates, conditions.forgotten_updates)
+            < 1
+        )
+
+
+def _is_alike(stored: MemoryPlace, loaded: MemoryPlace) -> bool:
+    """Whether both addresses are made of the same registers, and their displacements show how far they are
+    apart."""
+    if stored.registers != loaded.registers or stored.page != loaded.page:
+        return False
+    return loaded.displacement - stored.displacement == loaded.offset - stored.offset
+
+
+def _share(loads: int, forgotten: int | None) -> float:
+    """Of what a core learns at least."""
+    return 0.0 if forgotten is None else loads / forgotten

@@ -1,0 +1,185 @@
+"""Measurers in front of any other one: a memory, and a second opinion.
+
+Behind the memory nothing is measured twice under the same identity. A second opinion is for searches that
+take each measurement at its word. In a loop an experiment and its double take the same time per instance, but
+they are different machine code and different samples. Where the two disagree by more than the noise, the
+triple decides. What disturbs a computer makes it slower, hardly ever faster: of two that agree, the faster
+one counts. Where an experiment's own passes did not agree, its double and its triple have its time if they
+agree on one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.protocols import Json, MeasurementStore, Measurer
+
+WINDOW = 256  # experiments looked up in the store at once
+FLUSH_AFTER = 1.0  # seconds: the most measuring time that a crash can cost
+
+LONGEST = 15  # instructions whose triple still fits into a loop body
+
+
+class CachedMeasurer:
+    """Asks the store first, the measurer for the rest, and lets the store remember what is new.
+
+    Failures are remembered too: the same experiment would fail again. A contended answer is not an answer,
+    so it is asked again.
+    """
+
+    def __init__(self, measurer: Measurer, store: MeasurementStore) -> None:
+        self._measurer = measurer
+        self._store = store
+
+    @property
+    def identity(self) -> Json:
+        """That of the measurer behind: a cache changes no answer."""
+        return self._measurer.identity
+
+    def offers(self) -> Sequence[Experiment] | None:
+        """Those of the measurer behind."""
+        return self._measurer.offers()
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        """One result per experiment, in order; repeats are measured once.
+
+        What is known up to the first gap comes at once. For the rest the measurer is asked once: one that
+        works in batches never runs dry.
+        """
+        source = iter(experiments)
+        while window := list(itertools.islice(source, WINDOW)):
+            known = _answered(self._store.known(window))
+            if not known.keys() >= set(window):
+                yield from self._with_gaps(itertools.chain(window, source))
+                return
+            yield from (known[experiment] for experiment in window)
+
+    def _with_gaps(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        waiting: deque[Experiment] = deque()
+        answers: dict[Experiment, Measured] = {}
+        for result in self._measure_and_remember(self._missing(experiments, waiting, answers)):
+            answers[result.experiment] = result
+            while waiting and waiting[0] in answers:
+                yield answers[waiting.popleft()]
+        while waiting:
+            yield answers[waiting.popleft()]
+
+    def _missing(
+        self,
+        experiments: Iterable[Experiment],
+        waiting: deque[Experiment],
+        answers: dict[Experiment, Measured],
+    ) -> Iterator[Experiment]:
+        """Those without an answer, each once; all of them go to `waiting`, what is known to `answers`."""
+        source = iter(experiments)
+        asked: set[Experiment] = set()
+        while window := list(itertools.islice(source, WINDOW)):
+            answers |= _answered(self._store.known(window))
+            for experiment in window:
+                waiting.append(experiment)
+                if experiment not in answers and experiment not in asked:
+                    asked.add(experiment)
+                    yield experiment
+
+    def _measure_and_remember(self, missing: Iterable[Experiment]) -> Iterator[Measured]:
+        pending: list[Measured] = []
+        flushed = time.monotonic()
+        try:
+            for result in self._measurer.measure(missing):
+                pending.append(result)
+                if time.monotonic() - flushed > FLUSH_AFTER:
+                    self._store.remember(pending)
+                    pending, flushed = [], time.monotonic()
+                yield result
+        finally:
+            if pending:
+                self._store.remember(pending)
+
+
+class RepeatingCache(CachedMeasurer):
+    """A cached measurer that can measure anew; `repetition` makes the measurer of one."""
+
+    def __init__(
+        self, measurer: Measurer, store: MeasurementStore, repetition: Callable[[int], Measurer]
+    ) -> None:
+        super().__init__(measurer, store)
+        self._repetition = repetition
+        self._made: dict[int, Measurer] = {0: self}
+
+    def again(self, number: int) -> Measurer:
+        """The measurer of that repetition; 0 is this one."""
+        if number not in self._made:
+            self._made[number] = self._repetition(number)
+        return self._made[number]
+
+
+def _answered(known: Mapping[Experiment, Measured]) -> dict[Experiment, Measured]:
+    return {
+        experiment: result
+        for experiment, result in known.items()
+        if result.state is not MeasurementState.CONTENDED
+    }
+
+
+class SecondOpinion:
+    """Asks the measurer for multiples of each experiment too; `epsilon` in cycles per instruction."""
+
+    def __init__(self, measurer: Measurer, epsilon: float) -> None:
+        self._measurer = measurer
+        self._epsilon = epsilon
+
+    @property
+    def identity(self) -> Json:
+        return self._measurer.identity
+
+    def offers(self) -> Sequence[Experiment] | None:
+        return self._measurer.offers()
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        """One result per experiment, in order; what cannot be measured once is not asked again."""
+        asked = list(experiments)
+        both = [each for e in asked for each in ((e,) if e.length > LONGEST else (e, multiple(e, 2)))]
+        answers = {result.experiment: result for result in self._measurer.measure(both)}
+        for experiment in asked:
+            yield self._judged(answers[experiment], answers.get(multiple(experiment, 2)))
+
+    def _judged(self, first: Measured, second: Measured | None) -> Measured:
+        if second is None or not second.usable or second.cycles is None:
+            return first
+        if first.state is MeasurementState.UNSETTLED:
+            return self._settled_by_others(first, second.cycles / 2)
+        if not first.usable or first.cycles is None:
+            return first
+        once, twofold = first.cycles, second.cycles / 2
+        if self._agree(once, twofold, first.experiment):
+            return replace(first, cycles=min(once, twofold))
+        third = self._threefold(first.experiment)
+        return replace(first, cycles=statistics.median_low([once, twofold, *third]))
+
+    def _settled_by_others(self, first: Measured, twofold: float) -> Measured:
+        for threefold in self._threefold(first.experiment):
+            if self._agree(twofold, threefold, first.experiment):
+                cycles = min(twofold, threefold)
+                return replace(
+                    first, state=MeasurementState.SETTLED, cycles=cycles, spread=abs(twofold - threefold)
+                )
+        return first
+
+    def _threefold(self, experiment: Experiment) -> list[float]:
+        """Cycles of one instance by the triple; empty where that did not settle."""
+        (third,) = self._measurer.measure([multiple(experiment, 3)])
+        return [third.cycles / 3] if third.usable and third.cycles is not None else []
+
+    def _agree(self, one: float, other: float, experiment: Experiment) -> bool:
+        return abs(one - other) <= self._epsilon * experiment.length
+
+
+def multiple(experiment: Experiment, times: int) -> Experiment:
+    """The experiment with all its multiplicities times as large."""
+    return Experiment.of({scheme: times * count for scheme, count in experiment.terms})

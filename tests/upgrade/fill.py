@@ -22,9 +22,9 @@ from inference.core.mapping import PortMapping as Mapping  # noqa: E402
 from inference.core.sampling import random_mixes  # noqa: E402
 from inference.measuring.simulated import SimulatedProcessor  # noqa: E402
 from inference.models import ExperimentSet, PortMapping, Run  # noqa: E402
-from inference.runs import execute as execution  # noqa: E402
+from inference.runs import fork_server as execution
 from inference.runs import leases, lifecycle  # noqa: E402
-from inference.runs.execute import STOP, StopRequests, execute  # noqa: E402
+from inference.runs.fork_server import STOP, StopRequests, execute  # noqa: E402
 from inference.runs.reporter import JournalReporter  # noqa: E402
 from inference.storage.instruction_sets import new_isa  # noqa: E402
 from inference.storage.mappings import store_mapping  # noqa: E402

@@ -28,7 +28,7 @@ def _compare_sets_job() -> Job:
 
 
 def _presentation() -> KindPresentation:
-    from inference.features.judging.comparing.set_pages import outcomes_of_pairs  # noqa: PLC0415  pages load it
+    from inference.features.judging.comparing.measured_pages import outcomes_of_pairs  # noqa: PLC0415  pages load it
 
     return KindPresentation(outcomes=outcomes_of_pairs)
 

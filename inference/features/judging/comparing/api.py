@@ -12,7 +12,7 @@ from pydantic import Field
 
 from inference.core.identity import ComparedScheme
 from inference.core.mapping import Uops, ports_in
-from inference.features.judging.comparing.latency_api import router as latency_router
+from inference.features.judging.comparing.measured_api import router as measured_router
 from inference.features.judging.comparing.query import (
     Model,
     Relation,
@@ -25,7 +25,6 @@ from inference.features.judging.comparing.query import (
     finite,
     furthest_json,
 )
-from inference.features.judging.comparing.set_api import router as set_router
 from inference.features.judging.comparing.tables import comparison_csv
 from inference.features.learning.explained.query import (
     ReferenceContradiction,
@@ -42,8 +41,7 @@ from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
-router.add_router("", set_router)
-router.add_router("", latency_router)
+router.add_router("", measured_router)
 
 
 class DifferingOut(Schema):

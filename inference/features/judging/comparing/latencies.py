@@ -13,7 +13,7 @@ from itertools import combinations
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet, TextField
+from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from inference.core.protocols import Json
@@ -79,13 +79,6 @@ class KnownLatency(NamedTuple):
             return "–" if self.at_most is None else f"≤ {self.at_most:.2f}"
         least, most = f"{self.least:.2f}", f"{self.most:.2f}"
         return least if least == most else f"{least}–{most}"
-
-    @property
-    def note(self) -> str:
-        """What else is to be said of the latency: why it is not isolated, or what was left out."""
-        if self.least is None:
-            return self.why
-        return "some chains were limited by throughput and left out" if self.throughput_limited else ""
 
     @property
     def is_bound(self) -> bool:
@@ -184,12 +177,6 @@ COLUMNS: dict[str, Callable[[SharedScheme], Any]] = {
     "difference": lambda one: -1.0 if one.difference is None else one.difference,
 }
 USUAL_ORDER = "-difference"
-
-
-def comparable_latencies(row: LatencySet) -> QuerySet[LatencySet]:
-    """The other sets of the same instruction set, newest first."""
-    rows = LatencySet.objects.filter(isa=row.isa_id).exclude(pk=row.pk)
-    return rows.only("pk", "name").order_by("-id")
 
 
 def comparison_of_latencies(*rows: LatencySet) -> LatencyComparison:
@@ -296,7 +283,7 @@ def pairs_table(
         (
             *(LinkedText(row.scheme, url(row, None)), f"{pair.source} → {pair.destination}"),
             *(
-                None if known is None else LinkedText(known.words, url(row, place), note=known.note)
+                None if known is None else LinkedText(known.words, url(row, place))
                 for place, known in enumerate(pair.said)
             ),
             *(RELATION_WORDS[pair.relation], pair.difference),

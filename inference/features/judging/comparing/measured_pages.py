@@ -1,0 +1,214 @@
+"""Measurements side by side: two experiment sets in the views of the engine, sets of latencies as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from django.core.exceptions import BadRequest
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST
+
+from inference.features.judging.comparing.latencies import (
+    COLUMNS,
+    MOST_SETS,
+    USUAL_ORDER,
+    SharedScheme,
+    chosen_latencies,
+    comparison_of_latencies,
+    limits_table,
+    pairs_table,
+)
+from inference.features.judging.comparing.sets import (
+    OF_FORMER_FILES,
+    SET_ROWS,
+    ComparedSets,
+    compared_sets,
+    comparing_run,
+)
+from inference.features.judging.comparing.tables import head_of_pair
+from inference.features.judging.engine.addresses import comparison_address
+from inference.features.judging.engine.request import COMPARE_SETS
+from inference.features.judging.engine.tables import csv_of, page_cells
+from inference.features.judging.engine.view_addresses import HEAT_MAP
+from inference.features.judging.engine.view_tabs import view_csv, views_context
+from inference.features.judging.engine.views import VIEWS
+from inference.features.running.runs.kind_presentation import RunOutcome
+from inference.formats.problems import ExchangeError
+from inference.isa.search import SearchError
+from inference.models import ExperimentSet, LatencySet, Run
+from inference.web.file_answers import file_answer, table_answer
+from inference.web.paging import Order, page_in_memory
+from inference.web.request_fields import NOTHING_STARTED, start_run
+from inference.web.validation import as_whole_number, one_of, whole_number
+
+_OFFERED = 500  # sets that the page offers; others are compared by their numbers in the address
+_FIELDS = ("first", "second", "also")  # of which there may be several
+LATENCY_SETS = LatencySet.objects.select_related("isa", "machine").defer("memory", "connectors", "readings")
+ORDERS = ((USUAL_ORDER, "largest differences first"), ("scheme", "by scheme"))
+RowT = TypeVar("RowT", ExperimentSet, LatencySet)
+
+
+def _named(request: HttpRequest, among: QuerySet[RowT]) -> list[RowT]:
+    """The rows that the address names, in their order."""
+    numbers = [as_whole_number(text, name) for name in _FIELDS for text in request.GET.getlist(name) if text]
+    return [get_object_or_404(among, pk=pk) for pk in numbers]
+
+
+def _chosen(
+    request: HttpRequest, among: QuerySet[RowT], most: int
+) -> tuple[RowT | None, list[RowT], dict[str, Any]]:
+    """The first row, the rows that are beside it, and what the form in which they are chosen needs.
+
+    Whoever chooses another first row may be left with others that do not go with it.
+    """
+    rows = _named(request, among)
+    first = rows[0] if request.GET.get("first") else None
+    offered = among.model._default_manager.only("name", "isa").order_by("-id")
+    others = list(offered.filter(isa=first.isa_id).exclude(pk=first.pk)[:_OFFERED]) if first else []
+    fitting = [row for row in rows if first is not None and row.isa_id == first.isa_id and row != first]
+    beside: list[RowT] = list(dict.fromkeys(fitting))[: most - 1]
+    fields: list[RowT | None] = list(beside)
+    if len(beside) < min(len(others), most - 1):
+        fields.append(None)
+    choices = []
+    for number, own in enumerate(fields):
+        name, label = ("also", "And") if number else ("second", "Second set")
+        options = [row for row in others if row == own or row not in beside]
+        choices.append((f"beside-{number}", name, label, options, own))
+    context = {"first": first, "sets": offered[:_OFFERED], "others": others, "choices": choices}
+    return first, beside, context
+
+
+def sets_compare(request: HttpRequest) -> HttpResponse:
+    """The choice of two sets, and the views of their comparison."""
+    template = "inference/comparing/sets.html"
+    first, beside, context = _chosen(request, SET_ROWS, 2)
+    if first is None or not beside:
+        return render(request, template, context)
+    (second,) = beside
+    context |= {"second": second, "start_url": reverse("sets-compare-start")}
+    compared = compared_sets(first, second)
+    if compared is None:
+        context["waiting"] = comparing_run(first, second)
+    elif compared.n:
+        context |= {"facts": facts_of(compared), **views_context(request, compared.row, HEAT_MAP)}
+    else:
+        context["only"] = compared.only
+    return render(request, template, context, status=400 if "filter_error" in context else 200)
+
+
+def facts_of(compared: ComparedSets) -> Sequence[tuple[str, str]]:
+    """What sums the comparison up."""
+    agreement, close = compared.agreement, compared.closeness
+    assert close is not None, "something is in both"
+    pearson = agreement.scores.pearson
+    return (
+        ("In both", f"{compared.n:,}"),
+        ("Within 5 %", f"{close.share(5.0):.2f} %"),
+        ("Median difference", f"{agreement.median:.2f} %"),
+        ("Mean difference", f"{agreement.scores.mape:.2f} %"),
+        ("Pearson's r", "–" if pearson is None else f"{pearson:.4f}"),
+        ("Only in the first", f"{compared.only[0]:,}"),
+        ("Only in the second", f"{compared.only[1]:,}"),
+    )
+
+
+@require_POST
+def sets_compare_start(request: HttpRequest) -> HttpResponse:
+    """Start the run that compares two large sets, and go back to where its result will be."""
+    config = {name: as_whole_number(request.POST.get(name, ""), name) for name in ("first", "second")}
+    first, second = (get_object_or_404(SET_ROWS, pk=pk) for pk in config.values())
+    if comparing_run(first, second) is None:
+        title = f"Compare {first.name} and {second.name}"[:180]
+        start_run(request, COMPARE_SETS, config, title, lead=NOTHING_STARTED)
+    return redirect(f"{reverse('sets-compare')}?{urlencode(config)}")
+
+
+def sets_compare_csv(request: HttpRequest) -> HttpResponse:
+    """A view of the comparison as a file; `by` is schemes or lengths in older addresses."""
+    by = one_of(request, "by", tuple(OF_FORMER_FILES), "schemes")
+    name = one_of(request, "view", tuple(VIEWS), OF_FORMER_FILES[by])
+    rows = _named(request, SET_ROWS)
+    if len(rows) != 2:
+        raise BadRequest("first and second must be the numbers of two experiment sets")
+    first, second = rows
+    try:
+        compared = compared_sets(first, second)
+    except ExchangeError as error:
+        raise BadRequest(str(error)) from error
+    if compared is None:
+        raise BadRequest(f"{first.name} and {second.name} are not compared yet: their page has the button")
+    text = view_csv(request, compared.row, name, head_of_pair(first, second))
+    return file_answer(text, "text/csv", f"{first.name} and {second.name} by {name}", "csv")
+
+
+def outcomes_of_pairs(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """The comparisons that runs have stored; of runs of earlier versions, where they are made anew."""
+    outcomes = {}
+    for run in runs:
+        if run.result:
+            query = urlencode({name: run.result[name] for name in ("first", "second")})
+            is_stored = "comparison" in run.result
+            address = comparison_address(run.pk) if is_stored else f"{reverse('sets-compare')}?{query}"
+            share = run.result.get("within_5")
+            note = "" if share is None else f"{share:.1f} % within 5 % of each other"
+            outcomes[run.pk] = RunOutcome(run.result["name"], address, note)
+    return outcomes
+
+
+def latencies_compare(request: HttpRequest) -> HttpResponse:
+    """The choice of sets, and their latencies beside each other."""
+    template = "inference/comparing/latencies.html"
+    first, beside, context = _chosen(request, LATENCY_SETS, MOST_SETS)
+    if first is None or not beside:
+        return render(request, template, context)
+    compared = [first, *beside]
+    comparison = comparison_of_latencies(*compared)
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), dict.fromkeys(COLUMNS, ""), USUAL_ORDER)
+    show = one_of(request, "show", ("different",))
+    context |= {"counts": comparison.counts(), "q": q, "sort": str(order), "orders": ORDERS, "show": show}
+    context |= {"compared": compared, "only": list(zip(compared, comparison.only, strict=True))}
+    number = whole_number(request, "page", 0) or 0
+    try:
+        schemes = chosen_latencies(comparison, first.isa_id, order, q, different=bool(show))
+        page = page_in_memory(schemes, number)
+        context |= {"page": page, **_cells(page.rows, compared)}
+    except SearchError as error:
+        context["error"] = str(error)
+    return render(request, template, context, status=400 if "error" in context else 200)
+
+
+def _cells(schemes: Sequence[SharedScheme], compared: Sequence[LatencySet]) -> dict[str, Any]:
+    def url(row: SharedScheme, place: int | None) -> str:
+        if place is None:
+            return reverse("scheme", args=[row.scheme_id])
+        return reverse("latency-scheme", args=[compared[place].pk, row.scheme_id])
+
+    return page_cells(pairs_table(schemes, [row.name for row in compared], url))
+
+
+def latencies_compare_csv(request: HttpRequest) -> HttpResponse:
+    """All pairs of the comparison as a file, the largest differences first."""
+    rows = _named(request, LATENCY_SETS)
+    try:
+        comparison = comparison_of_latencies(*rows)
+    except ExchangeError as error:
+        raise BadRequest(str(error)) from error
+    schemes = chosen_latencies(comparison, rows[0].isa_id, Order.of(USUAL_ORDER))
+    names = [row.name for row in rows]
+    return table_answer(csv_of(limits_table(schemes, names)), " and ".join(names), latencies="; ".join(names))
+
+
+urlpatterns = [
+    path("sets/compare/", sets_compare, name="sets-compare"),
+    path("sets/compare/start/", sets_compare_start, name="sets-compare-start"),
+    path("sets/compare.csv", sets_compare_csv, name="sets-compare-csv"),
+    path("latencies/compare/", latencies_compare, name="latencies-compare"),
+    path("latencies/compare.csv", latencies_compare_csv, name="latencies-compare-csv"),
+]

@@ -22,7 +22,7 @@ from inference.core.mapping import PortMapping as Mapping  # noqa: E402
 from inference.core.sampling import random_mixes  # noqa: E402
 from inference.measuring.simulated import SimulatedProcessor  # noqa: E402
 from inference.models import ExperimentSet, PortMapping, Run  # noqa: E402
-from inference.runs import fork_server as execution
+from inference.runs import fork_server as execution  # noqa: E402
 from inference.runs import leases, lifecycle  # noqa: E402
 from inference.runs.fork_server import STOP, StopRequests, execute  # noqa: E402
 from inference.runs.reporter import JournalReporter  # noqa: E402

@@ -16,7 +16,6 @@ from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.block_files import Weighing
 from inference.formats.blocks_csv import WORDS, Broken, Scale
 from inference.formats.other_formats import BEGINNING
-from inference.formats.problems import ExchangeError
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping, Upload
 from inference.models.named import Named

@@ -15,7 +15,6 @@ from django.urls import path
 
 from inference.features.asking.predictors.kinds import kinds
 from inference.features.asking.predictors.query import QUESTION, listed, row_for
-from inference.formats.problems import ExchangeError
 from inference.models import Predictor
 from inference.predictors import machine, mapping
 from inference.predictors.kinds import PredictorKind, UnconfiguredError

@@ -8,7 +8,6 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.core.resources import Conversion, TooManyResourcesError
-from inference.formats.problems import ExchangeError
 from inference.models import PortMapping, ResourceMapping
 from inference.storage.mappings import convert
 from inference.storage.names import by_name, free_name

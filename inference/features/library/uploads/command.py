@@ -18,7 +18,6 @@ from inference.formats.import_formats import name_list_of, rejects_of, taken_in
 from inference.formats.other_formats import importer_of_path, importers
 from inference.formats.palmed_json import NameList
 from inference.formats.parsing import Parsed
-from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet
 from inference.storage.importing import Imported, Preview, commit, preview
 from inference.storage.names import by_name, kind_of

@@ -263,9 +263,9 @@ DOORS: Mapping[str, set[str]] = {
     "may_choose": {
         f"{ASKING}/predictors/pages.py",  # whose rule asks who it is
         f"{ASKING}/predictors/api.py",  # which does so itself
-        f"{ASKING}/predictors/choosing.py",  # stored options, with another processor
+        f"{ASKING}/predictors/query.py",  # stored options, with another processor
         f"{ASKING}/predictors/modes.py",  # stored options, in another mode
-        f"{ASKING}/questions/memory.py",  # stored options, with one switch more
+        f"{ASKING}/questions/query.py",  # stored options, with one switch more
         f"{ASKING}/questions/command.py",
         *(f"{JUDGING}/{name}/command.py" for name in ("accuracy_checks", "column_accuracy", "engine")),
         *(f"anica_app/features/{name}/command.py" for name in ("campaigns", "families", "matrices")),

@@ -271,14 +271,14 @@ DOORS: Mapping[str, set[str]] = {
         *(f"anica_app/features/{name}/command.py" for name in ("campaigns", "families", "matrices")),
     },
     "predictor": {
-        f"{ASKING}/predictors/query.py",
+        *(f"{ASKING}/predictors/{name}.py" for name in ("query", "opening", "kinds")),
         f"{JUDGING}/engine/judge_jobs.py",  # a core model
         f"{JUDGING}/engine/sources.py",  # of what is stored, by its name
         "inference/predictors/panel.py",  # what a run shares out
     },
     "predictor_of": {
         f"{ASKING}/predictors/query.py",
-        f"{ASKING}/block_files/reading.py",  # a mapping
+        f"{ASKING}/block_files/importer.py",  # a mapping
     },
 }
 """Where a caller says that options may choose, or makes a predictor of options at once."""

@@ -263,22 +263,22 @@ DOORS: Mapping[str, set[str]] = {
     "may_choose": {
         f"{ASKING}/predictors/pages.py",  # whose rule asks who it is
         f"{ASKING}/predictors/api.py",  # which does so itself
-        f"{ASKING}/predictors/choosing.py",  # stored options, with another processor
+        f"{ASKING}/predictors/query.py",  # stored options, with another processor
         f"{ASKING}/predictors/modes.py",  # stored options, in another mode
-        f"{ASKING}/questions/memory.py",  # stored options, with one switch more
+        f"{ASKING}/questions/query.py",  # stored options, with one switch more
         f"{ASKING}/questions/command.py",
         *(f"{JUDGING}/{name}/command.py" for name in ("accuracy_checks", "column_accuracy", "engine")),
         *(f"anica_app/features/{name}/command.py" for name in ("campaigns", "families", "matrices")),
     },
     "predictor": {
-        f"{ASKING}/predictors/query.py",
+        *(f"{ASKING}/predictors/{name}.py" for name in ("query", "opening", "kinds")),
         f"{JUDGING}/engine/judge_jobs.py",  # a core model
         f"{JUDGING}/engine/sources.py",  # of what is stored, by its name
         "inference/predictors/panel.py",  # what a run shares out
     },
     "predictor_of": {
         f"{ASKING}/predictors/query.py",
-        f"{ASKING}/block_files/reading.py",  # a mapping
+        f"{ASKING}/block_files/importer.py",  # a mapping
     },
 }
 """Where a caller says that options may choose, or makes a predictor of options at once."""

@@ -14,6 +14,10 @@ BUDGET = """
 [allowances]
 Doors = 2
 
+[modules]
+least = 3
+smaller = 3
+
 [rooms.program]
 limit = 2
 
@@ -78,6 +82,18 @@ def test_a_line_above_a_limit_fails(budget, tmp_path: Path, capsys: pytest.Captu
     assert budget.main(tmp_path) == 1
     (flaw,) = [line for line in capsys.readouterr().out.splitlines() if "above" in line]
     assert flaw.startswith("program/inner: 1 lines above")
+
+
+def test_one_more_module_that_is_too_small_fails(budget, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    budget_file = tmp_path / ".ci/budget.toml"
+    budget_file.write_text(BUDGET.replace("smaller = 3", "smaller = 2").replace("limit = 2", "limit = 9"))
+    for unlimited in ("program/__init__.py", "program/urls.py", "tests/b.py"):
+        (tmp_path / unlimited).write_text("c = 3\n")
+    (tmp_path / "program/large.py").write_text("d = 4\n" * 3)
+    assert budget.main(tmp_path) == 0
+    (tmp_path / "program/small.py").write_text("e = 5\n" * 2)
+    assert budget.main(tmp_path) == 1
+    assert "1 small modules too many" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("granted", "status"), [(2, 0), (3, 1)])

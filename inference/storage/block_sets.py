@@ -30,8 +30,9 @@ from inference.isa.blocks import BlockError, block_of_bytes, mnemonics_of
 from inference.models import ISA, BasicBlock, BasicBlockSet, BlockColumn, Prediction, Run
 from inference.models.block_set import searchable
 from inference.predictors.protocol import Answer
+from inference.storage.errors import RefusedError
 from inference.storage.instruction_sets import code_isa
-from inference.storage.names import RefusedError, by_name, free_or_refuse
+from inference.storage.names import by_name, free_or_refuse
 from inference.storage.rows import insert_rows
 
 ROWS = 2000

@@ -34,9 +34,9 @@ from inference.models import (
     ResourceMapping,
     Run,
 )
+from inference.storage.errors import UnknownNameError
 from inference.storage.listing import schemes_from, schemes_json
 from inference.storage.mappings import load_model
-from inference.storage.names import UnknownNameError
 from inference.storage.recorded import held_out_rows
 from inference.storage.streaming import Chunk, set_chunks, usable_chunks
 

@@ -24,10 +24,11 @@ from inference.formats.rejects_json import Rejects, quoted_names, with_rejects
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run
 from inference.storage.characterisations import KEY, store_characterisations
+from inference.storage.errors import RefusedError
 from inference.storage.instruction_sets import code_isa_row, likely_isa, new_isa, vocabulary
 from inference.storage.latencies import store_parsed_latencies
 from inference.storage.mappings import SOURCE_LENGTH, store_mapping, store_resource_mapping
-from inference.storage.names import NAME_LIMIT, RefusedError, free_name, free_or_refuse
+from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
 from inference.storage.rows import keep_summary, load_measurements, store_measurements
 
 LISTED = 50

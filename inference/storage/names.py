@@ -1,17 +1,7 @@
-"""Names of rows: found exactly, missed with a hint, and never taken twice; and what storing raises.
-
-Each error says what, where, and what would be right:
-
-ExchangeError               (inference.formats.problems)
-├── UnknownNameError      no row has the name that was asked for
-├── NameTakenError        the name for something new belongs to something else
-├── MissingSchemesError   values name schemes that the instruction set lacks
-└── RefusedError          a file with problems was to be imported
-"""
+"""Names of rows: found exactly, missed with a hint, and never taken twice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -20,44 +10,7 @@ from django.db import connection, transaction
 from inference.core.texts import check_line, is_line, one_line
 from inference.formats.problems import ExchangeError
 from inference.models.named import Named
-
-
-class UnknownNameError(ExchangeError):
-    """No row of this kind has the name; `nearest` are those that come close."""
-
-    def __init__(self, kind: str, name: str, nearest: Sequence[str]) -> None:
-        self.kind = kind
-        self.name = name
-        self.nearest = tuple(nearest)
-        hint = (
-            f"did you mean {', '.join(repr(near) for near in nearest)}?" if nearest else "there is none yet"
-        )
-        super().__init__(f"there is no {kind} named {name!r}: {hint}")
-
-
-class NameTakenError(ExchangeError):
-    """A new row cannot have this name; `suggestion` is free."""
-
-    def __init__(self, kind: str, name: str, suggestion: str) -> None:
-        self.kind = kind
-        self.name = name
-        self.suggestion = suggestion
-        super().__init__(f"another {kind} is named {name!r}: choose another name, e.g. {suggestion!r}")
-
-
-class MissingSchemesError(ExchangeError):
-    """Experiments or a mapping name schemes that the instruction set does not have."""
-
-    def __init__(self, isa: str, schemes: Iterable[str]) -> None:
-        self.isa = isa
-        self.schemes = tuple(sorted(set(schemes)))
-        shown = "; ".join(self.schemes[:5]) + (" …" if len(self.schemes) > 5 else "")
-        super().__init__(f"{len(self.schemes)} scheme(s) are not in the instruction set {isa}: {shown}")
-
-
-class RefusedError(ExchangeError):
-    """The file has problems (or nothing to import), so nothing was stored."""
-
+from inference.storage.errors import NameTakenError, UnknownNameError
 
 Row = TypeVar("Row", bound=Named)
 

@@ -25,7 +25,7 @@ from django.db.models.functions import Cast
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.models import ISA, ExperimentSet, ExperimentTerm, InstructionScheme, Measurement
 from inference.models import Experiment as ExperimentRow
-from inference.storage.names import MissingSchemesError
+from inference.storage.errors import MissingSchemesError
 
 PORTION = 5000
 """Rows handed over at once: what is in memory beside the caller's own."""

@@ -14,9 +14,9 @@ from inference.models import Comparison, Evaluation, ExperimentSet, PortMapping,
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import Task
+from inference.storage.errors import UnknownNameError
 from inference.storage.instruction_sets import new_isa
 from inference.storage.mappings import convert, store_mapping
-from inference.storage.names import UnknownNameError
 from inference.storage.rows import store_measurements
 from tests.runs.fixtures import payloads
 from tests.work import work_off

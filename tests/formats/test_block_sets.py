@@ -13,7 +13,7 @@ from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, Prediction
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.block_sets import export, store
-from inference.storage.names import NameTakenError, RefusedError
+from inference.storage.errors import NameTakenError, RefusedError
 from tests.heads import behind_head
 
 SKIP = BlockSetOptions(Broken.SKIP)

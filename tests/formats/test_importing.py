@@ -9,9 +9,9 @@ from inference.core.metrics import Unit
 from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.models import Experiment as ExperimentRow
+from inference.storage.errors import NameTakenError, RefusedError
 from inference.storage.importing import commit, preview
 from inference.storage.mappings import load_mapping
-from inference.storage.names import NameTakenError, RefusedError
 from inference.storage.rows import load_measurements
 
 GOLDEN = Path(__file__).parent / "golden"

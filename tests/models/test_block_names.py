@@ -31,8 +31,8 @@ from inference.runs.errors import ConfigError
 from inference.runs.kinds import RUN_KINDS
 from inference.runs.request import RunRequest
 from inference.storage.block_sets import export, store
+from inference.storage.errors import RefusedError
 from inference.storage.instruction_sets import store_isa
-from inference.storage.names import RefusedError
 from inference.web.api.site import api
 from tests.isa.toy.target import TARGET as TOY
 

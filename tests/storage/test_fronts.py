@@ -15,10 +15,10 @@ from inference.core.metrics import Unit
 from inference.features.learning.inferring.front import front_named, front_of, point_with
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import Evaluation, ExperimentSet, FrontPoint, PortMapping, Run
+from inference.storage.errors import NameTakenError, UnknownNameError
 from inference.storage.evaluations import compare, evaluate, store_evaluation
 from inference.storage.instruction_sets import new_isa
 from inference.storage.mappings import load_mapping, store_mapping
-from inference.storage.names import NameTakenError, UnknownNameError
 from inference.storage.results import JudgedPoint, mapping_from, mapping_json, pick, store_front
 from inference.storage.rows import scheme_ids, store_measurements
 from tests.fronts import SIZE

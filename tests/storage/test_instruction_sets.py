@@ -13,6 +13,7 @@ from inference.isa import x86
 from inference.isa.scheme import Operand
 from inference.isa.targets import X86, target_of
 from inference.models import ISA, ExperimentSet, InstructionScheme
+from inference.storage.errors import NameTakenError
 from inference.storage.instruction_sets import (
     GONE,
     likely_isa,
@@ -22,7 +23,6 @@ from inference.storage.instruction_sets import (
     store_isa,
     vocabulary,
 )
-from inference.storage.names import NameTakenError
 from inference.storage.rows import scheme_ids, store_measurements
 from tests.rows.toy import scheme
 

@@ -10,6 +10,7 @@ from inference.core.resources import Conversion, ResourceMapping, TooManyResourc
 from inference.core.tables import ExperimentTable
 from inference.models import ISA, PortMapping, ResourceLoad
 from inference.models import ResourceMapping as ResourceMappingRow
+from inference.storage.errors import MissingSchemesError, NameTakenError
 from inference.storage.instruction_sets import store_isa
 from inference.storage.mappings import (
     convert,
@@ -18,7 +19,6 @@ from inference.storage.mappings import (
     store_mapping,
     store_resource_mapping,
 )
-from inference.storage.names import MissingSchemesError, NameTakenError
 
 VALUE = ResourceMapping(("R1", "R2"), {"add R, R": ((1, 0.3),), "mul R, R": ((0, 2.0), (1, 0.1)), "nop": ()})
 IMPORT = ResourceMappingRow.Origin.IMPORT

@@ -8,8 +8,8 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import ISA, ExperimentSet, ExperimentTerm, PortMapping
 from inference.models import Experiment as ExperimentRow
+from inference.storage.errors import MissingSchemesError, NameTakenError
 from inference.storage.mappings import load_mapping, store_mapping
-from inference.storage.names import MissingSchemesError, NameTakenError
 from inference.storage.rows import load_measurements, measurements_of, store_experiments, store_measurements
 
 ADD = Experiment.of({"add R, R": 1})

@@ -23,8 +23,8 @@ from inference.formats.problems import ExchangeError
 from inference.isa.code.block import BlockError
 from inference.isa.search import SearchError
 from inference.runs.errors import LimitError, RunNameTakenError, RunsError, RunStateError
-from inference.storage.names import NameTakenError as NameTaken
-from inference.storage.names import UnknownNameError
+from inference.storage.errors import NameTakenError as NameTaken
+from inference.storage.errors import UnknownNameError
 from inference.web.validation import MOST_FLAWS, RequestError, what_is_right, what_is_wrong
 
 CONTENT_TYPE = "application/problem+json"

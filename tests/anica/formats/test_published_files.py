@@ -21,7 +21,7 @@ from inference.formats.problems import ExchangeError
 from inference.models import Predictor
 from inference.predictors.protocol import Failure
 from inference.predictors.samples import unpack
-from inference.storage.names import NameTakenError
+from inference.storage.errors import NameTakenError
 from tests.anica.formats.published import LABEL, RESULT, START, documents, write_directory
 
 pytestmark = pytest.mark.django_db

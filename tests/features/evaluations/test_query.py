@@ -14,8 +14,8 @@ from inference.features.judging.engine.views import VIEWS
 from inference.features.judging.evaluations.query import question_of, worst_of
 from inference.models import Comparison, ExperimentSet, PortMapping
 from inference.runs.lifecycle import submit
+from inference.storage.errors import UnknownNameError
 from inference.storage.evaluations import compare_tool, evaluate, evaluations_of, evaluations_on, residuals_in
-from inference.storage.names import UnknownNameError
 from tests.rows import instructions
 from tests.rows.instructions import ADD
 from tests.work import work_off

@@ -10,8 +10,8 @@ from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet
+from inference.storage.errors import NameTakenError
 from inference.storage.exporting import SET_EXPORTS
-from inference.storage.names import NameTakenError
 from inference.storage.rows import load_measurements, store_measurements
 from tests.rows.library import ADD, IMUL, LOAD, isa, scheme
 

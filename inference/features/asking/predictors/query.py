@@ -32,8 +32,9 @@ from inference.predictors.processor_names import (
 )
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
+from inference.storage.errors import UnknownNameError
 from inference.storage.instruction_sets import core_of
-from inference.storage.names import UnknownNameError, free_name
+from inference.storage.names import free_name
 
 
 def processor_of_machine(row: Machine) -> str:

@@ -23,7 +23,8 @@ from inference.core.pmevo.events import FrontObjectives
 from inference.core.protocols import Json
 from inference.figures.curves import DrawnPoint, front_figure
 from inference.models import FrontPoint, PortMapping, Run
-from inference.storage.names import UnknownNameError, nearest_names
+from inference.storage.errors import UnknownNameError
+from inference.storage.names import nearest_names
 from inference.storage.results import pick
 from inference.web.data_command import DataCommand
 

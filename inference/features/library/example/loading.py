@@ -11,10 +11,11 @@ from inference.core.protocols import Json
 from inference.formats.parsing import Parsed, parse
 from inference.isa.targets import X86  # isa-name: the example was measured on a Zen 4
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
+from inference.storage.errors import RefusedError
 from inference.storage.evaluations import evaluate
 from inference.storage.instruction_sets import load_supplied, vocabulary
 from inference.storage.mappings import store_mapping
-from inference.storage.names import RefusedError, free_name
+from inference.storage.names import free_name
 from inference.storage.rows import store_measurements
 
 

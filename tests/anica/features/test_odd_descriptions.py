@@ -22,6 +22,7 @@ from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
 from inference.features.asking.block_files.request import BlockImportConfig, LoopsConfig
 from inference.features.judging.accuracy_checks.request import AccuracyCheckConfig
+from inference.features.judging.comparing.sets import SetPair
 from inference.features.judging.engine.request import ComparisonConfig, JudgeConfig
 from inference.features.judging.findings.llvm_job import DifferenceConfig
 from inference.models import BasicBlockSet, BlockColumn, ExperimentSet, PortMapping, Predictor, Run, Upload
@@ -56,6 +57,7 @@ def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple
     blocks = BasicBlockSet.objects.create(name="blocks", size=0)
     column = BlockColumn.objects.create(block_set=blocks, position=0, name="one")
     campaign = Campaign.objects.create(name="c", origin="run")
+    other_set = ExperimentSet.objects.create(name="another", isa=experiment_set.isa, origin="upload")
     upload = Upload.objects.create(file_name="a.csv", content=b"", sha256="0" * 64)
     one_block = BasicBlockSet.objects.create(name="one block", size=1)
     measured_there = {"machine": simulated_machine(mapping.isa, load_mapping(mapping)).pk}
@@ -74,6 +76,7 @@ def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple
             {"experiment_set": experiment_set.pk, "sources": [f"mapping:{mapping.pk}"]},
             JudgeConfig,
         ),
+        "compare-sets": ({"first": experiment_set.pk, "second": other_set.pk}, SetPair),
         "comparison": ({"experiment_set": experiment_set.pk, "mappings": [mapping.pk]}, ComparisonConfig),
     }
     return {

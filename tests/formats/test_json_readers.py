@@ -36,7 +36,7 @@ OWN = {
             "anica_app/features/campaigns/parts_api.py",
             "anica_app/storage/domains.py",
             "anica_app/features/families/job.py",
-            "inference/features/learning/latencies/comparison.py",
+            "inference/features/judging/comparing/latencies.py",
             "inference/features/running/runs/record.py",
             "inference/runs/journal.py",
             "inference/storage/latencies.py",

@@ -204,7 +204,7 @@ SILENT = {
     "inference/engine/view_table.html",
     # What a running or finished search says of blocking instructions and classes of schemes.
     "inference/inferring/explain/blocking.html",
-    "inference/inferring/pmevo_page/classes.html",
+    "inference/inferring/evolution/classes.html",
     # The steps behind the claim of `claim.html`, on the same page.
     "inference/explained/proof/step.html",
     "inference/explained/proof/beside.html",

@@ -35,7 +35,8 @@ from inference.core.experiment import Experiment, Measured
 from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.formats.core_model_json import read_core_model
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
-from inference.storage.rows import store_mapping, store_measurements
+from inference.storage.mappings import store_mapping
+from inference.storage.rows import store_measurements
 
 if not Machine.objects.filter(name="task machine").exists():
     isa = ISA.objects.get(name="x86-64")

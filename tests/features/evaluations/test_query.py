@@ -113,7 +113,7 @@ def test_a_run_stores_what_pages_look_at(mapping: PortMapping, measured: Experim
     evaluation.refresh_from_db()
     stored = question_of(evaluation)
     assert (read_anew.row.pk < 0, stored.row.run.name) == (True, "judged again")
-    assert Comparison.objects.count() == 1, "the earlier run's goes"
+    assert Comparison.objects.count() == 2, "each run has its own, as other comparisons have"
     assert [column.name for column in stored.columns] == [mapping.name, "IACA", "OSACA"]
     for name in ("scores", "worst", "lengths", "schemes", "matrix", "telling"):
         assert VIEWS[name].tables(stored) == VIEWS[name].tables(read_anew), name

@@ -12,7 +12,6 @@ from inference.core.protocols import Json
 from inference.features.judging.engine.evaluation_sheets import (
     predictor_field,
     sheet_of_chunks,
-    stored_evaluations,
 )
 from inference.features.judging.engine.judge_jobs import SummedUpSheet, store_comparison, summed_up
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
@@ -102,7 +101,6 @@ def _store(
     predicts, experiment_set = _existing(run.config)
     unit = Unit(run.config["unit"])
     evaluation = store_evaluation(predicts, experiment_set, unit, predictions, schemes)
-    stored_evaluations(predicts, experiment_set.pk).delete()
     store_comparison(run, experiment_set, read, summary)
     result = {
         "evaluation": evaluation.pk,

@@ -128,6 +128,7 @@ def test_what_changed_between_two_measurements_takes_four_clicks(hand: Hand) -> 
     hand.click(page.get_by_role("link", name="task measurements 1"))
     hand.click(page.get_by_role("link", name="Compare with…"))
     hand.choose(page.get_by_label("Second set"), "task measurements 2")
-    row = page.locator("#schemes tbody tr", has_text="imul").first
-    expect(row).to_contain_text("+30")
+    hand.click(page.get_by_role("link", name="Differences by scheme"))
+    row = page.locator("main tbody tr", has_text="imul").first
+    expect(row).to_contain_text("30.00")
     assert hand.clicks <= 4

@@ -8,6 +8,7 @@
 #   make agent   dist/pmweb-agent.pyz, which measures another computer with nothing installed there
 #   make mutants mutation testing: small faults in the code that no nearby test notices (takes long); SEED=1 NUMBER=60
 #   make bench   benchmarks; NAME=simulate to run one
+#   make docs    dist/docs/, this documentation as a site of its own
 #   make sbom    dist/sbom.cdx.json, what a site consists of (CycloneDX)
 #   make lock    write the lock files anew, after a change of the dependencies in pyproject.toml
 
@@ -22,8 +23,10 @@ PYTHON := $(VENV)/bin/python
 # The stamps are the environment, as long as it still has the Python that it was made with.
 $(shell test "$$(cat $(VENV)/running.stamp 2>/dev/null)" = "$$($(PYTHON) -V 2>&1)" || rm -f $(VENV)/*.stamp)
 
-.PHONY: setup setup-scale run test test-tools check mutants agent bench sbom lock \
-	check-style check-types check-rooms check-javascript check-templates check-site check-packages
+DOCS := -m sphinx -q -W --keep-going -n -b html docs
+
+.PHONY: setup setup-scale run test test-tools check mutants agent bench docs sbom lock \
+	check-style check-types check-rooms check-javascript check-templates check-site check-docs check-packages
 .DEFAULT_GOAL := run
 
 setup: $(VENV)/running.stamp
@@ -54,7 +57,7 @@ test-tools:
 	@.ci/tools
 
 # Nothing in one part needs another: `make -j2 check` does two at a time.
-check: check-style check-types check-rooms check-javascript check-templates check-site check-packages
+check: check-style check-types check-rooms check-javascript check-templates check-site check-docs check-packages
 
 check-style: $(VENV)/developing.stamp
 	$(PYTHON) -m ruff check .
@@ -82,6 +85,10 @@ check-site: $(VENV)/developing.stamp
 	$(PYTHON) manage.py check
 	$(PYTHON) manage.py makemigrations --check --dry-run
 
+# A link that leads nowhere, a page without a place, a function that is not there: each is an error.
+check-docs: $(VENV)/developing.stamp
+	@built=$$(mktemp -d); $(PYTHON) $(DOCS) "$$built"; failed=$$?; rm -r "$$built"; exit $$failed
+
 check-packages: $(VENV)/developing.stamp
 	$(PYTHON) -m pip check
 	$(PYTHON) .ci/locks --check
@@ -95,6 +102,9 @@ agent: setup
 
 bench: $(VENV)/developing.stamp
 	$(PYTHON) -m benchmarks $(NAME)
+
+docs: $(VENV)/developing.stamp
+	@$(PYTHON) $(DOCS) dist/docs
 
 sbom: $(VENV)/developing.stamp
 	@$(VENV)/bin/python .ci/sbom dist/sbom.cdx.json

@@ -106,7 +106,7 @@ TIME_ZONE = "UTC"
 USE_I18N = False
 
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [BASE_DIR / "static", ("docs", BASE_DIR / "docs" / "images")]
 STATIC_ROOT = HOME / "static"
 FILE_UPLOAD_PERMISSIONS = 0o600  # in the data directory, which is its owner's alone
 STORAGES = {

@@ -1,4 +1,4 @@
-"""About, Glossary and Storage; what programs ask that watch the site; pages for requests that are refused."""
+"""About, Help, Glossary and Storage; what programs ask that watch the site; pages for requests that are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import BadRequest, RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.db import connection
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.views.decorators.cache import never_cache
@@ -23,6 +23,7 @@ from pmweb import metrics as numbers
 from pmweb.accounts.roles import AccessLevel, level_of_request
 from pmweb.callers import token_in
 from pmweb.help import glossary_terms
+from pmweb.manual import manual_page, manual_parts
 from pmweb.retention import ask, overview
 
 
@@ -39,6 +40,19 @@ def about(request: HttpRequest) -> HttpResponse:
 def glossary(request: HttpRequest) -> HttpResponse:
     """All terms with their meanings."""
     return render(request, "pmweb/glossary.html", {"terms": glossary_terms()})
+
+
+def manual(request: HttpRequest) -> HttpResponse:
+    """The contents of the documentation."""
+    return render(request, "pmweb/manual.html", {"parts": manual_parts()})
+
+
+def manual_chapter(request: HttpRequest, name: str) -> HttpResponse:
+    """A page of the documentation."""
+    if (chapter := manual_page(name)) is None:
+        raise Http404(f"the documentation has no page {name}")
+    page, html = chapter
+    return render(request, "pmweb/manual_page.html", {"parts": manual_parts(), "page": page, "html": html})
 
 
 def storage(request: HttpRequest) -> HttpResponse:

@@ -1,0 +1,55 @@
+"""The documentation as pages of the site: each file has its page, each link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from pmweb.manual import BUILT_ELSEWHERE, DIRECTORY, manual_page, manual_parts
+
+PAGES = [page for part in manual_parts() for page in part.pages]
+LINK = re.compile(r'<a href="([^"]+)"')
+
+
+def test_each_file_has_one_page():
+    names = [page.name for page in PAGES]
+    assert sorted(names) == sorted(
+        {file.stem for file in DIRECTORY.glob("*.md")} - {"index", BUILT_ELSEWHERE}
+    )
+
+
+def test_there_are_four_parts():
+    assert [part.name for part in manual_parts()] == [
+        "Tutorials",
+        "How-to guides",
+        "Reference",
+        "Why it works",
+    ]
+    assert all(part.pages and part.purpose.endswith(".") for part in manual_parts())
+
+
+@pytest.mark.parametrize("chapter", PAGES, ids=[page.name for page in PAGES])
+def test_links_lead_to_pages_and_headings_that_are_there(chapter):
+    texts = {other.address: other.html() for other in PAGES}
+    for link in LINK.findall(texts[chapter.address]):
+        address, _, anchor = link.partition("#")
+        if "://" in link or address == reverse("glossary"):
+            continue
+        assert address in texts, link
+        assert not anchor or f'id="{anchor}"' in texts[address], link
+
+
+def test_a_page_is_shown_with_the_others_beside_it(admin_client):
+    contents = admin_client.get(reverse("help")).text
+    page = admin_client.get(reverse("help-page", args=["formats"])).text
+    assert '<h2 id="experiment-csv">' in page
+    for other in PAGES:
+        assert other.address in contents
+        assert other.address in page
+
+
+def test_a_page_that_is_not_there_is_not_found(admin_client):
+    assert admin_client.get(reverse("help-page", args=["nothing"])).status_code == 404
+    assert manual_page("index") is None

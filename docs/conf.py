@@ -1,4 +1,4 @@
-"""How Sphinx builds this documentation: `make docs`. The site renders the same pages below /help/ by itself."""
+"""How Sphinx builds this documentation: `make docs`. The site itself renders the same pages below /help/."""
 
 import os
 import sys
@@ -21,6 +21,4 @@ html_title = "pmweb"
 myst_heading_anchors = 4  # links such as formats.md#experiment-csv
 autodoc_typehints = "description"
 default_role = "code"  # docstrings quote code as Markdown does
-suppress_warnings = [
-    "misc.highlighting_failure"
-]  # CSV and assembler listings have no lexer that knows all of them
+suppress_warnings = ["misc.highlighting_failure"]  # no lexer knows all of these listings

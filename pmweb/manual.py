@@ -1,7 +1,7 @@
 """The documentation in `docs/` as pages of the site; `make docs` builds the same files with Sphinx.
 
-`docs/index.md` says which pages there are, in which part and order: a toctree of MyST for each part. The files are
-the repository's own, hence trusted, and may have HTML. Help texts of single pages are in `pmweb.help`.
+`docs/index.md` lists the pages in their order, a toctree of MyST for each part. The files are the repository's own,
+hence trusted, and may have HTML. Help texts of single pages are in `pmweb.help`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -100,7 +101,7 @@ def headings(tokens: list[Token]) -> list[tuple[Token, str]]:
     """The headings of a text with their anchors: GitHub's, and MyST's."""
     anchors: Counter[str] = Counter()
     places = []
-    for opening, content in zip(tokens, tokens[1:], strict=False):
+    for opening, content in pairwise(tokens):
         if opening.type == "heading_open":
             text = "".join(inner.content for inner in content.children or [])
             anchor = re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")

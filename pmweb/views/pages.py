@@ -1,4 +1,4 @@
-"""About, Help, Glossary and Storage; what programs ask that watch the site; pages for requests that are refused."""
+"""About, Help, Glossary and Storage; what monitoring asks; pages for requests that are refused."""
 
 from __future__ import annotations
 

@@ -27,10 +27,10 @@ from inference.agent.packing import OLDEST_PYTHON
 from inference.agent.protocol import PROTOCOL
 from inference.cluster.connection import condition
 from inference.containment import METER, CannotStartError, Limits, host, run
-from inference.containment.access import READS
+from inference.containment.access import READ_VARIABLE
 from inference.core.protocols import Json
 from inference.features.machines.machines.query import condition_of, counts_of, local_machine
-from inference.sandbox.strangers import Abilities
+from inference.sandbox.confinement import Abilities
 from inference.sandbox.users import UNPRIVILEGED
 from pmweb import __version__
 from pmweb.launcher.prepare import database_name
@@ -164,9 +164,9 @@ def _version_of(path: str, _changed: int) -> str:
         answer = run([path, "--version"], limits=Limits(seconds=_ASK_SECONDS, memory=1 << 18, output=1))
     except CannotStartError:
         return ""
-    if answer.late:
+    if answer.timed_out:
         return ""
-    match = _VERSION.search((answer.output + answer.complaints).decode(errors="replace"))
+    match = _VERSION.search((answer.stdout + answer.stderr).decode(errors="replace"))
     return match.group() if match else ""
 
 
@@ -250,7 +250,7 @@ def containment() -> list[tuple[str, str]]:
         ("Other processes", _kept(alone, filtered, lack="user namespaces or seccomp", open_to=users)),
         ("System calls", _kept(filtered, lack="seccomp on x86-64 or AArch64", open_to="all")),
         ("Namespaces", alone or "none: this host keeps user namespaces from the site"),
-        ("More directories", os.environ.get(READS, "") or f"none ({READS})"),
+        ("More directories", os.environ.get(READ_VARIABLE, "") or f"none ({READ_VARIABLE})"),
     ]
 
 

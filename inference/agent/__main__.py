@@ -100,7 +100,7 @@ def _run(options: argparse.Namespace) -> int:
         else fork_server.start(core, _NICENESS, options.user, sandboxed=not options.without_sandbox)
     )
     # From here on this process has a secret, which those that measure never had.
-    kernel.close_to_others()
+    kernel.deny_inspection()
     secret = token.read(options.token_file)
     parent = os.getppid()
     if options.user:

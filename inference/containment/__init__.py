@@ -1,8 +1,12 @@
-"""Foreign programs that may hang, crash, fork, print without end or eat memory, and still do no harm."""
+"""Runs foreign programs that may hang, crash, fork, print endlessly or exhaust memory, and confines them.
+
+Callers use `run` for one call and `LineWorker` for a program that stays loaded. What a process gives up to be
+confined is in `inference.sandbox`.
+"""
 
 from __future__ import annotations
 
-from inference.containment.access import LIBRARIES, UNBOUNDED, FileAccess, access_of, places_of
+from inference.containment.access import LIBRARIES, UNBOUNDED, FileAccess, access_of, program_paths
 from inference.containment.client import host
 from inference.containment.limits import (
     METER,
@@ -31,6 +35,6 @@ __all__ = [
     "access_of",
     "host",
     "metered",
-    "places_of",
+    "program_paths",
     "run",
 ]

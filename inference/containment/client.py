@@ -1,4 +1,5 @@
-"""The owner's side of `starter`: one small process per process of ours, made at the first use."""
+"""The owner's side of `inference.sandbox.starter`: one starter process per site process, created at the first
+use."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from typing import Any
 import inference
 from inference.containment.access import FileAccess
 from inference.containment.limits import METER, CannotStartError, Limits, ProgramMeter
+from inference.sandbox.confinement import Abilities
 from inference.sandbox.starter import LARGEST_PACKET
-from inference.sandbox.strangers import Abilities
 
 logger = logging.getLogger(__name__)
 
@@ -27,50 +28,56 @@ AS_ROOT = (
     "This site runs as root and cannot become another user. So predictors' programs run as root, and only "
     "Landlock and filters of system calls keep them from root's files. Run the site as an ordinary user."
 )
-_ROOT = str(Path(inference.__file__).parent.parent)
-_SCRIPT = f"import sys; sys.path.append({_ROOT!r}); from inference.sandbox.starter import main; main()"
+_SOURCE_ROOT = str(Path(inference.__file__).parent.parent)
+_STARTER_SCRIPT = (
+    f"import sys; sys.path.append({_SOURCE_ROOT!r}); from inference.sandbox.starter import main; main()"
+)
 _START_SECONDS = 30.0
 
 
 @dataclass
-class Started:
-    """A running program: wait for `over`, then `status` and CPU `seconds` are known."""
+class StartedProgram:
+    """A program that was started: wait for `ended`, then `status` and `cpu_seconds` are final.
+
+    `launch_answered` is set when the starter has either started or refused it; `refusal` is "" unless
+    refused. `status` is negative for a signal.
+    """
 
     number: int
     pid: int = 0
     status: int = 0
-    seconds: float = 0.0
+    cpu_seconds: float = 0.0
     refusal: str = ""
     meter: ProgramMeter | None = field(default_factory=METER.get)
-    known: threading.Event = field(default_factory=threading.Event)
-    over: threading.Event = field(default_factory=threading.Event)
+    launch_answered: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
 
 
-class _Starter:
+class _StarterProcess:
     def __init__(self) -> None:
-        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with its:
+        owner_socket, starter_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with starter_socket:
             self._process = subprocess.Popen(  # noqa: S603  our own script
-                [sys.executable, "-I", "-S", "-c", _SCRIPT, str(its.fileno())],
+                [sys.executable, "-I", "-S", "-c", _STARTER_SCRIPT, str(starter_socket.fileno())],
                 env={},  # whatever is a secret of ours stays here
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                pass_fds=[its.fileno()],
+                pass_fds=[starter_socket.fileno()],
                 start_new_session=True,  # an interrupt from the terminal is the owner's business
             )
-        self._socket = ours
-        self._programs: dict[int, Started] = {}
+        self._socket = owner_socket
+        self._programs: dict[int, StartedProgram] = {}
         self._lock = threading.Lock()
         self._count = 0
         self._host: Abilities | None = None
-        self._tried = threading.Event()
-        self.gone = False
+        self._abilities_reported = threading.Event()
+        self.has_ended = False
         threading.Thread(target=self._listen, name="starter of programs", daemon=True).start()
 
-    def start(self, request: dict[str, Any], streams: Sequence[int]) -> Started:
+    def start(self, request: dict[str, Any], streams: Sequence[int]) -> StartedProgram:
         with self._lock:
             self._count += 1
-            program = self._programs[self._count] = Started(self._count)
+            program = self._programs[self._count] = StartedProgram(self._count)
         packet = json.dumps({"start": program.number, **request}).encode()
         if len(packet) >= LARGEST_PACKET:
             raise CannotStartError(f"the command line is too long: {len(packet):,} bytes with its settings")
@@ -78,13 +85,13 @@ class _Starter:
             socket.send_fds(self._socket, [packet], list(streams))
         except OSError as error:
             raise CannotStartError(f"programs cannot be started any more: {error.strerror}") from error
-        if not program.known.wait(_START_SECONDS):
+        if not program.launch_answered.wait(_START_SECONDS):
             raise CannotStartError(f"starting it took more than {_START_SECONDS:g} s")
         return program
 
     def host(self) -> Abilities:
-        """What can be had here to contain a program."""
-        if not self._tried.wait(_START_SECONDS) or self._host is None:
+        """The means of confinement that this host has. Raises `CannotStartError`."""
+        if not self._abilities_reported.wait(_START_SECONDS) or self._host is None:
             raise CannotStartError("the process that starts programs does not come up")
         return self._host
 
@@ -100,41 +107,41 @@ class _Starter:
                 packet = b""
             if not packet:
                 break
-            self._hear(json.loads(packet))
-        self.gone = True
-        self._tried.set()
+            self._handle_answer(json.loads(packet))
+        self.has_ended = True
+        self._abilities_reported.set()
         for program in list(self._programs.values()):
             program.refusal = program.refusal or "the process that starts programs has ended"
             program.status = program.status or -9
-            program.known.set()
-            program.over.set()
+            program.launch_answered.set()
+            program.ended.set()
 
-    def _hear(self, answer: dict[str, Any]) -> None:
+    def _handle_answer(self, answer: dict[str, Any]) -> None:
         if "host" in answer:
             self._host = Abilities(**answer["host"])
-            self._tried.set()
+            self._abilities_reported.set()
             if not self._host.unprivileged:
                 logger.warning(AS_ROOT)
         elif "ended" in answer:
             program = self._programs.pop(answer["ended"])
-            program.status, program.seconds = answer["status"], answer["seconds"]
+            program.status, program.cpu_seconds = answer["status"], answer["seconds"]
             if program.meter is not None:
-                program.meter.seconds += program.seconds
-            program.over.set()
+                program.meter.seconds += program.cpu_seconds
+            program.ended.set()
         elif "refused" in answer:
             program = self._programs.pop(answer["refused"])
             program.refusal = answer["reason"]
-            program.known.set()
-            program.over.set()
+            program.launch_answered.set()
+            program.ended.set()
         else:
             program = self._programs[answer["started"]]
             program.pid = answer["pid"]
-            program.known.set()
+            program.launch_answered.set()
 
 
 _lock = threading.Lock()
-_starters: dict[int, _Starter] = {}
-"""By process id: a fork of this process must not talk through its parent's."""
+_starters: dict[int, _StarterProcess] = {}
+"""By process id: a forked process must not use its parent's socket."""
 
 
 def start(
@@ -146,26 +153,35 @@ def start(
     access: FileAccess,
     *,
     directory: str = "",
-    endless: bool = False,
-) -> Started:
-    """Start a program; `streams` are descriptors of its standard input, output and error, still the caller's.
+    unbounded_cpu: bool = False,
+) -> StartedProgram:
+    """Start a program in its scratch folder.
 
-    `scratch` is a folder made for it, of which it may see a copy that ends with it; `directory` is where it
-    runs, if not there; `access` what else it may open; `endless`: its owner sets the limit of CPU time.
-    Raises `CannotStartError`.
+    Args:
+        command: Its words; the first is an absolute path.
+        streams: Descriptors of its standard input, output and error; they stay the caller's.
+        scratch: A folder made for it. With bounded access it sees a copy that ends with it.
+        environment: All its environment variables.
+        limits: Its limits on CPU time, memory, output, processes and open files.
+        access: What else it may open.
+        directory: Where it runs; "" for `scratch`.
+        unbounded_cpu: The caller sets the limit of CPU time itself.
+
+    Raises:
+        CannotStartError: It is missing, refused, or the starter has ended.
     """
     request: dict[str, Any] = {
         "command": list(command),
         "directory": directory or scratch,
         "environment": dict(environment),
-        "limits": limits.of_the_kernel(endless=endless),
+        "limits": limits.as_kernel_limits(unbounded_cpu=unbounded_cpu),
     }
     if access.bounded:
-        own = access.with_own(scratch)
+        granted = access.with_directory(scratch)
         request["files"] = {
-            "reads": own.reads,
-            "writes": own.writes,
-            "scratch": scratch if access.own else "",
+            "reads": granted.reads,
+            "writes": granted.writes,
+            "scratch": scratch if access.own_directory else "",
             "scratch_bytes": limits.memory << 20,
         }
     program = _starter().start(request, streams)
@@ -174,20 +190,20 @@ def start(
     return program
 
 
-def end(program: Started) -> None:
-    """Kill a program and all that it started; `program.over` is set when nothing is left."""
+def end(program: StartedProgram) -> None:
+    """Kill a program and everything it started; `program.ended` is set when nothing is left."""
     _starter().end(program.number)
 
 
 def host() -> Abilities:
-    """What this host has for containing programs. Raises `CannotStartError`."""
+    """The means of confinement that this host has. Raises `CannotStartError`."""
     return _starter().host()
 
 
-def _starter() -> _Starter:
+def _starter() -> _StarterProcess:
     with _lock:
-        found = _starters.get(os.getpid())
-        if found is None or found.gone:
+        starter = _starters.get(os.getpid())
+        if starter is None or starter.has_ended:
             _starters.clear()
-            found = _starters[os.getpid()] = _Starter()
-        return found
+            starter = _starters[os.getpid()] = _StarterProcess()
+        return starter

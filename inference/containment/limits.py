@@ -1,13 +1,13 @@
-"""How much of this computer a foreign program may take, what it took, and what goes wrong besides.
+"""Limits of a foreign program, the CPU time it used, and the errors of running one.
 
 OSError
 └── CannotStartError   the program is missing, no program, or not allowed
 RuntimeError
-└── WorkerError        a warm worker has ended or talks nonsense
+└── WorkerError        a loaded worker has ended or answers nonsense
     └── WorkerSlowError   it did not answer in time
 
-A program is a child of the process that starts it (`sandbox.starter`), so no clock of ours counts its
-processor time: a `ProgramMeter` does, for the work that it is started for.
+A program is a child of the process that starts it (`sandbox.starter`), so clocks of this process do not
+include its processor time: a `ProgramMeter` counts it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _RANGES = (
 
 @dataclass(frozen=True)
 class Limits:
-    """`seconds` by the clock and of CPU time for one call; `memory` of addresses and `output` in MiB.
+    """Limits of one call: `seconds` of wall-clock and of CPU time; `memory` (addresses) and `output` in MiB.
 
-    `processes`: how many processes and threads it may start, on top of those that its user has; the kernel
-    does not hold root to it. `open_files` at a time. Raises `ValueError` for what is no limit.
+    `processes`: further processes and threads beside those that its user has; the kernel does not apply it to
+    root. `open_files`: at the same time. Raises `ValueError` for a value out of range.
     """
 
     seconds: float = 10.0
@@ -49,39 +49,42 @@ class Limits:
             if not least <= value <= most:
                 raise ValueError(f"{name} must be from {least:g} to {most:g}, not {value!r}")
 
-    def of_the_kernel(self, *, endless: bool = False) -> dict[str, int]:
-        """As the starter sets them; `endless` for a worker, whose CPU time counts per answer."""
-        found = {
+    def as_kernel_limits(self, *, unbounded_cpu: bool = False) -> dict[str, int]:
+        """The limits as the starter sets them, in bytes and seconds.
+
+        `unbounded_cpu`: without a limit of CPU time, for a worker whose limit counts per answer.
+        """
+        kernel_limits = {
             "address_space": self.memory << 20,
             "file_bytes": self.output << 20,
-            "processes": _already_running() + self.processes,
+            "processes": _threads_of_user() + self.processes,
             "open_files": self.open_files,
         }
-        return found if endless else {**found, "cpu_seconds": int(self.seconds) + 1}
+        return kernel_limits if unbounded_cpu else {**kernel_limits, "cpu_seconds": int(self.seconds) + 1}
 
 
 @cache
-def _already_running() -> int:
-    """Threads of this user at the moment: the kernel's limit counts them all."""
-    found = 0
+def _threads_of_user() -> int:
+    """The threads of this user at the moment; RLIMIT_NPROC counts all of them."""
+    threads = 0
     for status in Path("/proc").glob("[0-9]*/task/*"):
         try:
-            found += status.stat().st_uid == os.getuid()
+            threads += status.stat().st_uid == os.getuid()
         except OSError:
             continue
-    return found
+    return threads
 
 
 class CannotStartError(OSError):
-    """A program cannot be started; the text names it and says why."""
+    """A program cannot be started; the message names it and the reason."""
 
 
 class WorkerError(RuntimeError):
-    """A worker that was kept running has gone; the text says what it complained of."""
+    """A loaded worker has ended or answers nonsense; the message has its last line on standard error."""
 
 
 class WorkerSlowError(WorkerError):
-    """A worker did not answer in its time, and was ended."""
+    """A worker did not answer in time and was killed."""
 
 
 @dataclass
@@ -92,12 +95,12 @@ class ProgramMeter:
 
 
 METER: ContextVar[ProgramMeter | None] = ContextVar("program_meter", default=None)
-"""What programs count for that this thread starts. A pool of threads gets it by its initializer."""
+"""The meter of the programs that this thread starts. A thread pool passes it on by its initializer."""
 
 
 @contextmanager
 def metered() -> Iterator[ProgramMeter]:
-    """While this lasts, programs that this thread starts count for the meter."""
+    """Count the CPU time of programs that this thread starts while the context lasts."""
     meter = ProgramMeter()
     token = METER.set(meter)
     try:

@@ -1,7 +1,7 @@
-"""Files that no foreign program may open, whatever names them: the site's data, keys, people's homes.
+"""Files that no foreign program may open, whatever names them: the site's data, keys, home directories.
 
-Beside those of every system and home there are directories that the site shields. A hard link is another name
-of the same file and is not recognised: whoever can make one can read the file.
+The site adds its own directories with `shield`. A hard link is another name of the same file and is not
+recognised: whoever can create one can read the file.
 """
 
 from __future__ import annotations
@@ -11,58 +11,63 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-_OF_THE_SYSTEM = (
+_SYSTEM_PATHS = (
     *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"),
     *("/etc/ssh", "/etc/ssl/private", "/proc"),
 )
-_KEYS_OF_A_HOME = (
+_HOME_SECRETS = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".config", ".docker", ".kube"),
     *(".netrc", ".pgpass", ".pypirc", ".git-credentials"),
 )
-_TOOLS_OF_A_HOME = (
+_HOME_TOOLS = (
     *(".local/bin", ".local/lib", ".local/share/pipx", ".osaca"),
     *("uiCA", "iaca", "nanoBench"),
 )
-"""Where predictors are looked for. The data directory of a service is often the home of its user as well."""
+"""Where predictors are searched. The data directory of a service is often the home of its user as well."""
 
 
 def is_home(place: Path) -> bool:
-    """Whether a directory is the home of somebody: of this process's user, of root, or in /home."""
+    """Whether a directory is a home: of this process's user, of root, or in /home."""
     return place in (Path.home(), Path("/root")) or place.parent == Path("/home")
 
 
-def private_around(path: Path) -> Path | None:
-    """The private place that a path without links is, or lies in."""
-    tools = [Path.home() / name for name in _TOOLS_OF_A_HOME]
+def private_ancestor(path: Path) -> Path | None:
+    """The private place that contains a path without links, or equals it; None where there is none."""
+    tools = [Path.home() / name for name in _HOME_TOOLS]
     tool = next((place for place in tools if path.is_relative_to(place)), None)
-    places = _places() if tool is None else (place for place in shielded() if place.is_relative_to(tool))
+    places = (
+        _private_places()
+        if tool is None
+        else (place for place in shielded_places() if place.is_relative_to(tool))
+    )
     return next((place for place in places if path.is_relative_to(place)), None)
 
 
-def private_within(directory: Path) -> Path | None:
-    """What a directory without links must not be opened for as a whole: something private, or a home."""
-    return next((place for place in (*_places(), *_homes()) if place.is_relative_to(directory)), None)
+def private_descendant(directory: Path) -> Path | None:
+    """A private place or home inside a directory without links; None where the directory may be opened
+    completely."""
+    return next((place for place in (*_private_places(), *_homes()) if place.is_relative_to(directory)), None)
 
 
-def opened_without_private(path: str) -> Iterator[str]:
-    """A path, or what lies in it but for private places."""
+def paths_without_private(path: str) -> Iterator[str]:
+    """A path, or the parts of it that contain nothing private."""
     place = Path(path).resolve()
-    if private_around(place):
+    if private_ancestor(place):
         return
-    if not private_within(place):
+    if not private_descendant(place):
         yield path
         return
     with contextlib.suppress(PermissionError):  # what cannot be listed stays closed
         for child in place.iterdir():
             if not child.is_symlink():  # opening a link would open its target
-                yield from opened_without_private(str(child))
+                yield from paths_without_private(str(child))
 
 
-def _places() -> Iterator[Path]:
-    yield from shielded()
-    yield from map(Path, _OF_THE_SYSTEM)
+def _private_places() -> Iterator[Path]:
+    yield from shielded_places()
+    yield from map(Path, _SYSTEM_PATHS)
     for home in _homes():
-        yield from (home / name for name in _KEYS_OF_A_HOME)
+        yield from (home / name for name in _HOME_SECRETS)
 
 
 def _homes() -> Iterator[Path]:
@@ -71,13 +76,13 @@ def _homes() -> Iterator[Path]:
         yield from Path("/home").iterdir()
 
 
-_hidden_places: list[Path] = []
+_shielded: list[Path] = []
 
 
 def shield(*places: str | os.PathLike[str]) -> None:
-    """From now on no directory counts as a program's own that has one of these in it."""
-    _hidden_places.extend(Path(place).resolve() for place in places)
+    """Declare places private: no directory that contains one counts as a program's own."""
+    _shielded.extend(Path(place).resolve() for place in places)
 
 
-def shielded() -> tuple[Path, ...]:
-    return tuple(_hidden_places)
+def shielded_places() -> tuple[Path, ...]:
+    return tuple(_shielded)

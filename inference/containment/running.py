@@ -1,4 +1,4 @@
-"""One call of a foreign program, from its input to all that it printed, in a scratch folder of its own."""
+"""One call of a foreign program in a scratch folder of its own, from its input to everything it printed."""
 
 from __future__ import annotations
 
@@ -16,43 +16,48 @@ from inference.containment.access import FileAccess, access_of
 from inference.containment.limits import Limits
 
 _END_SECONDS = 10.0
-"""How long the kernel may take to end what was killed."""
+"""Time limit for the kernel to end a killed program."""
 
 
 @dataclass(frozen=True)
 class CallOutcome:
     """How a call ended.
 
-    `status`: exit status, negative for a signal. `late`: it was ended because its time was over. `flooded`:
-    because it printed too much. `seconds`: CPU time of it and its children.
+    Attributes:
+        status: Exit status, negative for a signal.
+        stdout: At most `Limits.output` MiB of it.
+        stderr: The same of standard error.
+        timed_out: It was killed because it exceeded its wall-clock or CPU time.
+        output_exceeded: It was killed because it printed too much.
+        seconds: CPU time of it and its children.
     """
 
     status: int
-    output: bytes
-    complaints: bytes
-    late: bool
-    flooded: bool
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+    output_exceeded: bool
     seconds: float
 
     @property
-    def last_complaint(self) -> str:
-        """The last line on its standard error, else how it ended: a few words for a reader."""
-        lines = [line.strip() for line in self.complaints.decode(errors="replace").splitlines()]
-        said = next((line for line in reversed(lines) if line), "")
-        return said[:300] or self.ending
+    def last_error_line(self) -> str:
+        """The last line on its standard error, at most 300 characters; else how it ended."""
+        lines = [line.strip() for line in self.stderr.decode(errors="replace").splitlines()]
+        last_line = next((line for line in reversed(lines) if line), "")
+        return last_line[:300] or self.ending
 
     @property
-    def ending_with_complaint(self) -> str:
-        """How it ended, and its last words where it had any."""
-        said = self.last_complaint
-        return self.ending if said == self.ending else f"{self.ending}: {said}"
+    def ending_with_error(self) -> str:
+        """How it ended, and its last line on standard error where it has one."""
+        last_line = self.last_error_line
+        return self.ending if last_line == self.ending else f"{self.ending}: {last_line}"
 
     @property
     def ending(self) -> str:
         """How it ended, in words."""
-        if self.late:
+        if self.timed_out:
             return "not done in its time"
-        if self.flooded:
+        if self.output_exceeded:
             return "printed too much"
         if self.status < 0:
             return f"ended by {signal.Signals(-self.status).name}"
@@ -61,21 +66,32 @@ class CallOutcome:
 
 def run(
     command: Sequence[str],
-    given: bytes = b"",
+    stdin: bytes = b"",
     *,
     limits: Limits,
     files: Mapping[str, bytes] | None = None,
     environment: Mapping[str, str] | None = None,
-    elsewhere: str = "",
+    working_directory: str = "",
     access: FileAccess | None = None,
 ) -> CallOutcome:
-    """Run a program in an empty directory of its own that has `files`; `given` is its standard input.
+    """Run a program in an empty directory of its own that contains `files`.
 
-    The program's path is absolute. `elsewhere`: another directory to run it in, for programs that want to be
-    in theirs. `access`: what it may open beside that directory of its own, which it may change; None: what
-    `access_of` finds for its command. Raises `CannotStartError`.
+    Args:
+        command: Its words; the first is an absolute path.
+        stdin: Its standard input.
+        limits: Its limits; at `limits.seconds` of wall-clock time it is killed.
+        files: {name: content} of its directory.
+        environment: Variables beside PATH, HOME, TMPDIR and LC_ALL.
+        working_directory: Another directory to run it in, for programs that expect it; "" for its own.
+        access: What it may open beside its directory; None: what `access_of` grants its command.
+
+    Returns:
+        How it ended, also where it was killed.
+
+    Raises:
+        CannotStartError: It is missing or not allowed.
     """
-    with scratch_folder() as directory, _memory_files(given) as streams:
+    with scratch_folder() as directory, _memory_files(stdin) as streams:
         for name, content in (files or {}).items():
             with open(os.path.join(directory, name), "xb") as file:  # noqa: PTH118, PTH123
                 file.write(content)
@@ -83,48 +99,48 @@ def run(
             command,
             streams,
             directory,
-            surroundings(directory, environment),
+            program_environment(directory, environment),
             limits,
             access or access_of(command),
-            directory=elsewhere,
+            directory=working_directory,
         )
-        late = not program.over.wait(limits.seconds)
-        if late:
+        timed_out = not program.ended.wait(limits.seconds)
+        if timed_out:
             client.end(program)
-            program.over.wait(_END_SECONDS)
-        cpu_was_over = program.status == -signal.SIGXCPU
-        most = limits.output << 20
-        written = [os.fstat(stream).st_size for stream in streams[1:]]
+            program.ended.wait(_END_SECONDS)
+        cpu_limit_reached = program.status == -signal.SIGXCPU
+        output_bytes = limits.output << 20
+        sizes = [os.fstat(stream).st_size for stream in streams[1:]]
         return CallOutcome(
             status=program.status,
-            output=os.pread(streams[1], most, 0),
-            complaints=os.pread(streams[2], most, 0),
-            late=late or cpu_was_over,
-            flooded=program.status == -signal.SIGXFSZ or max(written) >= most,
-            seconds=program.seconds,
+            stdout=os.pread(streams[1], output_bytes, 0),
+            stderr=os.pread(streams[2], output_bytes, 0),
+            timed_out=timed_out or cpu_limit_reached,
+            output_exceeded=program.status == -signal.SIGXFSZ or max(sizes) >= output_bytes,
+            seconds=program.cpu_seconds,
         )
 
 
-def surroundings(directory: str, more: Mapping[str, str] | None) -> dict[str, str]:
-    """The environment of a program: nothing of ours but the path."""
+def program_environment(directory: str, extra: Mapping[str, str] | None) -> dict[str, str]:
+    """The environment of a program: nothing of this process but the path."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": directory,
         "TMPDIR": directory,
         "LC_ALL": "C.UTF-8",
-        **(more or {}),
+        **(extra or {}),
     }
 
 
 @contextmanager
-def _memory_files(given: bytes) -> Iterator[tuple[int, int, int]]:
-    """Standard streams in memory: nobody waits for a reader, and the kernel limits what is written."""
+def _memory_files(stdin: bytes) -> Iterator[tuple[int, int, int]]:
+    """Standard streams in memory: writing never blocks, and the kernel limits the size."""
     streams: list[int] = []
     try:
         streams.extend(map(os.memfd_create, ("input", "output", "complaints")))
-        begin = 0
-        while begin < len(given):
-            begin += os.write(streams[0], memoryview(given)[begin:])
+        position = 0
+        while position < len(stdin):
+            position += os.write(streams[0], memoryview(stdin)[position:])
         os.lseek(streams[0], 0, os.SEEK_SET)
         yield streams[0], streams[1], streams[2]
     finally:
@@ -145,7 +161,7 @@ def make_scratch() -> str:
 
 @contextmanager
 def scratch_folder() -> Iterator[str]:
-    """A scratch folder that ends with the block."""
+    """A scratch folder that is removed with the context."""
     folder = make_scratch()
     try:
         yield folder
@@ -154,39 +170,39 @@ def scratch_folder() -> Iterator[str]:
 
 
 def remove_scratch(folder: str) -> None:
-    """Remove a scratch folder after the end of its program; what cannot be removed is in the log.
+    """Remove a scratch folder after the end of its program; log what cannot be removed.
 
-    Where the program had a copy of its own (`inference.sandbox.files`), nothing of it is here. Otherwise
-    there may be directories that may not be entered, and more in each other than a recursion goes down.
+    Where the program had a copy of its own (`inference.sandbox.files`), the folder is empty. Otherwise it may
+    contain directories without permissions, nested deeper than a recursion reaches.
     """
     try:
-        _empty(folder)
+        _remove_contents(folder)
         Path(folder).rmdir()
     except OSError as error:
         logger.warning("%s is not removed: %s", folder, error)
 
 
-def _empty(folder: str) -> None:
-    """Go down into one directory after the other, and remove each on the way up."""
-    here = os.open(folder, _DIRECTORY)
+def _remove_contents(folder: str) -> None:
+    """Descend into each directory in turn, and remove it on the way up."""
+    descriptor = os.open(folder, _DIRECTORY)
     names: list[str] = []  # of the directories from the folder to here
     try:
         while True:
-            below = _first_directory(here)
-            if below is not None:
-                names.append(below)
-                here = _opened(here, below)
+            subdirectory = _remove_files_before_directory(descriptor)
+            if subdirectory is not None:
+                names.append(subdirectory)
+                descriptor = _enter_closed(descriptor, subdirectory)
             elif names:
-                here = _moved(here, "..")
-                os.rmdir(names.pop(), dir_fd=here)
+                descriptor = _reopen(descriptor, "..")
+                os.rmdir(names.pop(), dir_fd=descriptor)
             else:
                 return
     finally:
-        os.close(here)
+        os.close(descriptor)
 
 
-def _first_directory(directory: int) -> str | None:
-    """Remove files up to a directory in this one; its name, None where there is none."""
+def _remove_files_before_directory(directory: int) -> str | None:
+    """Remove files up to the first directory; its name, None where there is none."""
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
@@ -195,17 +211,17 @@ def _first_directory(directory: int) -> str | None:
     return None
 
 
-def _opened(directory: int, name: str) -> int:
-    """`_moved` into a directory that may be closed: root enters those as they are."""
+def _enter_closed(directory: int, name: str) -> int:
+    """`_reopen` a directory that may lack permissions; root enters it as it is."""
     try:
-        return _moved(directory, name)
+        return _reopen(directory, name)
     except PermissionError:
         os.chmod(name, _ONLY_OWNER, dir_fd=directory)
-        return _moved(directory, name)
+        return _reopen(directory, name)
 
 
-def _moved(directory: int, name: str) -> int:
-    """The directory that has this name in another one, which is closed."""
-    there = os.open(name, _DIRECTORY, dir_fd=directory)
+def _reopen(directory: int, name: str) -> int:
+    """Open the directory of this name inside another one, which is closed."""
+    descriptor = os.open(name, _DIRECTORY, dir_fd=directory)
     os.close(directory)
-    return there
+    return descriptor

@@ -1,4 +1,4 @@
-"""What a process of Linux can give up for good: rights, system calls, files, the network, other processes.
+"""What a Linux process can give up for good: rights, system calls, files, the network, other processes.
 
-The standard library is enough here: the agent packs these files, and `starter` runs as a bare script.
+Only the standard library is used: the agent packs these files, and `starter` runs as a bare script.
 """

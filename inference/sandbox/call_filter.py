@@ -1,7 +1,7 @@
-"""System calls that a process gives up, as a program in the kernel's packet-filter language (seccomp).
+"""Filters of system calls, as programs in the kernel's packet-filter language (seccomp).
 
-A filter is written as questions. Each loads a word of what the kernel tells about a call, or compares the
-loaded word and jumps to a label; "" goes on with the next question. `answers` are labels as well.
+A filter is a sequence of questions. Each loads a word of the kernel's description of a call, or compares the
+loaded word and jumps to a label; "" continues with the next question. `answers` are labels as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from inference.sandbox import kernel
 from inference.sandbox.system_calls import number_of
 
 NUMBER, CONVENTION = 0, 4
-"""Where the number of the call and its calling convention are."""
+"""Offsets of the number of the call and of its calling convention."""
 
 CONVENTIONS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """The kernel's number for the calling convention, by machine."""
@@ -38,7 +38,7 @@ _FARTHEST = 255
 
 
 class FilterInstruction(NamedTuple):
-    """One instruction of a filter, which may have a label to be jumped to."""
+    """One instruction of a filter, which may have a label as the target of jumps."""
 
     code: int
     value: int
@@ -48,7 +48,7 @@ class FilterInstruction(NamedTuple):
 
 
 def argument(index: int) -> int:
-    """Where the lower word of an argument is, from 0."""
+    """The offset of an argument's lower word; `index` counts from 0."""
     return 16 + 8 * index
 
 
@@ -57,54 +57,54 @@ def load(place: int, label: str = "") -> FilterInstruction:
 
 
 def equal(value: int, if_so: str, if_not: str = "") -> FilterInstruction:
-    """Whether the word is this."""
+    """Compares: the word is this value."""
     return FilterInstruction(_EQUAL, value, if_so, if_not)
 
 
 def at_least(value: int, if_so: str) -> FilterInstruction:
-    """Whether the word is this or more."""
+    """Compares: the word is this value or more."""
     return FilterInstruction(_AT_LEAST, value, if_so)
 
 
 def any_bit(bits: int, if_so: str, if_not: str) -> FilterInstruction:
-    """Whether the word has any of these bits."""
+    """Compares: the word has any of these bits."""
     return FilterInstruction(_ANY_BIT, bits, if_so, if_not)
 
 
 def program(questions: Sequence[FilterInstruction], answers: Mapping[str, int]) -> bytes:
-    """The filter; its questions end in a jump, or fall through to the first answer.
+    """The machine code of a filter; questions end in a jump, or continue with the first answer.
 
-    Raises `ValueError` where a label is unknown or too far away.
+    Raises `ValueError` where a label is unknown or farther away than 255 instructions.
     """
-    goals = {one.label: place for place, one in enumerate(questions) if one.label}
-    goals |= {label: len(questions) + place for place, label in enumerate(answers)}
+    positions = {insn.label: place for place, insn in enumerate(questions) if insn.label}
+    positions |= {label: len(questions) + place for place, label in enumerate(answers)}
 
-    def jump(here: int, label: str) -> int:
+    def jump(position: int, label: str) -> int:
         if not label:
             return 0
-        distance = goals.get(label, -1) - here - 1
+        distance = positions.get(label, -1) - position - 1
         if not 0 <= distance <= _FARTHEST:
-            raise ValueError(f"a filter cannot jump from question {here} to {label!r}")
+            raise ValueError(f"a filter cannot jump from question {position} to {label!r}")
         return distance
 
-    lines = [
-        struct.pack("HBBI", one.code, jump(here, one.if_so), jump(here, one.if_not), one.value)
-        for here, one in enumerate(questions)
+    codes = [
+        struct.pack("HBBI", insn.code, jump(position, insn.if_so), jump(position, insn.if_not), insn.value)
+        for position, insn in enumerate(questions)
     ]
-    return b"".join([*lines, *(struct.pack("HBBI", _ANSWER, 0, 0, value) for value in answers.values())])
+    return b"".join([*codes, *(struct.pack("HBBI", _ANSWER, 0, 0, value) for value in answers.values())])
 
 
-def install(filter_program: bytes, *, speculating: bool = False) -> bool:
-    """Let the kernel ask this filter from now on; needs `no_new_privileges`. There is no way back.
+def install(filter_program: bytes, *, allow_speculation: bool = False) -> bool:
+    """Make the kernel apply this filter to all further calls; needs `no_new_privileges`. It cannot be undone.
 
-    `speculating`: loads may still pass stores speculatively. Without it kernels before 5.16 forbid that to
-    every process that has a filter, and with it they change how long a load takes that follows a store.
+    `allow_speculation`: loads may still pass stores speculatively. Without it kernels before 5.16 forbid that
+    to every process with a filter, which changes the time of a load behind a store.
     """
     buffer = ctypes.create_string_buffer(filter_program, len(filter_program))
     header = struct.pack("HxxxxxxQ", len(filter_program) // 8, ctypes.addressof(buffer))
     number = number_of("seccomp")
-    if speculating and number is not None:
+    if allow_speculation and number is not None:
         with contextlib.suppress(OSError):  # kernels before 4.17 know no such flag
-            kernel.call(number, _SET_MODE_FILTER, _SPEC_ALLOW, ctypes.c_char_p(header))
+            kernel.system_call(number, _SET_MODE_FILTER, _SPEC_ALLOW, ctypes.c_char_p(header))
             return True
-    return kernel.control(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.c_char_p(header), 0, 0)
+    return kernel.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.c_char_p(header), 0, 0)

@@ -1,13 +1,13 @@
 """Files that a process may open, by Landlock, and those that it may change, by mounts of its own.
 
-Landlock (Linux 5.13): by default no file may be opened, but what is below some directories. It restricts
-opening, making, linking and removing; what is open already stays open. From Linux 6.7 on it denies TCP as
-well, from 6.12 on signals to processes that are not restricted in the same way. Processes outside cannot be
-traced, so that their /proc/PID/environ and mem are closed, by any version.
+Landlock (Linux 5.13): a process may open only files below given directories. It restricts opening, creating,
+linking and removing; open files stay open. From Linux 6.7 on it denies TCP as well, from 6.12 on signals to
+processes that are not restricted in the same way. Processes outside cannot be traced, so that their
+/proc/PID/environ and mem are closed, by every version.
 
-Mounts: a view of all files in which a process can change none, but in its scratch folder, which is in memory.
-It holds where Landlock does not: for modes, times and attributes, and on kernels without Landlock. What is in
-the scratch folder has a largest size and number, and ends with the last process that sees it.
+Mounts: a view of the file system in which a process can change nothing but its scratch folder, which is in
+memory. They protect what Landlock does not: modes, times and attributes, and kernels without Landlock. The
+scratch folder has a limited size and number of files, and ends with the last process that sees it.
 """
 
 from __future__ import annotations
@@ -28,47 +28,54 @@ _ASK_VERSION = 1
 _BENEATH = 1
 
 _EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_UP_TO_MAKING = (1 << 13) - 1
+_FIRST_RIGHTS = (1 << 13) - 1
 _REFER, _TRUNCATE, _DEVICES = 1 << 13, 1 << 14, 1 << 15
-_OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _DEVICES
+_FILE_RIGHTS = _EXECUTE | _WRITE | _READ | _TRUNCATE | _DEVICES
 _TCP = 0b11
 _SCOPES = 0b11  # abstract sockets, signals
-_SINCE = ((1, _UP_TO_MAKING), (2, _REFER), (3, _TRUNCATE), (5, _DEVICES))
+_RIGHTS_SINCE = ((1, _FIRST_RIGHTS), (2, _REFER), (3, _TRUNCATE), (5, _DEVICES))
 _TCP_SINCE, _SCOPES_SINCE = 4, 6
 
 
 @cache
 def landlock_version() -> int:
-    """Of Landlock's interface; 0 where the kernel has none or it is switched off."""
+    """The version of Landlock's interface; 0 where the kernel has none or it is switched off."""
     try:
-        return kernel.call(_CREATE, None, 0, _ASK_VERSION)
+        return kernel.system_call(_CREATE, None, 0, _ASK_VERSION)
     except OSError:
         return 0
 
 
 def restrict(reads: Iterable[str], writes: Iterable[str]) -> bool:
-    """Only open what is below `reads`, to read or execute, and below `writes`; False without Landlock.
+    """Restrict this process to reading and executing below `reads`, and to changing below `writes`.
 
-    Both are directories or files; what does not exist is passed over. Needs `no_new_privileges`. Raises
-    `OSError` where the kernel has Landlock but refuses.
+    Args:
+        reads: Directories or files; missing ones are ignored.
+        writes: Likewise.
+
+    Returns:
+        False where the kernel has no Landlock: then nothing is restricted.
+
+    Raises:
+        OSError: The kernel has Landlock but refuses. It needs `no_new_privileges`.
     """
-    known = landlock_version()
-    if not known:
+    version = landlock_version()
+    if not version:
         return False
     rights = 0
-    for since, more in _SINCE:
-        rights |= more if known >= since else 0
+    for since, added in _RIGHTS_SINCE:
+        rights |= added if version >= since else 0
     attributes = struct.pack(
-        "QQQ", rights, _TCP if known >= _TCP_SINCE else 0, _SCOPES if known >= _SCOPES_SINCE else 0
+        "QQQ", rights, _TCP if version >= _TCP_SINCE else 0, _SCOPES if version >= _SCOPES_SINCE else 0
     )
-    size = 24 if known >= _SCOPES_SINCE else 16 if known >= _TCP_SINCE else 8
-    ruleset = kernel.call(_CREATE, attributes, size, 0)
+    size = 24 if version >= _SCOPES_SINCE else 16 if version >= _TCP_SINCE else 8
+    ruleset = kernel.system_call(_CREATE, attributes, size, 0)
     try:
         for path in reads:
             _allow(ruleset, path, rights & (_EXECUTE | _READ | _LIST))
         for path in writes:
             _allow(ruleset, path, rights)
-        kernel.call(_RESTRICT, ruleset, 0)
+        kernel.system_call(_RESTRICT, ruleset, 0)
     finally:
         os.close(ruleset)
     return True
@@ -79,25 +86,25 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
             if not stat.S_ISDIR(os.fstat(place).st_mode):
-                rights &= _OF_FILES
-            kernel.call(_ADD, ruleset, _BENEATH, struct.pack("<Qi", rights, place), 0)
+                rights &= _FILE_RIGHTS
+            kernel.system_call(_ADD, ruleset, _BENEATH, struct.pack("<Qi", rights, place), 0)
         finally:
             os.close(place)
 
 
 SCRATCH_FILES = 10_000
-"""Files and directories in a scratch folder; each takes about a KiB of the kernel's memory."""
+"""Limit of files and directories in a scratch folder; each takes about a KiB of kernel memory."""
 
 _NO_SET_ID, _NO_DEVICES, _BIND, _RECURSIVELY, _FROM_OUTSIDE = 0x2, 0x4, 0x1000, 0x4000, 0x80000
 _READ_ONLY = 0x1
 _HERE, _ALL_BELOW = -100, 0x8000  # AT_FDCWD, AT_RECURSIVE
 
 
-def close_files(scratch: str, scratch_bytes: int, writes: Iterable[str]) -> None:
-    """Let this process change nothing but `writes`, and `scratch` with a copy of the files in it.
+def make_files_read_only(scratch: str, scratch_bytes: int, writes: Iterable[str]) -> None:
+    """Make all files read-only for this process but `writes` and a copy of `scratch` in memory.
 
-    A mount namespace of its own is made for it. `scratch` may be "". Raises `OSError`, also where Linux is
-    older than 5.12.
+    It gets a mount namespace of its own. `scratch_bytes` is the size of the copy; `scratch` may be "". Raises
+    `OSError`, also where Linux is older than 5.12.
     """
     kernel.enter_mount_namespace()
     _mount("", "/", "", _RECURSIVELY | _FROM_OUTSIDE)
@@ -135,4 +142,4 @@ def _call(name: str, *arguments: object) -> None:
     number = number_of(name)
     if number is None:
         raise OSError(f"{os.uname().machine} is not known")
-    kernel.call(number, *arguments)
+    kernel.system_call(number, *arguments)

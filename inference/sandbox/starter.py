@@ -1,24 +1,24 @@
-"""Starts and ends foreign programs for another process; it needs nothing but Python and this package.
+"""Starts and ends foreign programs for another process, its owner; it needs only Python and this package.
 
-The owner talks to it through a socket of packets (`client`). A request has JSON and the program's three
-standard streams:
+The owner sends packets through a socket (`client`). A request is JSON with the program's three standard
+streams:
 
 | request | meaning |
 |---|---|
 | `{"start": 7, "command": […], "directory": …, "environment": …, "limits": …}`, 3 descriptors | start it |
-| with `"files": {"reads": […], …}` as well | start it as a stranger, who opens these (`strangers.Places`) |
-| `{"end": 7}` | kill it and whatever it started |
+| with `"files": {"reads": […], …}` as well | start it confined to these (`confinement.AllowedFiles`) |
+| `{"end": 7}` | kill it and its children |
 
 | answer | meaning |
 |---|---|
-| `{"host": {…}}` | before all others: what of `strangers` can be had here |
+| `{"host": {…}}` | first of all: the host's `confinement.Abilities` |
 | `{"started": 7, "pid": …}` | it runs |
 | `{"refused": 7, "reason": …}` | it could not be started |
-| `{"ended": 7, "status": …, "seconds": …}` | exit status, negative for a signal, and CPU time; all is gone |
+| `{"ended": 7, "status": …, "seconds": …}` | exit status, negative for a signal, and CPU time; none left |
 
-Forking in a small process with a single thread is quick, and the only safe place to set limits. Each program
-is a session of its own and dies with this process; this process ends when its owner's socket is closed. What
-a program leaves behind becomes a child of this process and is killed, even if it changed its session.
+Forking a small process with a single thread is quick, and only it can set limits safely. Each program is
+a session of its own and dies with this process; this process ends when its owner's socket is closed. Orphans
+of a program become children of this process and are killed, even if they changed their session.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from inference.sandbox import kernel, strangers, users
+from inference.sandbox import confinement, kernel, users
 
 LARGEST_PACKET = 1 << 17
-"""Bytes of a request: long command lines and environments."""
+"""Bytes of the largest request, for long command lines and environments."""
 
 _LIMITS = {
     "address_space": resource.RLIMIT_AS,
@@ -52,37 +52,37 @@ _LIMITS = {
 
 
 class Starter:
-    """The programs of one owner: {process id: the owner's number}."""
+    """The programs of one owner, by process id and the owner's number."""
 
     def __init__(self, owner: socket.socket) -> None:
         self._owner = owner
         self._running: dict[int, int] = {}
-        self._host = strangers.abilities()
+        self._host = confinement.abilities()
 
     def serve(self) -> None:
-        """Until the owner is gone; then nothing that was started is left."""
-        self._say({"host": dataclasses.asdict(self._host)})
+        """Serve until the owner's socket is closed; then all started programs have been killed."""
+        self._send({"host": dataclasses.asdict(self._host)})
         kernel.adopt_orphans()
-        woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        wakeup_reader, wakeup_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-        watched = selectors.DefaultSelector()
-        watched.register(self._owner, selectors.EVENT_READ)
-        watched.register(woken, selectors.EVENT_READ)
+        signal.set_wakeup_fd(wakeup_writer, warn_on_full_buffer=False)
+        selector = selectors.DefaultSelector()
+        selector.register(self._owner, selectors.EVENT_READ)
+        selector.register(wakeup_reader, selectors.EVENT_READ)
         try:
             while True:
-                for key, _ in watched.select():
-                    if key.fileobj == woken:
-                        os.read(woken, 4096)
+                for key, _ in selector.select():
+                    if key.fileobj == wakeup_reader:
+                        os.read(wakeup_reader, 4096)
                         self._reap()
-                    elif not self._serve_one():
+                    elif not self._handle_request():
                         return
         finally:
             for pid in list(self._running):
                 _kill_group(pid)
             self._kill_orphans()
 
-    def _serve_one(self) -> bool:
+    def _handle_request(self) -> bool:
         streams = array.array("i")
         room = socket.CMSG_SPACE(3 * streams.itemsize)
         try:
@@ -108,32 +108,32 @@ class Starter:
         return True
 
     def _start(self, request: dict[str, Any], streams: list[int]) -> None:
-        reading, tell = os.pipe2(os.O_CLOEXEC)
+        read_end, write_end = os.pipe2(os.O_CLOEXEC)
         starter = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _become(request, streams, tell, self._host, starter)
-        os.close(tell)
-        with os.fdopen(reading, "rb") as pipe:
+            _execute_program(request, streams, write_end, self._host, starter)
+        os.close(write_end)
+        with os.fdopen(read_end, "rb") as pipe:
             reason = pipe.read().decode(errors="replace")
         if reason:
             os.waitpid(pid, 0)
-            self._say({"refused": request["start"], "reason": reason})
+            self._send({"refused": request["start"], "reason": reason})
             return
         self._running[pid] = request["start"]
-        self._say({"started": request["start"], "pid": pid})
+        self._send({"started": request["start"], "pid": pid})
 
     def _reap(self) -> None:
-        for pid, status, seconds in _ended():
+        for pid, status, seconds in _ended_children():
             number = self._running.pop(pid, None)
             if number is not None:
                 _kill_group(pid)
                 self._kill_orphans()
-                self._say({"ended": number, "status": os.waitstatus_to_exitcode(status), "seconds": seconds})
+                self._send({"ended": number, "status": os.waitstatus_to_exitcode(status), "seconds": seconds})
         self._kill_orphans()
 
     def _kill_orphans(self) -> None:
-        """End whatever has lost its parent, and wait until it has ended."""
+        """Kill all children that the owner did not start, and wait for their end."""
         while orphans := _children() - self._running.keys():
             for pid in orphans:
                 with contextlib.suppress(ProcessLookupError):
@@ -142,13 +142,13 @@ class Starter:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(pid, 0)
 
-    def _say(self, answer: dict[str, Any]) -> None:
+    def _send(self, answer: dict[str, Any]) -> None:
         with contextlib.suppress(ConnectionError):  # the next look at the socket finds that the owner is gone
             self._owner.send(json.dumps(answer).encode())
 
 
-def _ended() -> Iterator[tuple[int, int, float]]:
-    """(process id, status, CPU seconds) of every child that has ended."""
+def _ended_children() -> Iterator[tuple[int, int, float]]:
+    """(process id, wait status, CPU seconds) of each child that has ended."""
     while True:
         try:
             pid, status, used = os.wait4(-1, os.WNOHANG)
@@ -171,10 +171,10 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _become(
-    request: dict[str, Any], streams: list[int], tell: int, host: strangers.Abilities, starter: int
+def _execute_program(
+    request: dict[str, Any], streams: list[int], failure_pipe: int, host: confinement.Abilities, starter: int
 ) -> None:
-    """Turn this process into the program; on failure, say why through `tell` and end."""
+    """Turn this forked process into the program; on failure, write the reason to `failure_pipe` and exit."""
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
@@ -183,12 +183,12 @@ def _become(
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for name, value in request["limits"].items():
             _limit(_LIMITS[name], value)
-        for standard, given in enumerate(streams):
-            os.dup2(given, standard)
-        kernel.close_all_but(0, 1, 2, tell)
+        for standard, stream in enumerate(streams):
+            os.dup2(stream, standard)
+        kernel.close_all_but(0, 1, 2, failure_pipe)
         os.chdir(request["directory"])
         if files := request.get("files"):
-            strangers.confine(strangers.Places(**files), host)
+            confinement.confine(confinement.AllowedFiles(**files), host)
         kernel.end_with_parent()
         if os.getppid() != starter:
             os._exit(1)
@@ -197,26 +197,26 @@ def _become(
         reason = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)
         if isinstance(error, PermissionError) and os.geteuid() == users.UNPRIVILEGED:
             reason += f" for user {users.UNPRIVILEGED}, whom a site of root's runs programs as"
-        os.write(tell, reason.encode())
+        os.write(failure_pipe, reason.encode())
     finally:
         os._exit(127)
 
 
 def _limit(resource_number: int, value: int) -> None:
-    """Set a limit which the program cannot raise again.
+    """Set a limit that the program cannot raise again, at most the current hard limit.
 
-    A program that has used its processor's time gets a signal that says so, and is killed a second later.
+    A program that exceeds its CPU time gets SIGXCPU, which its status shows, and is killed a second later.
     """
-    _, most = resource.getrlimit(resource_number)
-    possible = value if most == resource.RLIM_INFINITY else min(value, most)
-    grace = int(resource_number == resource.RLIMIT_CPU and possible == value)
-    resource.setrlimit(resource_number, (possible, possible + grace))
+    _, hard_limit = resource.getrlimit(resource_number)
+    soft_limit = value if hard_limit == resource.RLIM_INFINITY else min(value, hard_limit)
+    grace = int(resource_number == resource.RLIMIT_CPU and soft_limit == value)
+    resource.setrlimit(resource_number, (soft_limit, soft_limit + grace))
 
 
 def main() -> None:
     """Serve the socket whose descriptor is the last word of the command line."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner decides when all is over
-    kernel.close_to_others()
+    kernel.deny_inspection()
     owner = socket.socket(fileno=int(sys.argv[-1]))
     owner.set_inheritable(False)
     Starter(owner).serve()

@@ -1,4 +1,4 @@
-"""The numbers of Linux's system calls, by name: those that a sandbox decides about, and those that it makes.
+"""Numbers of Linux's system calls, by name: those that the sandbox filters, and those that it makes.
 
 Tests compare them with the kernel's own headers where these are installed.
 """
@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 MACHINES = ("x86_64", "aarch64")
 
-FIRST_UNJUDGED = 463
-"""Calls from this number on are newer than what was looked through here: mseal (462, Linux 6.10) is the last.
+FIRST_UNREVIEWED = 463
+"""Calls from this number on have not been reviewed: mseal (462, Linux 6.10) is the last reviewed one.
 
 From 424 on all machines have the same numbers.
 """
@@ -28,7 +28,7 @@ def number_of(name: str, machine: str = "") -> int | None:
 
 
 def numbers_of(names: Iterable[str], machine: str = "") -> tuple[int, ...]:
-    """The numbers of those calls that a machine has."""
+    """The numbers of the calls that a machine has; it skips the others."""
     numbers = (number_of(name, machine) for name in names)
     return tuple(number for number in numbers if number is not None)
 
@@ -213,4 +213,4 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
 }
 
 NAMES = tuple(_NUMBERS)
-"""Of all calls in the table."""
+"""The names of all calls in the table."""

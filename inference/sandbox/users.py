@@ -1,4 +1,4 @@
-"""The user that foreign programs run as where the site runs as root."""
+"""The unprivileged user that foreign programs run as where the site runs as root."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 from inference.sandbox import kernel
 
 UNPRIVILEGED = 65533
-"""Number of a user and a group that own nothing: distributions give it to nobody, not even to `nobody`."""
+"""Id of a user and a group that own nothing: distributions give it to no account, not even to `nobody`."""
 
 
 def is_root() -> bool:
-    """Whether this process owns what root owns."""
+    """Whether this process runs as root."""
     return os.geteuid() == 0
 
 
 def try_unprivileged() -> None:
-    """Become the unprivileged user; `OSError` where root may not, or loses the files that it hands over."""
+    """Become the unprivileged user; `OSError` where root may not, or cannot open transferred files."""
     file = os.memfd_create("probe")
     os.fchmod(file, stat.S_IRUSR | stat.S_IWUSR)
     os.fchown(file, UNPRIVILEGED, UNPRIVILEGED)
@@ -29,40 +29,41 @@ def try_unprivileged() -> None:
     become_unprivileged()
 
 
-def become_unprivileged(*, reads_anything: bool = False) -> None:
-    """Be another user from now on, without groups and capabilities. Raises `OSError`.
+def become_unprivileged(*, keep_read_capability: bool = False) -> None:
+    """Become the unprivileged user for good, without groups and capabilities. Raises `OSError`.
 
-    `reads_anything`: keep the one right to read whatever root can, which root of many containers lacks.
+    `keep_read_capability`: keep the right to read all files that root can read, which root of many containers
+    lacks.
     """
-    if reads_anything and not kernel.keep_capabilities():
+    if keep_read_capability and not kernel.keep_capabilities():
         raise OSError("this kernel keeps no capability for another user")
     os.setgroups([])
     os.setresgid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED)
     os.setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED)
-    if reads_anything:
+    if keep_read_capability:
         with contextlib.suppress(PermissionError):
-            kernel.no_capabilities(but=kernel.READ_ANYTHING)
+            kernel.no_capabilities(but=kernel.READ_ALL_FILES)
             return
     kernel.no_capabilities()
 
 
-def hand_over(scratch: str, caches: Iterable[str]) -> None:
-    """Let root's scratch folder and the files in it belong to the unprivileged user, and root's caches.
+def transfer_ownership(scratch: str, caches: Iterable[str]) -> None:
+    """Give root's scratch folder with its files, and root's caches, to the unprivileged user.
 
-    Of a cache the directories change their owner: files in it can be replaced then. A file may have another
-    name elsewhere, and stays root's. Raises `OSError`.
+    Of a cache, directories change their owner, so that files in them can be replaced. A file may be
+    hard-linked elsewhere, and stays root's. Raises `OSError`.
     """
     if scratch:
-        _give(scratch, *(entry.path for entry in os.scandir(scratch)))
+        _chown(scratch, *(entry.path for entry in os.scandir(scratch)))
     for place in caches:
         if os.path.isdir(place) and Path(place).stat().st_uid == 0:  # noqa: PTH112
             with contextlib.suppress(OSError):  # nothing can be changed there at all
                 for _, names, _, directory in os.fwalk(place):
-                    _give(*names, directory=directory)
-                _give(place)
+                    _chown(*names, directory=directory)
+                _chown(place)
 
 
-def _give(*names: str, directory: int | None = None) -> None:
+def _chown(*names: str, directory: int | None = None) -> None:
     for name in names:
         os.chown(name, UNPRIVILEGED, UNPRIVILEGED, dir_fd=directory, follow_symlinks=False)
 

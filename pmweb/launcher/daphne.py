@@ -258,7 +258,7 @@ class CommandLine(CommandLineInterface):
 
 if __name__ == "__main__":
     look_seldom()
-    kernel.hold_secrets()
+    kernel.protect_process_memory()
     http_protocol.WebRequest = BoundedRequest  # which its factory looks up whenever a connection comes in
     server.HTTPFactory = Connections
     WebSocketFactory.protocol = Socket

@@ -48,7 +48,7 @@ def test_where_nothing_can_be_measured_the_agent_says_why_and_starts_no_process(
     monkeypatch.setattr(fork_server, "start", lambda *_: pytest.fail("macOS has no sockets of this kind"))
     monkeypatch.setattr(command, "run_agent", pretend)
     monkeypatch.setattr(command.token, "read", lambda _: "a token")
-    monkeypatch.setattr(command.kernel, "close_to_others", lambda: None)
+    monkeypatch.setattr(command.kernel, "deny_inspection", lambda: None)
     assert command._run(OPTIONS) == 0
     assert reason in told["facts"]["unfit"]
     assert isinstance(told["harness"], UnfitHarness)

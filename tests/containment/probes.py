@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from inference.sandbox import strangers, system_calls, users
-from inference.sandbox.strangers import Abilities
+from inference.sandbox import confinement, system_calls, users
+from inference.sandbox.confinement import Abilities
 from tests.containment import prober
 from tests.containment.prober import DONE, LINK, LOST, OPERATIONS, WITHOUT_TRACE
 
@@ -31,12 +31,12 @@ _SCRATCH_BYTES = 64 << 20
 _CONFINED = """
 import json, os, sys
 sys.path.append(sys.argv[1])
-from inference.sandbox import files, strangers
+from inference.sandbox import files, confinement
 request = json.loads(sys.argv[2])
-host = strangers.Abilities(**request["host"])
+host = confinement.Abilities(**request["host"])
 files.landlock_version = lambda: host.landlock
 os.chdir(request["places"]["scratch"])
-strangers.confine(strangers.Places(**request["places"]), host)
+confinement.confine(confinement.AllowedFiles(**request["places"]), host)
 os.execv(sys.argv[3], sys.argv[3:])
 """
 
@@ -173,7 +173,12 @@ def failures(files: ProbedFiles, probes: Sequence[Probe], host: Abilities, per_p
 def _run(files: ProbedFiles, probes: Iterable[Probe], host: Abilities) -> dict[Probe, str]:
     with tempfile.TemporaryDirectory(prefix="pmweb-tool-") as scratch:
         places = {
-            "reads": [*strangers.SYSTEM, *strangers.USUAL, sys.base_prefix, str(files.installation)],
+            "reads": [
+                *confinement.SYSTEM,
+                *confinement.COMMON_FILES,
+                sys.base_prefix,
+                str(files.installation),
+            ],
             "writes": [scratch],
             "scratch": scratch,
             "scratch_bytes": _SCRATCH_BYTES,

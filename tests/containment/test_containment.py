@@ -29,9 +29,9 @@ USUAL = Limits(seconds=20.0, memory=256, output=1)
 def test_a_program_gets_its_input_and_is_heard(tmp_path):
     path = script(tmp_path / "tool", "cat; echo oh >&2; exit 3")
     ended = run([path], b"x" * 200_000, limits=USUAL)
-    assert (ended.status, ended.output, ended.complaints) == (3, b"x" * 200_000, b"oh\n")
-    assert not ended.late
-    assert ended.ending_with_complaint == "ended with status 3: oh"
+    assert (ended.status, ended.stdout, ended.stderr) == (3, b"x" * 200_000, b"oh\n")
+    assert not ended.timed_out
+    assert ended.ending_with_error == "ended with status 3: oh"
 
 
 def test_it_runs_in_an_empty_directory_of_its_own_which_is_removed(tmp_path):
@@ -41,7 +41,7 @@ def test_it_runs_in_an_empty_directory_of_its_own_which_is_removed(tmp_path):
         ended = run([path], limits=USUAL, files={"block": b"abc"})
     finally:
         del os.environ["PMWEB_SECRET_KEY"]
-    name, directory, home, secret = ended.output.decode().split()
+    name, directory, home, secret = ended.stdout.decode().split()
     assert (name, home, secret) == ("block", directory, "none")
     assert not Path(directory).exists()
 
@@ -62,9 +62,9 @@ tell()
 time.sleep(600)
 """
     ended = run([python(tmp_path / "tool", body)], limits=Limits(seconds=5.0, memory=256))
-    assert ended.late
+    assert ended.timed_out
     assert ended.ending == "not done in its time"
-    started = [int(line) for line in ended.output.split()]
+    started = [int(line) for line in ended.stdout.split()]
     assert len(started) == 3
     assert not any(map(is_alive, started))
 
@@ -72,24 +72,24 @@ time.sleep(600)
 def test_what_a_program_leaves_behind_is_ended_as_well(tmp_path):
     path = script(tmp_path / "tool", "sleep 600 >/dev/null 2>&1 </dev/null &\necho $!")
     ended = run([path], limits=USUAL)
-    assert not is_alive(int(ended.output))
+    assert not is_alive(int(ended.stdout))
 
 
 def test_a_busy_loop_and_a_sleep_end_alike(tmp_path):
     for number, body in enumerate(("while :; do :; done", "sleep 600")):
-        assert run([script(tmp_path / f"tool{number}", body)], limits=QUICK).late
+        assert run([script(tmp_path / f"tool{number}", body)], limits=QUICK).timed_out
 
 
 def test_a_program_that_prints_without_end_is_stopped(tmp_path):
     ended = run([script(tmp_path / "tool", "exec cat /dev/zero")], limits=Limits(seconds=20, output=1))
-    assert ended.flooded
-    assert len(ended.output) == 1 << 20
+    assert ended.output_exceeded
+    assert len(ended.stdout) == 1 << 20
 
 
 def test_a_program_that_eats_memory_fails_by_itself(tmp_path):
     ended = run([python(tmp_path / "tool", "kept = 'x' * (1 << 33)")], limits=USUAL)
     assert ended.status == 1
-    assert ended.last_complaint == "MemoryError"
+    assert ended.last_error_line == "MemoryError"
 
 
 def test_a_crash_is_told_by_its_signal(tmp_path):

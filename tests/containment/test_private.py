@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from inference.containment import CannotStartError, FileAccess, Limits, access_of, client, host, private, run
-from inference.containment.private import opened_without_private
-from inference.sandbox import strangers
+from inference.containment.private import paths_without_private
+from inference.sandbox import confinement
 from tests.predictors.fakes import python, script
 
 LIMITS = Limits(seconds=30.0, memory=512, output=1)
@@ -29,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "linked-twice").symlink_to("linked-key")
     (tmp_path / "linked-home").symlink_to(data)
     (data / "way-through").symlink_to("/usr/bin/true")
-    monkeypatch.setattr(private, "_hidden_places", [data])
+    monkeypatch.setattr(private, "_shielded", [data])
     return data
 
 
@@ -108,7 +108,7 @@ def test_words_that_name_what_is_not_the_tools_open_nothing(tmp_path):
 def test_a_program_opens_nothing_private_that_it_knows_by_itself(path, home, tmp_path):
     deed = path.format(home=home, tmp=tmp_path)
     body = f"try: print(__import__('os').open({deed!r}, 0))\nexcept OSError as e: print(type(e).__name__)"
-    assert run([python(tmp_path / "tool" / "tool", body)], limits=LIMITS).output == b"PermissionError\n"
+    assert run([python(tmp_path / "tool" / "tool", body)], limits=LIMITS).stdout == b"PermissionError\n"
 
 
 @needs_landlock
@@ -118,7 +118,7 @@ def test_a_checkout_around_the_data_is_not_a_tools_own(home, tmp_path):
     tool = script(
         home.parent / "tools" / "bin" / "tool", f"cat {home}/secret-key {home.parent}/notes; echo ran"
     )
-    assert run([tool], limits=LIMITS).output == b"ran\n"
+    assert run([tool], limits=LIMITS).stdout == b"ran\n"
 
 
 @pytest.mark.parametrize("variable", ["PMWEB_TOOL_CACHES", "PMWEB_TOOL_DIRECTORIES"])
@@ -141,16 +141,16 @@ def test_no_access_of_any_making_changes_the_data(place, home, tmp_path):
 @needs_landlock
 def test_no_access_of_any_making_reads_the_data(home, tmp_path):
     (home.parent / "notes").write_text("notes")
-    access = FileAccess(reads=(*strangers.SYSTEM, str(tmp_path)))
+    access = FileAccess(reads=(*confinement.SYSTEM, str(tmp_path)))
     command = ["/bin/cat", str(home / "secret-key"), str(home.parent / "notes")]
-    assert run(command, limits=LIMITS, access=access).output == b"notes"
+    assert run(command, limits=LIMITS, access=access).stdout == b"notes"
 
 
 def test_what_is_opened_around_the_data_follows_no_link(home, tmp_path):
-    opened = set(opened_without_private(str(tmp_path)))
+    opened = set(paths_without_private(str(tmp_path)))
     assert opened == set()
     (home.parent / "notes").write_text("notes")
-    assert set(opened_without_private(str(tmp_path))) == {str(home.parent / "notes")}
+    assert set(paths_without_private(str(tmp_path))) == {str(home.parent / "notes")}
 
 
 @pytest.mark.parametrize("place", ["{home}/tool", "{tmp}/linked-tool"])
@@ -168,4 +168,4 @@ def test_tools_in_the_home_of_a_service_are_found_where_its_data_is(home, monkey
     (home / ".local" / "lib").mkdir()
     (home / ".local" / "lib" / "data").write_text("data ")
     (home / ".local" / "share").mkdir()
-    assert run([tool], limits=LIMITS).output == b"data ran\n"
+    assert run([tool], limits=LIMITS).stdout == b"data ran\n"

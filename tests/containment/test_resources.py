@@ -26,8 +26,8 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only a site that runs
 
 def printed(tmp_path: Path, body: str) -> str:
     ended = run([python(tmp_path / "tool" / "tool", body)], limits=LIMITS)
-    assert ended.status == 0, ended.ending_with_complaint
-    return ended.output.decode().strip()
+    assert ended.status == 0, ended.ending_with_error
+    return ended.stdout.decode().strip()
 
 
 @needs_mounts
@@ -97,9 +97,9 @@ print(os.getresuid(), os.getresgid(), os.getgroups(), os.stat(".").st_uid, os.st
 open("block", "a").write("may be changed")
 """
     ended = run([python(tmp_path / "tool" / "tool", body)], limits=LIMITS, files={"block": b"abc"})
-    assert ended.status == 0, ended.ending_with_complaint
+    assert ended.status == 0, ended.ending_with_error
     everything = (UNPRIVILEGED,) * 3
-    assert ended.output.decode().split(" ", 6) == (
+    assert ended.stdout.decode().split(" ", 6) == (
         f"{everything} {everything} [] {UNPRIVILEGED} {UNPRIVILEGED}\n".split(" ", 6)
     )
 
@@ -124,7 +124,7 @@ def test_root_of_a_container_starts_programs_as_whom_it_can(capabilities, unpriv
     code = (
         "from inference.containment import Limits, host, run\n"
         "print(host().unprivileged, host().namespaces, host().mounts)\n"
-        "print(run(['/usr/bin/id', '-u'], limits=Limits(seconds=30), files={'block': b''}).output.decode())"
+        "print(run(['/usr/bin/id', '-u'], limits=Limits(seconds=30), files={'block': b''}).stdout.decode())"
     )
     rights = ",".join(["-all", *(f"+{name}" for name in capabilities.split(",") if name)])
     command = ["setpriv", "--bounding-set", rights, "--inh-caps=-all", sys.executable, "-c", code]
@@ -142,9 +142,9 @@ def test_a_right_to_read_is_kept_only_below_directories_that_are_closed_to_other
     monkeypatch.setenv("PATH", "/usr/bin")
     path = script(tmp_path / "tool", "exec grep CapEff /proc/self/status")
     assert tmp_path.parent.stat().st_mode & 0o001 == 0, "pytest's directories are its user's alone"
-    assert run([path], limits=LIMITS).output.split()[1] == b"0000000000000004"
+    assert run([path], limits=LIMITS).stdout.split()[1] == b"0000000000000004"
     ended = run(["/usr/bin/sh", "-c", "exec grep CapEff /proc/self/stat?s"], limits=LIMITS)
-    assert ended.output.split()[1] == b"0" * 16
+    assert ended.stdout.split()[1] == b"0" * 16
 
 
 @needs_root
@@ -155,7 +155,7 @@ def test_root_hands_over_the_directories_of_a_cache_but_no_file(tmp_path, monkey
     tool = script(
         tmp_path / "tool" / "tool", f"cd {tmp_path}/cache/models; echo new > new; echo more >> kept"
     )
-    assert "kept" in run([tool], limits=LIMITS).last_complaint
+    assert "kept" in run([tool], limits=LIMITS).last_error_line
     assert (tmp_path / "cache" / "models" / "new").read_text() == "new\n"
     assert (tmp_path / "cache" / "models" / "kept").read_text() == "old"
 
@@ -168,7 +168,7 @@ files = [os.open(os.devnull, os.O_RDONLY) for _ in range(400)]
 for number in files[::2]:
     os.set_inheritable(number, True)
 from inference.containment import Limits, LineWorker, run
-print(run([{tool!r}], limits=Limits(seconds=30)).output.decode().strip())
+print(run([{tool!r}], limits=Limits(seconds=30)).stdout.decode().strip())
 worker = LineWorker([{tool!r}], Limits(seconds=30))
 print(worker.ask(b"").decode())
 worker.close()

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from inference.agent.protocol import PROTOCOL
 from inference.models import ISA, Machine
-from inference.sandbox.strangers import Abilities
+from inference.sandbox.confinement import Abilities
 from pmweb import __version__, installation
 from pmweb.installation import OptionalProgram
 

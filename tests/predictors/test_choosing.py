@@ -63,12 +63,21 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     start = client.start
 
-    def recorded(command, streams, scratch, environment, limits, access, *, directory="", endless=False):  # type: ignore[no-untyped-def]
+    def recorded(
+        command, streams, scratch, environment, limits, access, *, directory="", unbounded_cpu=False
+    ):  # type: ignore[no-untyped-def]
         texts.extend(
             (*command, directory, *environment, *environment.values(), *access.reads, *access.writes)
         )
         return start(
-            command, streams, scratch, environment, limits, access, directory=directory, endless=endless
+            command,
+            streams,
+            scratch,
+            environment,
+            limits,
+            access,
+            directory=directory,
+            unbounded_cpu=unbounded_cpu,
         )
 
     monkeypatch.setattr(client, "start", recorded)
@@ -214,7 +223,7 @@ def test_a_command_that_names_a_private_file_is_no_predictor(word, protocol, tmp
     data.mkdir()
     (data / "secret-key").write_text(MARK)
     monkeypatch.setenv("PMWEB_TOOL_DIRECTORIES", "")
-    monkeypatch.setattr(private, "_hidden_places", [data])
+    monkeypatch.setattr(private, "_shielded", [data])
     words = ["/bin/cat", word.format(data / "secret-key")]
     with pytest.raises(PredictorError, match=r"its command names .*, where no program may look"):
         KINDS["command"].predictor({"command": words, "protocol": protocol})

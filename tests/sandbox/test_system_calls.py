@@ -10,8 +10,8 @@ import pytest
 
 from inference.agent import sandbox as agent_sandbox
 from inference.agent.counters import DISABLE, ENABLE
-from inference.sandbox import call_filter, stranger_calls, system_calls
-from inference.sandbox.system_calls import FIRST_UNJUDGED, MACHINES, number_of, numbers_of
+from inference.sandbox import call_filter, confined_calls, system_calls
+from inference.sandbox.system_calls import FIRST_UNREVIEWED, MACHINES, number_of, numbers_of
 from tests.sandbox.filters import HEADERS, kernel_calls, verdict
 
 NEWEST_LANDLOCK = 7
@@ -87,7 +87,7 @@ PASSING = {
 @cache
 def answers(machine: str, landlock: int = NEWEST_LANDLOCK) -> dict[str, int]:
     """What the filter for strangers answers to every call of the kernel's table, all arguments being zero."""
-    program = stranger_calls.filter_program(machine, OWN, landlock, mounts=False)
+    program = confined_calls.filter_program(machine, OWN, landlock, mounts=False)
     return {name: verdict(program, machine, number) for name, number in kernel_calls(machine).items()}
 
 
@@ -136,17 +136,17 @@ def test_the_same_calls_are_refused_on_both_machines():
 
 @machines
 def test_what_is_newer_than_the_table_does_not_exist(machine):
-    program = stranger_calls.filter_program(machine, OWN, NEWEST_LANDLOCK, mounts=False)
+    program = confined_calls.filter_program(machine, OWN, NEWEST_LANDLOCK, mounts=False)
     file_setattr = 469
-    for number in (FIRST_UNJUDGED, file_setattr, 1000, 0x40000000, 0xFFFFFFFF):
+    for number in (FIRST_UNREVIEWED, file_setattr, 1000, 0x40000000, 0xFFFFFFFF):
         assert verdict(program, machine, number) == call_filter.UNKNOWN
-    assert verdict(program, machine, FIRST_UNJUDGED - 1) == call_filter.ALLOW
+    assert verdict(program, machine, FIRST_UNREVIEWED - 1) == call_filter.ALLOW
 
 
 @machines
 @pytest.mark.parametrize("landlock", [0, 1, 2, 3, NEWEST_LANDLOCK])
 def test_files_are_not_truncated_where_landlock_does_not_see_it(machine, landlock):
-    program = stranger_calls.filter_program(machine, OWN, landlock, mounts=False)
+    program = confined_calls.filter_program(machine, OWN, landlock, mounts=False)
     refused = landlock < 3
     assert (verdict(program, machine, number_of("truncate", machine) or 0) == call_filter.REFUSE) == refused
     for name, flags in (("open", 1), ("openat", 2)):
@@ -164,7 +164,7 @@ def test_files_are_not_truncated_where_landlock_does_not_see_it(machine, landloc
 @machines
 @pytest.mark.parametrize("bit", [stat.S_ISUID, stat.S_ISGID])
 def test_no_file_is_made_with_a_set_id_bit(machine, bit):
-    program = stranger_calls.filter_program(machine, OWN, NEWEST_LANDLOCK, mounts=False)
+    program = confined_calls.filter_program(machine, OWN, NEWEST_LANDLOCK, mounts=False)
     makes = os.O_CREAT | os.O_WRONLY
     ways = {
         "open": (0, makes),
@@ -183,8 +183,8 @@ def test_no_file_is_made_with_a_set_id_bit(machine, bit):
 
 @machines
 def test_descriptors_take_no_leases_locks_watches_or_flags_by_surprise(machine):
-    program = stranger_calls.filter_program(machine, OWN, NEWEST_LANDLOCK, mounts=False)
-    without_landlock = stranger_calls.filter_program(machine, OWN, 0, mounts=False)
+    program = confined_calls.filter_program(machine, OWN, NEWEST_LANDLOCK, mounts=False)
+    without_landlock = confined_calls.filter_program(machine, OWN, 0, mounts=False)
     fcntl, ioctl, flock = (number_of(name, machine) or 0 for name in ("fcntl", "ioctl", "flock"))
     set_owner, set_signal, lease, notify, pipe_size, seals = 8, 10, 1024, 1026, 1031, 1033
     for command in (set_owner, set_signal, 15, lease, notify, pipe_size, seals):

@@ -1,8 +1,8 @@
-"""Which system calls a foreign program may make, as a filter.
+"""The filter of system calls for foreign programs.
 
-Every call passes but those that reach what Landlock does not bound. Landlock bounds opening, making, linking,
-renaming, removing and, from its third version on, truncating; what the kernel's Landlock does not bound is
-refused here. Calls that are newer than `system_calls` do not exist for the program.
+All calls are allowed except those that reach what Landlock does not restrict. Landlock restricts opening,
+creating, linking, renaming, removing and, from its third version on, truncating; what the kernel's version
+lacks is refused here. Calls that are newer than `system_calls` fail as unknown ones.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from inference.sandbox import call_filter
 from inference.sandbox.call_filter import FilterInstruction, any_bit, argument, at_least, equal, load
-from inference.sandbox.system_calls import FIRST_UNJUDGED, numbers_of
+from inference.sandbox.system_calls import FIRST_UNREVIEWED, numbers_of
 
 REFUSED = {
     "the network": "socket",
@@ -43,17 +43,17 @@ REFUSED = {
         "clock_adjtime adjtimex sethostname setdomainname"
     ),
 }
-"""Names of calls that fail for want of a permission, by what they would reach."""
+"""{what they would reach: names of calls that fail with EPERM}."""
 
-UNKNOWN = "io_uring_setup io_uring_enter io_uring_register io_setup clone3 openat2 memfd_create memfd_secret"
-"""Calls that are said not to exist, so that libraries do without.
+HIDDEN = "io_uring_setup io_uring_enter io_uring_register io_setup clone3 openat2 memfd_create memfd_secret"
+"""Calls that fail as unknown ones, so that libraries use older ones.
 
 A filter does not see the arguments of `clone3` and `openat2`, nor what is queued for `io_uring`. No limit
-bounds how many files in memory a program makes.
+restricts the number of memory files of a program.
 """
 
 UNSUPPORTED = "fallocate"
-"""Said not to be supported: it can make a file larger than RLIMIT_FSIZE. Libraries write zeros instead."""
+"""Fails with EOPNOTSUPP: it can make a file larger than RLIMIT_FSIZE. Libraries write zeros instead."""
 
 TRUNCATING = "truncate"
 """Refused where Landlock does not handle it; `ftruncate` needs a file that was opened for writing."""
@@ -63,27 +63,28 @@ BY_PATH = (
     "rename renameat renameat2 unlink unlinkat rmdir link linkat symlink symlinkat mkdir mkdirat mknod "
     "mknodat creat bind"
 )
-"""Refused where neither Landlock nor a view of its own bounds what a program changes.
+"""Refused where neither Landlock nor mounts restrict what a program changes.
 
-Opening a file to write cannot be refused by its path, and is lost there.
+Opening a file for writing cannot be refused by its path: without either, it is allowed.
 """
 
 LOCKS = "flock"
-"""Refused where there is no Landlock to bound what is opened."""
+"""Refused without Landlock, where any file could be opened and locked."""
 
-OTHERS = (
+PROCESS_FIRST = (
     "prlimit64 sched_setaffinity sched_setscheduler sched_setparam sched_setattr migrate_pages move_pages"
 )
-"""The first argument names a process, which may be none but the caller's own."""
+"""Calls whose first argument is a process, which may only be the caller itself."""
 
 SIGNALS = "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo"
-"""Likewise, where Landlock does not bound them. What a program forks is not `own`: signals to it are lost."""
+"""Likewise, where Landlock does not restrict signals. A forked process differs from `pid`: signals to it
+fail."""
 LANDLOCK_BOUNDS_SIGNALS = 6
 
 _NEW_NAMESPACES = 0x7E020000  # flags of `clone`
 _SET_ID = stat.S_ISUID | stat.S_ISGID
 _UNIX, _DATAGRAMS = 1, 2  # a socket for datagrams sends them to whom it likes, though it comes in a pair
-_MAKES = os.O_CREAT | 0o20000000  # __O_TMPFILE, which O_TMPFILE has beside O_DIRECTORY
+_CREATES = os.O_CREAT | 0o20000000  # __O_TMPFILE, which O_TMPFILE has beside O_DIRECTORY
 
 _FCNTL = {
     "F_DUPFD": 0,
@@ -95,7 +96,7 @@ _FCNTL = {
     "F_GETPIPE_SZ": 1032,
     "F_GET_SEALS": 1034,
 }
-"""All that a program may do to a descriptor: no leases, no watches, no signals to whom it names."""
+"""All that a program may do to a descriptor: no leases, no watches, no signals to other processes."""
 _LOCKING = {
     "F_GETLK": 5,
     "F_SETLK": 6,
@@ -104,7 +105,7 @@ _LOCKING = {
     "F_OFD_SETLK": 37,
     "F_OFD_SETLKW": 38,
 }
-"""Where Landlock says what can be opened."""
+"""Allowed with Landlock, which restricts the files that can be opened."""
 _IOCTL = {
     "TCGETS": 0x5401,
     "TIOCGPGRP": 0x540F,
@@ -115,24 +116,28 @@ _IOCTL = {
     "FIONCLEX": 0x5450,
     "FIOCLEX": 0x5451,
 }
-"""File systems have hundreds more, with which flags, versions and whole trees are changed."""
+"""All allowed ones: file systems have hundreds more, which change flags, versions and subvolumes."""
 
 
-def filter_program(machine: str, own: int, landlock: int, *, mounts: bool) -> bytes:
-    """The filter for a process with the id `own` on a machine with this version of Landlock, 0 without.
+def filter_program(machine: str, pid: int, landlock: int, *, mounts: bool) -> bytes:
+    """The filter for a process.
 
-    `mounts`: in the process's view of the files, all but its own are read-only.
+    Args:
+        machine: One of `call_filter.CONVENTIONS`.
+        pid: The process's id, the only one that it may signal or schedule.
+        landlock: The version of Landlock, 0 without.
+        mounts: In the process's view of the file system, all files but its own are read-only.
     """
     refused = [names.split() for names in REFUSED.values()]
     refused.append(TRUNCATING.split() if landlock < LANDLOCK_TRUNCATES else [])
     refused.append([] if landlock or mounts else BY_PATH.split())
     refused.append([] if landlock else LOCKS.split())
     signals = [] if landlock >= LANDLOCK_BOUNDS_SIGNALS else SIGNALS.split()
-    goals = {
+    names_by_label = {
         "refuse": [name for names in refused for name in names],
-        "unknown": UNKNOWN.split(),
+        "unknown": HIDDEN.split(),
         "unsupported": UNSUPPORTED.split(),
-        "process": [*OTHERS.split(), *signals],
+        "process": [*PROCESS_FIRST.split(), *signals],
         "open": ["open"],
         "openat": ["openat"],
         "second is a mode": ["creat", "mknod"],
@@ -143,20 +148,20 @@ def filter_program(machine: str, own: int, landlock: int, *, mounts: bool) -> by
         "socketpair": ["socketpair"],
     }
     labels: dict[int, str] = {}
-    for label, names in goals.items():
+    for label, names in names_by_label.items():
         for number in numbers_of(names, machine):
             labels.setdefault(number, label)
-    *most, (last, label) = labels.items()
+    *preceding, (last, label) = labels.items()
     locks = _LOCKING.values() if landlock else ()
     questions = [
         load(call_filter.CONVENTION),
         equal(call_filter.CONVENTIONS[machine], "", "unknown"),
         load(call_filter.NUMBER),
-        at_least(FIRST_UNJUDGED, "unknown"),
-        *(equal(number, label) for number, label in most),
+        at_least(FIRST_UNREVIEWED, "unknown"),
+        *(equal(number, label) for number, label in preceding),
         equal(last, label, "allow"),
-        *_opening("open", 1, landlock),
-        *_opening("openat", 2, landlock),
+        *_checks_of_opening("open", 1, landlock),
+        *_checks_of_opening("openat", 2, landlock),
         load(argument(1), "second is a mode"),
         any_bit(_SET_ID, "refuse", "allow"),
         load(argument(2), "third is a mode"),
@@ -168,11 +173,11 @@ def filter_program(machine: str, own: int, landlock: int, *, mounts: bool) -> by
         load(argument(1)),
         any_bit(_DATAGRAMS, "refuse", "allow"),
         load(argument(0), "process"),
-        *_only((0, own), "refuse"),
+        *_allow_only((0, pid), "refuse"),
         load(argument(1), "fcntl"),
-        *_only((*_FCNTL.values(), *locks), "refuse"),
+        *_allow_only((*_FCNTL.values(), *locks), "refuse"),
         load(argument(1), "ioctl"),
-        *_only(_IOCTL.values(), "no terminal"),
+        *_allow_only(_IOCTL.values(), "no terminal"),
     ]
     answers = {
         "allow": call_filter.ALLOW,
@@ -184,22 +189,23 @@ def filter_program(machine: str, own: int, landlock: int, *, mounts: bool) -> by
     return call_filter.program(questions, answers)
 
 
-def _opening(label: str, flags: int, landlock: int) -> list[FilterInstruction]:
-    """Refuses new files with a set-user-ID bit, and truncating by opening to read, which old Landlocks allow.
+def _checks_of_opening(label: str, flags: int, landlock: int) -> list[FilterInstruction]:
+    """Refuses new files with a set-user-ID bit, and read-only opening that truncates, which old Landlocks
+    allow.
 
-    `flags`: which argument has the flags; the next one has the mode.
+    `flags`: the index of the argument with the flags; the next argument is the mode.
     """
     truncating = [any_bit(os.O_TRUNC, "", label + " makes"), any_bit(os.O_ACCMODE, "", "refuse")]
     return [
         load(argument(flags), label),
         *(truncating if landlock < LANDLOCK_TRUNCATES else ()),
         load(argument(flags), label + " makes"),
-        any_bit(_MAKES, "", "allow"),
+        any_bit(_CREATES, "", "allow"),
         load(argument(flags + 1)),
         any_bit(_SET_ID, "refuse", "allow"),
     ]
 
 
-def _only(values: Iterable[int], otherwise: str) -> list[FilterInstruction]:
-    *most, last = values
-    return [*(equal(value, "allow") for value in most), equal(last, "allow", otherwise)]
+def _allow_only(values: Iterable[int], otherwise: str) -> list[FilterInstruction]:
+    *preceding, last = values
+    return [*(equal(value, "allow") for value in preceding), equal(last, "allow", otherwise)]

@@ -48,8 +48,8 @@ def attacked(tmp_path: Path, body: str) -> str:
         f"import os, sys\ntry:\n{indented}\n    print('did it')\nexcept OSError as e: print(type(e).__name__)"
     )
     ended = run([python(tmp_path / "tool" / "attack", attack)], limits=LIMITS)
-    assert ended.status == 0, ended.ending_with_complaint
-    return ended.output.decode().strip()
+    assert ended.status == 0, ended.ending_with_error
+    return ended.stdout.decode().strip()
 
 
 @needs_landlock
@@ -138,7 +138,7 @@ def test_nothing_arrives_at_a_port_of_this_host(tmp_path):
         server.settimeout(0.2)
         body = f"exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]} && echo connected"
         path = script(tmp_path / "tool", f"bash -c '{body}' 2>/dev/null")
-        assert run([path], limits=LIMITS).output == b""
+        assert run([path], limits=LIMITS).stdout == b""
         with pytest.raises(TimeoutError):
             server.accept()
 
@@ -185,18 +185,18 @@ def test_calls_that_no_predictor_needs_fail(tmp_path, number):
     # ptrace, unshare, mount, io_uring_setup, bpf, perf_event_open
     deed = f"import ctypes; assert ctypes.CDLL(None).syscall({number}, 0, 0, 0, 0) == -1"
     path = python(tmp_path / "tool", f"{deed}\nprint('failed')")
-    assert run([path], limits=LIMITS).output == b"failed\n"
+    assert run([path], limits=LIMITS).stdout == b"failed\n"
 
 
 def test_a_program_gets_no_rights_by_set_user_id(tmp_path):
     path = script(tmp_path / "tool", "exec grep NoNewPrivs /proc/self/status")
-    assert run([path], limits=LIMITS).output.split() == [b"NoNewPrivs:", b"1"]
+    assert run([path], limits=LIMITS).stdout.split() == [b"NoNewPrivs:", b"1"]
 
 
 def test_a_program_has_no_capabilities(monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin")
     ended = run(["/usr/bin/sh", "-c", "exec grep ^Cap /proc/self/stat?s"], limits=LIMITS)
-    capabilities = dict(line.split(b":\t") for line in ended.output.splitlines())
+    capabilities = dict(line.split(b":\t") for line in ended.stdout.splitlines())
     assert capabilities.pop(b"CapBnd")
     assert set(capabilities.values()) == {b"0" * 16}
 
@@ -205,7 +205,7 @@ def test_the_environment_has_no_more_than_a_program_needs(tmp_path, monkeypatch)
     monkeypatch.setenv("PMWEB_HOME", "/var/lib/pmweb")
     monkeypatch.setenv("PMWEB_SECRET_KEY", SECRET)
     ended = run(["/usr/bin/env"], limits=LIMITS)
-    assert {line.partition("=")[0] for line in ended.output.decode().split()} <= {
+    assert {line.partition("=")[0] for line in ended.stdout.decode().split()} <= {
         *("PATH", "HOME", "TMPDIR", "LC_ALL", "PWD", "SHLVL", "_"),
     }
 
@@ -245,7 +245,7 @@ def test_a_tool_reads_what_it_is_installed_with(tmp_path):
     linked.parent.mkdir()
     linked.symlink_to(tool)
     for path in (tool, str(linked)):
-        assert run([path], limits=LIMITS).output == b"ports"
+        assert run([path], limits=LIMITS).stdout == b"ports"
 
 
 @needs_landlock
@@ -253,9 +253,9 @@ def test_a_tool_reads_what_the_operator_adds(tmp_path, monkeypatch):
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "weights").write_text("more")
     tool = script(tmp_path / "tool" / "tool", f"cat {tmp_path}/more/weights")
-    assert run([tool], limits=LIMITS).output == b""
+    assert run([tool], limits=LIMITS).stdout == b""
     monkeypatch.setenv("PMWEB_TOOL_DIRECTORIES", f"/nowhere:{tmp_path}/more")
-    assert run([tool], limits=LIMITS).output == b"more"
+    assert run([tool], limits=LIMITS).stdout == b"more"
 
 
 @needs_landlock
@@ -264,14 +264,15 @@ def test_a_tool_beside_the_data_of_the_site_does_not_read_it(tmp_path):
     (tmp_path / "data" / "pmweb.sqlite3").write_text("rows")
     shield(tmp_path / "data")
     tool = script(tmp_path / "tool", f"cat {tmp_path}/data/pmweb.sqlite3; echo ran")
-    assert run([tool], limits=LIMITS).output == b"ran\n"
+    assert run([tool], limits=LIMITS).stdout == b"ran\n"
 
 
 @needs_landlock
 def test_what_may_only_open_libraries_opens_nothing_else(tmp_path):
     (tmp_path / "note").write_text("note")
-    access = FileAccess(reads=("/lib", "/lib64", "/usr/lib", "/usr/bin/cat", "/etc/ld.so.cache"), own=False)
+    reads = ("/lib", "/lib64", "/usr/lib", "/usr/bin/cat", "/etc/ld.so.cache")
+    access = FileAccess(reads=reads, own_directory=False)
     for path in (tmp_path / "note", "/etc/passwd", "/proc/self/environ"):
         ended = run(["/usr/bin/cat", str(path)], limits=LIMITS, access=access)
-        assert ended.output == b""
-        assert "Permission denied" in ended.last_complaint
+        assert ended.stdout == b""
+        assert "Permission denied" in ended.last_error_line

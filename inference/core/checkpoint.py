@@ -1,7 +1,7 @@
-"""Checkpoints as bytes: an npz archive of the arrays and of the facts as UTF-8 JSON. Nothing is pickled.
+"""Checkpoints as bytes: an npz archive of the arrays and of UTF-8 JSON. Nothing is pickled.
 
-Equal checkpoints give equal bytes. Compression is the fastest level: a population is saved every few seconds
-and read at most once. What a try shows to shrink little is stored as it is.
+Equal checkpoints give equal bytes. Compression uses the fastest level, since a population is saved every few
+seconds and read at most once; an array whose sample hardly shrinks is stored uncompressed.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ _UNREADABLE = (
     KeyError,
     ValueError,
 )
-_TRIED = 1 << 16  # bytes
-_WORTHWHILE = 0.6
+_SAMPLE_BYTES = 1 << 16  # bytes
+_MAX_RATIO = 0.6
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that zip can hold: bytes depend on the content alone
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
     """The checkpoint as npz bytes.
 
-    Raises `InvalidInputError` where the facts are not JSON or an array holds Python objects.
+    Raises:
+        InvalidInputError: Where the facts are not JSON, or an array holds Python objects.
     """
     try:
         meta = json.dumps(checkpoint.meta, sort_keys=True, allow_nan=False).encode()
@@ -56,7 +57,11 @@ def encode(checkpoint: Checkpoint) -> bytes:
 
 
 def decode(data: bytes) -> Checkpoint:
-    """The checkpoint that `encode` made these bytes of; `InvalidInputError` for anything else."""
+    """The checkpoint of the bytes that `encode` returned.
+
+    Raises:
+        InvalidInputError: For any other bytes.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = [name.removesuffix(_SUFFIX) for name in archive.namelist()]
@@ -71,20 +76,26 @@ def decode(data: bytes) -> Checkpoint:
     return Checkpoint(meta, {name.removeprefix(_ARRAY): array for name, array in arrays.items()})
 
 
-def saved_search(checkpoint: Checkpoint, whose: Json, algorithm: str) -> Json:
-    """What an algorithm saved of the search that a checkpoint belongs to.
+def saved_search(checkpoint: Checkpoint, identity: Json, algorithm: str) -> Json:
+    """The state of a search in a checkpoint.
 
-    Raises `InvalidInputError` where another algorithm saved it.
+    Args:
+        checkpoint: Of any algorithm.
+        identity: What distinguishes the search; `identity["algorithm"]` has to be that of the checkpoint.
+        algorithm: Named in the message.
+
+    Raises:
+        InvalidInputError: Where another algorithm saved the checkpoint.
     """
     saved = checkpoint.meta.get("search")
-    if not isinstance(saved, dict) or saved.get("algorithm") != whose["algorithm"]:
+    if not isinstance(saved, dict) or saved.get("algorithm") != identity["algorithm"]:
         raise InvalidInputError(f"this checkpoint is not one of {algorithm}")
     return saved
 
 
-def check_same_search(saved: Json, whose: Json, search: str) -> None:
+def check_same_search(saved: Json, identity: Json, search: str) -> None:
     """Raise `InvalidInputError`, naming what differs, where a checkpoint belongs to another search."""
-    changed = sorted(key for key in whose.keys() | saved.keys() if whose.get(key) != saved.get(key))
+    changed = sorted(key for key in identity.keys() | saved.keys() if identity.get(key) != saved.get(key))
     if changed:
         raise InvalidInputError(
             f"this checkpoint belongs to another {search} (other {', '.join(changed)}); start a new run"
@@ -93,18 +104,18 @@ def check_same_search(saved: Json, whose: Json, search: str) -> None:
 
 def _write(archive: zipfile.ZipFile, name: str, array: npt.NDArray[np.generic]) -> None:
     info = zipfile.ZipInfo(name + _SUFFIX, _EPOCH)
-    info.compress_type = zipfile.ZIP_DEFLATED if _shrinks(array) else zipfile.ZIP_STORED
+    info.compress_type = zipfile.ZIP_DEFLATED if _is_compressible(array) else zipfile.ZIP_STORED
     with archive.open(info, "w", force_zip64=True) as member:
         np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
 
 
-def _shrinks(array: npt.NDArray[np.generic]) -> bool:
-    """Whether the middle of an array does so enough, or it is too small to matter."""
-    if array.nbytes <= _TRIED:
+def _is_compressible(array: npt.NDArray[np.generic]) -> bool:
+    """Whether a sample from the middle of an array compresses well, or the array is too small to matter."""
+    if array.nbytes <= _SAMPLE_BYTES:
         return True
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    middle = flat[(len(flat) - _TRIED) // 2 :][:_TRIED]
-    return len(zlib.compress(middle.tobytes(), 1)) < _WORTHWHILE * _TRIED
+    middle = flat[(len(flat) - _SAMPLE_BYTES) // 2 :][:_SAMPLE_BYTES]
+    return len(zlib.compress(middle.tobytes(), 1)) < _MAX_RATIO * _SAMPLE_BYTES
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> npt.NDArray[np.generic]:

@@ -1,6 +1,6 @@
-"""Whether the inner loops have been compiled for this computer: a mark beside what numba keeps on disk.
+"""Whether the inner loops have been compiled for this computer: a mark file beside numba's cache.
 
-Finding that out takes milliseconds; loading numba in order to see takes seconds.
+Reading the mark takes milliseconds; loading numba to find out would take seconds.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _CPU_FACTS = ("model name", "flags", "CPU implementer", "CPU part", "Features")
 
 
 def is_compiled() -> bool:
-    """Whether a process has used every loop of these very sources, with this numba on this processor."""
+    """Whether a process has used every loop of exactly these sources, with this numba on this processor."""
     try:
         return _mark().read_text() == _fingerprint()
     except (OSError, importlib.metadata.PackageNotFoundError):
         return False
 
 
-def note_compiled() -> None:
-    """Remember it; where that cannot be written, it is found out anew each time."""
+def record_compiled() -> None:
+    """Write the mark; where that is not possible, the loops count as not compiled."""
     mark = _mark()
     with contextlib.suppress(OSError):
         mark.parent.mkdir(parents=True, exist_ok=True)
@@ -36,17 +36,18 @@ def note_compiled() -> None:
 
 
 def cache_directory() -> Path:
-    """Where numba keeps what it compiles of these very sources: one directory for each state of them.
+    """Where numba stores the machine code of exactly these sources: one directory for each state of them.
 
-    Of a function that was compiled before, numba compares its own file alone. After an update it would go on
-    with loops that hold functions of other files as these were.
+    numba's cache compares only the file of a compiled function. After an update it would use loops that
+    inlined
+    functions of other files as these were before.
     """
-    own = os.environ.get(CACHE_VARIABLE)
+    root = os.environ.get(CACHE_VARIABLE)
     digest = hashlib.sha256()
     for file in sorted(_SOURCES.rglob("*.py")):
         status = file.stat()
         digest.update(f"{file.relative_to(_SOURCES)} {status.st_size} {status.st_mtime_ns}\n".encode())
-    return (Path(own) if own else _SOURCES / "__pycache__") / f"{PREFIX}{digest.hexdigest()[:16]}"
+    return (Path(root) if root else _SOURCES / "__pycache__") / f"{PREFIX}{digest.hexdigest()[:16]}"
 
 
 def _mark() -> Path:
@@ -54,18 +55,18 @@ def _mark() -> Path:
 
 
 def _fingerprint() -> str:
-    """Changes with whatever else makes numba compile again."""
-    told = [
+    """Changes with everything else that makes numba compile again."""
+    facts = [
         sys.version,
         importlib.metadata.version("numba"),
         importlib.metadata.version("numpy"),
         _processor(),
     ]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 
 
 def _processor() -> str:
-    """The first one's model and abilities, as far as the kernel tells."""
+    """Model and features of the first processor according to the kernel; "" where it does not say."""
     with contextlib.suppress(OSError):
         first = Path("/proc/cpuinfo").read_text().split("\n\n", maxsplit=1)[0]
         return "\n".join(line for line in first.splitlines() if line.startswith(_CPU_FACTS))

@@ -17,32 +17,34 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
 def compiled(function: Kernel) -> Kernel:
-    """The function as machine code that needs no interpreter lock, kept on disk where that is possible."""
+    """The function as machine code that releases the interpreter lock, cached on disk where that is
+    possible.
+    """
     return _compiled(function)
 
 
 def compiled_in_place(function: Kernel) -> Kernel:
-    """The same for a function that makes no arrays but works in those that it is given.
+    """Compile a function that makes no arrays but only uses those that it is passed.
 
-    Then numba need not count the references to them, which takes atomic instructions whenever an array is
-    passed on, several times as long as evaluating an experiment.
+    numba then need not count references to them. Counting takes atomic instructions whenever an array is
+    passed on,
+    which together take several times as long as evaluating an experiment.
     """
     return _compiled(function, _nrt=False)
 
 
 def inlined(function: Kernel) -> Kernel:
-    """The same as `compiled_in_place` for a function that becomes part of each caller.
+    """Compile as `compiled_in_place` does, and inline the function into each caller.
 
-    Handing over a tuple full of arrays would take as long as what is done with it.
+    Passing a tuple full of arrays would take as long as the work of the function.
     """
     return _compiled(function, _nrt=False, forceinline=True)
 
 
 def in_llvm(function: Callable[..., Any]) -> Any:
-    """A function of compiled code whose body is written in LLVM's own language.
+    """A function of compiled code whose body is written in LLVM IR (numba's `intrinsic`).
 
-    `function` gets the types of the arguments, and returns a signature and what writes the body (numba's
-    `intrinsic`).
+    `function` gets the types of the arguments, and returns a signature and a code generator.
     """
     return intrinsic(function)
 
@@ -56,7 +58,7 @@ def _compiled(function: Kernel, **options: Any) -> Kernel:
 
 
 def _keep_in_a_directory_of_these_sources() -> None:
-    """Where none can be made, numba chooses a place."""
+    """Point numba's cache at `cache_directory` if it can be created; otherwise numba chooses a place."""
     directory = cache_directory()
     with contextlib.suppress(OSError):
         directory.mkdir(parents=True, exist_ok=True)

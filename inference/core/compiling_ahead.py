@@ -1,14 +1,14 @@
-"""Compiles the inner loops before anybody waits for them; numba keeps them on disk."""
+"""Compiles the inner loops before a user has to wait for them; numba stores them on disk."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from inference.core.compiled_mark import note_compiled
+from inference.core.compiled_mark import record_compiled
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.pacing import PacedReporter, SilentReporter
-from inference.core.pmevo.climb import climbed
+from inference.core.pmevo.climb import local_optima
 from inference.core.pmevo.congruence import congruent_schemes
 from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.population import children, chosen, packed, random_population, unpacked
@@ -25,9 +25,10 @@ _PORTS = 2
 
 
 def compile_all() -> None:
-    """See that every compiled loop is on disk, by using each once (half a minute; 2 s if they are there).
+    """Use every compiled loop once, so that all are on disk (half a minute; 2 s if they are there already).
 
-    Raises ImportError without numba.
+    Raises:
+        ImportError: Without numba.
     """
     table = ExperimentTable.from_experiments([Experiment.of(["a"]), Experiment.of({"a": 1, "b": 2})])
     limits: Int64s = np.full((table.n_schemes, _PORTS), 2, dtype=np.int64)
@@ -48,9 +49,9 @@ def compile_all() -> None:
     alone = {Experiment.of([scheme]): 1.0 for scheme in table.schemes}  # congruent
     congruent_schemes(table.schemes, alone, settings, lambda: None)
     judge = FitnessGate.over(table, measured, settings, PacedReporter(SilentReporter()))
-    climbed(judge, few, np.arange(2), Slopes(1.0, 1.0))
+    local_optima(judge, few, np.arange(2), Slopes(1.0, 1.0))
     lists = Lists(*[np.arange(1, 1 << _PORTS, dtype=np.int64)] * 3)
     arrays = SearchArrays(evaluator, measured, measured, np.ones(2, dtype=np.int64))
     arrays.refit(Usage.empty(2), 0, lists, Prices(0.0, 0.0), keep=False)
     simulate(SimulatedProgram((SimulatedUop(1, 0),), _PORTS, 1), SchedulerPolicy())
-    note_compiled()
+    record_compiled()

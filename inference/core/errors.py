@@ -1,11 +1,11 @@
-"""Errors of the core, each saying what, where, and what would be right.
+"""Errors of the core; each message says what is wrong, where, and what would be right.
 
 CoreError
 ├── InvalidInputError (also a ValueError)   a value that no mapping, experiment or setting can have
 │   └── UnknownSchemeError                  an experiment names a scheme that the mapping lacks
-├── InsufficientDataError                   too little measured data for what was asked
-├── MeasuringError                          a machine cannot measure at all, whatever it is asked
-└── InterruptedRunError                     somebody asked the search to stop; its checkpoint stands
+├── InsufficientDataError                   too few measurements to answer a question
+├── MeasuringError                          a machine cannot measure at all, whatever the experiment
+└── InterruptedRunError                     a pause, a cancel or an early result was requested
 """
 
 from __future__ import annotations
@@ -15,43 +15,45 @@ from collections.abc import Iterable
 
 
 class CoreError(Exception):
-    """Anything the core raises on purpose."""
+    """Base of all errors that the core raises on purpose."""
 
 
 class InvalidInputError(CoreError, ValueError):
-    """A value outside its domain; the message names the culprit."""
+    """A value outside its domain; the message names the value."""
 
 
 class UnknownSchemeError(InvalidInputError):
-    """An experiment names schemes that the port mapping does not know."""
+    """An experiment names schemes that the port mapping does not describe: `schemes`, sorted."""
 
     def __init__(self, schemes: Iterable[str]) -> None:
         self.schemes = tuple(sorted(set(schemes)))
-        shown = "; ".join(self.schemes[:5]) + (" …" if len(self.schemes) > 5 else "")
-        super().__init__(f"{len(self.schemes)} scheme(s) without a port usage in this mapping: {shown}")
+        examples = "; ".join(self.schemes[:5]) + (" …" if len(self.schemes) > 5 else "")
+        super().__init__(f"{len(self.schemes)} scheme(s) without a port usage in this mapping: {examples}")
 
 
 class InsufficientDataError(CoreError):
-    """The measurements at hand cannot answer the question."""
+    """The available measurements cannot answer the question; the message says what is missing."""
 
 
 class MeasuringError(CoreError):
-    """Measuring as a whole is impossible; the message says why and what would help."""
+    """No experiment can be measured at all; the message says why and what would help."""
 
 
 KEEP = "keep"
-"""The wish to stop with the best that there is; a search that can answers it, others are interrupted."""
+"""Request to end with the best result so far. A search that has one ends normally; others are interrupted."""
 
 
 class InterruptedRunError(CoreError):
-    """Raised by `Reporter.pulse` when a pause, a cancel or a result at once was asked for."""
+    """Raised by `Reporter.pulse` after a pause, a cancel or an early result was requested; `request` says
+    which.
+    """
 
-    def __init__(self, wanted: str) -> None:
-        self.wanted = wanted
-        super().__init__(f"stopped: {wanted} was asked for")
+    def __init__(self, request: str) -> None:
+        self.request = request
+        super().__init__(f"stopped: {request} was asked for")
 
 
 def as_written(value: object) -> str:
-    """A value that came in, as JSON has it, but for texts in quotes of their own; 80 characters at most."""
+    """A value as JSON writes it, a text in quotes: for error messages, at most 80 characters."""
     text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text[:80]

@@ -1,8 +1,8 @@
-"""Many experiments under many mappings: the hot path of PMEvo, and of every evaluation page.
+"""Evaluates many experiments under many mappings: the hot path of PMEvo, and of every evaluation page.
 
-Cycles are the same, bit for bit, with compiled kernels (`populations`) and with plain numpy, which is done
-with a single mapping before the kernels are loaded; for any number of threads; and equal to
-`throughput.inverse_throughput`. A `ThroughputModel` is whatever answers for experiments, a mapping or not.
+Cycles are the same, bit for bit, with compiled kernels (`populations`) and with plain numpy, which handles a
+single mapping before the kernels are loaded; for any number of threads; and equal to
+`throughput.inverse_throughput`. A `ThroughputModel` is anything that predicts experiments.
 """
 
 from __future__ import annotations
@@ -17,34 +17,43 @@ import numpy.typing as npt
 
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import R_MAX_RANGE, PortMapping, check_ports
-from inference.core.metrics import ERROR_UNIT, RELATIVE, Loss
+from inference.core.metrics import ERROR_UNIT, RELATIVE_LOSS, Loss
 from inference.core.tables import Bools, ExperimentTable, Floats, Int64s, Population
 from inference.core.throughput import EXACT_LIMIT, port_bound
-from inference.core.tunables import check_number, check_whole
+from inference.core.tunables import check_integer, check_number
 
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 
 MAX_TABLE_PORTS = 13
 """Up to here a table over all port sets per scheme is small: 2^13 numbers."""
 
 _CHUNK_BYTES = 1 << 24
 
-_WORTH_COMPILED = 4096
-"""Experiments from which on loading the compiled kernels costs less than going without."""
+_MIN_COMPILED = 4096
+"""Number of experiments from which on loading the compiled kernels costs less than plain numpy takes."""
 
-_MOST_BYTES = 1 << 26
-"""Going without takes a table per scheme: with thousands of schemes on many ports, too much memory."""
+_MAX_NUMPY_BYTES = 1 << 26
+"""Largest memory for numpy's tables, one per scheme: with thousands of schemes on many ports they get too
+large.
+"""
 
 
 class Evaluator:
     """Evaluates the experiments of one table under mappings with `n_ports` ports.
 
-    `r_max`: instructions per cycle that the bottleneck outside the ports lets through, None for no such
-    bound; it is the same for all mappings (`cycles_one` takes the mapping's own limits and slots).
-    `least`: cycles float64[n_experiments] that each experiment takes at least whatever the mapping, such as
-    those of its code in the front end; None for no such bound.
-    `compiled`: numba kernels; else cycles come from numpy, which is done with a single mapping before numba
-    is loaded.
+    Args:
+        table: Experiments, each with at least one scheme.
+        n_ports: Of all mappings.
+        r_max: Instructions per cycle that the bottleneck outside the ports lets through, the same for all
+            mappings; None for no such bound. `mapping_cycles` takes the mapping's own limits and slots.
+        least: float64[n_experiments], cycles that each experiment takes at least under any mapping, such as
+            those
+            of its code in the front end; None for no such bound.
+        compiled: Use the numba kernels; otherwise cycles come from numpy, which is done with a single mapping
+            before numba is loaded.
+
+    Raises:
+        InvalidInputError: For an experiment without schemes, or a number of ports or an R_max out of range.
     """
 
     def __init__(
@@ -69,10 +78,10 @@ class Evaluator:
 
     def cycles(self, population: Population, threads: int = 1) -> Floats:
         """Inverse throughput in cycles: float64[n_mappings, n_experiments]."""
-        check_whole("threads", threads, 1, MOST_THREADS)
+        check_integer("threads", threads, 1, MAX_THREADS)
         return self._cycles(population, self.floor, threads)
 
-    def cycles_one(self, mapping: PortMapping) -> Floats:
+    def mapping_cycles(self, mapping: PortMapping) -> Floats:
         """Cycles of all experiments under one mapping and its own limits: float64[n_experiments]."""
         population = Population.from_mappings([mapping], self.table.schemes)
         floor = _floor(self.table, mapping.r_max)
@@ -93,7 +102,7 @@ class Evaluator:
 
         `measured`, `threads`, `pulse` and the rounding are those of `mean_loss`.
         """
-        return self.mean_loss(population, measured, RELATIVE, threads, pulse)
+        return self.mean_loss(population, measured, RELATIVE_LOSS, threads, pulse)
 
     def mean_loss(
         self,
@@ -103,30 +112,41 @@ class Evaluator:
         threads: int = 1,
         pulse: Callable[[], None] | None = None,
     ) -> Floats:
-        """The mean of what all predictions count: float64[n_mappings].
+        """The mean loss of all predictions: float64[n_mappings].
 
-        `measured`: cycles > 0 per experiment, in the order of the table. Each loss is rounded to a multiple
-        of 2⁻³² and counts at most `largest_error`; sums of whole numbers are exact in any order, so neither
-        threads nor what mappings have in common change a bit. `pulse` is called every few ten milliseconds;
-        what it raises ends the work.
+        Each loss is rounded to a multiple of 2⁻³² and capped at `largest_error`. Sums of whole numbers are
+        exact in
+        any order, so neither threads nor rows that mappings share change a bit of the result.
+
+        Args:
+            population: Mappings over the schemes of the table.
+            measured: Cycles > 0 per experiment, in the order of the table.
+            loss: See `Loss`.
+            threads: 1 to `MAX_THREADS`.
+            pulse: Called about every ten milliseconds; what it raises ends the work.
+
+        Raises:
+            InvalidInputError: For other schemes or ports than the evaluator's, or unusable measurements.
         """
-        check_whole("threads", threads, 1, MOST_THREADS)
+        check_integer("threads", threads, 1, MAX_THREADS)
         self.check(population)
         from inference.core.populations import summed_losses  # loads numba
 
         return self.mean_of(summed_losses(self, population, self.checked(measured), loss, threads, pulse))
 
     def mean_of(self, total: npt.ArrayLike) -> Floats:
-        """A sum, or sums, of losses in units as a mean over all experiments."""
+        """The mean over all experiments of a sum of losses, or of several, in multiples of `ERROR_UNIT`."""
         return np.asarray(total, dtype=np.float64) * ERROR_UNIT / len(self.table)
 
     @property
     def largest_error(self) -> float:
-        """What a single prediction counts at most, lest a sum leave 64 bits."""
+        """The cap of a single loss: without it a sum could leave 64 bits."""
         return 2.0**30 / max(1, len(self.table))
 
     def checked(self, measured: Floats) -> Floats:
-        """Measured cycles as a float64 array, one per experiment, all > 0; otherwise `InvalidInputError`."""
+        """The measured cycles as float64, one per experiment, all finite and > 0; otherwise
+        `InvalidInputError`.
+        """
         values = np.ascontiguousarray(measured, dtype=np.float64)
         if values.shape != (len(self.table),):
             raise InvalidInputError(
@@ -142,9 +162,9 @@ class Evaluator:
         return values
 
     def check(self, population: Population) -> None:
-        """`InvalidInputError` for a population with other schemes or ports than this evaluator's.
+        """Raise `InvalidInputError` for a population with other schemes or ports than this evaluator's.
 
-        And where an experiment might execute 2⁵³ µops or more under some mapping.
+        Also where an experiment could execute 2⁵³ µops or more under some mapping: sums would not be exact.
         """
         if population.n_ports != self.n_ports or population.n_schemes != self.table.n_schemes:
             raise InvalidInputError(
@@ -172,9 +192,9 @@ def _floor(table: ExperimentTable, r_max: float | None) -> Floats:
 
 
 def slots_per_experiment(table: ExperimentTable, slots: Int64s) -> Int64s:
-    """How many issue slots each experiment takes: int64[n_experiments]; `slots` int64[n_schemes]."""
-    taken = np.concatenate(([0], np.cumsum(slots[table.scheme] * table.count.astype(np.int64))))
-    return np.asarray(np.diff(taken[table.offsets]), dtype=np.int64)
+    """Issue slots of each experiment, int64[n_experiments], from those of each scheme, int64[n_schemes]."""
+    cumulative = np.concatenate(([0], np.cumsum(slots[table.scheme] * table.count.astype(np.int64))))
+    return np.asarray(np.diff(cumulative[table.offsets]), dtype=np.int64)
 
 
 def cycles_by_numpy(table: ExperimentTable, population: Population, floor: Floats) -> Floats:
@@ -192,17 +212,21 @@ def cycles_by_numpy(table: ExperimentTable, population: Population, floor: Float
 
 
 def table_bytes(table: ExperimentTable, n_ports: int) -> int:
-    """How much memory the tables of all schemes that occur take."""
+    """Memory in bytes of the tables that `cycles_by_numpy` needs, one per occurring scheme; 0 where it needs
+    none.
+    """
     return 8 * len(table.occurring) << n_ports if n_ports <= MAX_TABLE_PORTS else 0
 
 
 def _by_tables(table: ExperimentTable, population: Population, rows: Int64s) -> Floats:
-    """Closed form over ports: tables add over the mix, then the maximum over all sets of one size."""
+    """Closed form over ports: tables of schemes are added over the mix, then the maximum per size of port
+    set.
+    """
     subsets = np.arange(1, 1 << population.n_ports, dtype=np.int64)
     sizes = np.bitwise_count(subsets)
     order = np.argsort(sizes, kind="stable")
     subsets, sizes = subsets[order], sizes[order]
-    number = _smallest_for(table, population)
+    number = _mass_type(table, population)
     inside: dict[int, npt.NDArray[np.signedinteger]] = {}  # of few masks there are many µops
     bound = np.zeros((len(table.occurring), len(subsets)), dtype=number)
     for at, scheme in enumerate(table.occurring.tolist()):
@@ -223,16 +247,16 @@ def _by_tables(table: ExperimentTable, population: Population, rows: Int64s) -> 
     return out
 
 
-def _smallest_for(table: ExperimentTable, population: Population) -> type[np.signedinteger]:
-    """An integer that holds the µops of any experiment: half as wide is twice as quick."""
+def _mass_type(table: ExperimentTable, population: Population) -> type[np.signedinteger]:
+    """The integer type that holds the µops of any experiment: 32 bits are twice as quick as 64."""
     if not len(population.counts):
         return np.int32
-    most = int(table.lengths.max()) * int(population.counts.sum())
-    return np.int32 if most <= np.iinfo(np.int32).max else np.int64
+    largest = int(table.lengths.max()) * int(population.counts.sum())
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
 
 
 def _by_unions(table: ExperimentTable, population: Population, rows: Int64s) -> Floats:
-    """Closed form over µops, for any number of ports."""
+    """Closed form over the unions of µops' port sets, for any number of ports."""
     out = np.empty(len(table))
     for e in range(len(table)):
         work: dict[int, int] = {}
@@ -255,27 +279,31 @@ def _chunks(table: ExperimentTable, row_bytes: int) -> list[tuple[int, int]]:
 
 
 class ThroughputModel(Protocol):
-    """Answers "how many cycles?" without measuring."""
+    """Predicts inverse throughputs of experiments without measuring: a port mapping, a resource mapping, a
+    tool.
+    """
 
     @property
     def described(self) -> Collection[str]:
-        """The schemes that it knows: it predicts the experiments that consist of these alone."""
+        """The schemes that the model describes: it predicts the experiments that consist of these alone."""
         ...
 
     def cycles(self, table: ExperimentTable) -> Floats:
-        """Cycles per execution of each experiment, its own bottlenecks applied: float64[len(table)].
+        """Cycles per execution of each experiment, the model's own bottlenecks included: float64[len(table)].
 
-        Raises `UnknownSchemeError` where the numbering of the table has a scheme that is not described.
+        Raises:
+            UnknownSchemeError: Where the numbering of the table has a scheme that is not described.
         """
         ...
 
 
 @dataclass(frozen=True)
 class PortMappingModel:
-    """A port mapping as a throughput model, its R_max applied.
+    """A port mapping as a throughput model, with its limits outside the ports.
 
-    A few experiments the plain numpy kernels are done with before the compiled ones are loaded; they say the
-    same bit for bit.
+    Few experiments are evaluated by plain numpy, which is done before the compiled kernels would be loaded;
+    the
+    results are equal bit for bit.
     """
 
     mapping: PortMapping
@@ -288,38 +316,40 @@ class PortMappingModel:
         if not len(table):
             return np.zeros(0)
         n_ports = len(self.mapping.ports)
-        few = len(table) < _WORTH_COMPILED and table_bytes(table, n_ports) <= _MOST_BYTES
-        return Evaluator(table, n_ports, compiled=not few).cycles_one(self.mapping)
+        few = len(table) < _MIN_COMPILED and table_bytes(table, n_ports) <= _MAX_NUMPY_BYTES
+        return Evaluator(table, n_ports, compiled=not few).mapping_cycles(self.mapping)
 
 
-def known_to(described: Collection[str], table: ExperimentTable) -> Bools:
-    """Which experiments consist of these schemes alone: bool[len(table)]."""
-    known = _known(described, table)
+def described_experiments(described: Collection[str], table: ExperimentTable) -> Bools:
+    """Which experiments consist of described schemes alone: bool[len(table)]."""
+    known = _is_described(described, table)
     if not len(table):
         return np.zeros(0, dtype=bool)
     return np.logical_and.reduceat(known[table.scheme], table.offsets[:-1])
 
 
 def predicted_cycles(model: ThroughputModel, table: ExperimentTable) -> Floats:
-    """What a model says of a table in which it need not know every scheme: NaN where it does not."""
-    answered = known_to(model.described, table)
-    kept = np.flatnonzero(answered)
-    known = _known(model.described, table)
+    """Cycles of each experiment under a model, NaN where the model lacks one of its schemes:
+    float64[len(table)].
+    """
+    is_described = described_experiments(model.described, table)
+    rows = np.flatnonzero(is_described)
+    known = _is_described(model.described, table)
     if not known.all():
-        entries = np.repeat(answered, np.diff(table.offsets))
-        ends = np.cumsum(np.diff(table.offsets)[kept])
+        entries = np.repeat(is_described, np.diff(table.offsets))
+        ends = np.cumsum(np.diff(table.offsets)[rows])
         number = np.cumsum(known) - 1
         table = ExperimentTable(
             schemes=tuple(scheme for scheme, is_known in zip(table.schemes, known, strict=True) if is_known),
             offsets=np.concatenate(([0], ends)).astype(np.int64),
             scheme=number[table.scheme[entries]].astype(np.int32),
             count=table.count[entries],
-            lengths=table.lengths[kept],
+            lengths=table.lengths[rows],
         )
-    cycles = np.full(len(answered), np.nan)
-    cycles[kept] = model.cycles(table)
+    cycles = np.full(len(is_described), np.nan)
+    cycles[rows] = model.cycles(table)
     return cycles
 
 
-def _known(described: Collection[str], table: ExperimentTable) -> Bools:
+def _is_described(described: Collection[str], table: ExperimentTable) -> Bools:
     return np.array([scheme in described for scheme in table.schemes], dtype=bool)

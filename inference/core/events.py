@@ -1,8 +1,9 @@
-"""One declaration per event: a frozen class with its stored name, its fields, what a journal does with it.
+"""Events: frozen classes with their stored names, their fields, and how a journal treats them.
 
-A class lies where it is emitted; here are those of runs of every kind. Its fields are what is stored:
-pydantic writes them as JSON and checks them where an archive brings them. `formats.journal_events` finds the
-class of a stored name.
+A class is defined where it is emitted; here are the events of runs of every kind. Its fields are what is
+stored: pydantic writes them as JSON and checks them when an archive is imported. `formats.journal_events`
+finds
+the class of a stored name.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from inference.core.mapping import R_MAX_RANGE
 Payload = dict[str, Any]
 
 declared: dict[str, type[Event]] = {}
-"""The classes that have been imported, by their stored names."""
+"""{stored name: class} of all classes that have been imported."""
 
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, Field(ge=0, le=1e15)]
-"""Cycles, seconds, fractions, means of counts."""
+"""Cycles, seconds, shares, means of counts."""
 Signed = Annotated[float, Field(ge=-1e15, le=1e15)]
 Mask = Annotated[int, Field(ge=0, le=2**62)]
 RMax = Annotated[float, Field(ge=R_MAX_RANGE[0], le=R_MAX_RANGE[1])]
@@ -35,11 +36,11 @@ Uop = tuple[Annotated[int, Field(ge=1, le=2**62)], Count]
 
 OMIT_NONE = Field(exclude_if=lambda value: value is None)
 OMIT_EMPTY = Field(exclude_if=operator.not_)
-"""The key of a field is left out where its value is None, or empty."""
+"""The key of such a field is left out where its value is None, or empty."""
 
 
-def one_of(values: Sequence[str]) -> AfterValidator:
-    """That a text is among these."""
+def choice_validator(values: Sequence[str]) -> AfterValidator:
+    """A pydantic validator that accepts only these texts."""
 
     def check(value: str) -> str:
         if value not in values:
@@ -50,7 +51,7 @@ def one_of(values: Sequence[str]) -> AfterValidator:
 
 
 def stored_as(shape: Any, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> GetPydanticSchema:
-    """A value that is stored as what `write` makes of it, and read from a checked `shape`."""
+    """A type that is stored as the result of `write`, and read from a checked `shape`."""
     writing = core_schema.plain_serializer_function_ser_schema(write)
     return GetPydanticSchema(
         lambda _, handler: core_schema.no_info_after_validator_function(
@@ -61,15 +62,20 @@ def stored_as(shape: Any, write: Callable[[Any], Any], read: Callable[[Any], Any
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened in a run. Archives may have more fields than a class, of the same exact types.
+    """Something that happened in a run. An archive may have further fields; known ones must have the exact
+    types.
 
-    `kind`: the stored name; "" for what is only heard in the same process. `replaced`: only the newest of a
-    run still says something, and an archive may have emptied the others. `counted_by`: the field that counts
-    such events up, in a run or, `side_by_side`, for each value of another field. `once`: a run has one of
-    them. A search that was taken up again from a checkpoint emits those that are counted, or once in a run,
-    a second time, and the journal leaves that out. `at_once`: rare and before what may take long, so it does
-    not wait for a later event to be written. `point`: one of the many of a curve, which some of them show as
-    well. `bulky`: emptied in the database as soon as a newer one is there.
+    `kind`: the stored name; "" for events that stay within the process. `replaced`: only the newest of a run
+    is of
+    use, and an archive may have emptied the others. `counted_by`: the field that numbers such events within a
+    run
+    or, with `side_by_side`, for each value of another field. `once`: a run has at most one. A search that
+    resumes
+    from a checkpoint emits events that are numbered, or occur once, a second time; the journal drops the
+    repeats.
+    `at_once`: written immediately, because it is rare and a long wait may follow. `point`: one of many points
+    of a
+    curve, of which some suffice. `bulky`: emptied in the database as soon as a newer one is stored.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
@@ -92,7 +98,7 @@ class Event:
             raise TypeError(f"event {cls.kind!r} is declared by {before.__qualname__} and {cls.__qualname__}")
 
     def payload(self) -> Payload:
-        """The fields as plain JSON data."""
+        """The fields as plain JSON."""
         payload: Payload = adapter(type(self)).dump_python(self, mode="json", warnings=False)
         return payload
 
@@ -106,46 +112,47 @@ class Event:
         """The event of a stored payload.
 
         Args:
-            payload: of JSON.
-            strict: whether each value must have the exact type, as in archives. Four times as slow: only JSON
+            payload: Plain JSON.
+            strict: Whether each value must have the exact type, as in archives. Four times as slow, because
+                only JSON
                 is strict about types and has no tuples.
 
         Raises:
-            ValidationError: pages and reports could not show it.
+            ValidationError: For a payload that pages and reports could not show.
         """
         if strict:
             return cast("Self", adapter(cls).validate_json(json.dumps(payload)))
         return cast("Self", adapter(cls).validate_python(payload, strict=False))
 
     def line(self) -> str:
-        """The event in a line of the shell; "" where only pictures need it."""
+        """The event as a line of the shell; "" for events that only plots need."""
         return ""
 
     @classmethod
     def is_numbered(cls) -> bool:
-        """Whether the journal takes each only once."""
+        """Whether the journal stores each only once."""
         return cls.once or bool(cls.counted_by)
 
     @property
     def position(self) -> int:
-        """The number in its series; 0 for all where `once`."""
+        """The number within its series; 0 for all where `once`."""
         return int(getattr(self, self.counted_by)) if self.counted_by else 0
 
     @property
     def series(self) -> tuple[str, int]:
-        """The name, and the value of the field that events are counted side by side for."""
+        """The event's name, and the value of the `side_by_side` field, 0 without one."""
         return self.kind, getattr(self, self.side_by_side) if self.side_by_side else 0
 
 
 adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
-"""Between JSON and values of a class, made when it is first needed."""
+"""Converts between JSON and values of a class; cached."""
 
 
 @dataclass(frozen=True)
 class PhaseStarted(Event):
     """A stage begins; `index` counts from 1, `labels` are those of all stages in order.
 
-    `busy`: seconds that the run has been worked on by then; journals of early versions lack it.
+    `busy`: seconds of work on the run until then; journals of early versions lack it.
     """
 
     kind = "phase"
@@ -161,13 +168,13 @@ class PhaseStarted(Event):
         return self.labels[self.index - 1]
 
     def line(self) -> str:
-        """Which of how many, and its label."""
+        """Number and label of the stage."""
         return f"[{self.index}/{len(self.labels)}] {self.label}"
 
 
 @dataclass(frozen=True)
 class Progress(Event):
-    """How far the stage is; `rate` in units per second, `eta` in seconds, None for what nobody knows."""
+    """Progress of a stage; `rate` in units per second, `eta` in seconds; None for unknown numbers."""
 
     kind = "progress"
     replaced = True
@@ -179,7 +186,7 @@ class Progress(Event):
     eta: Amount | None
 
     def line(self) -> str:
-        """Done of all, how fast, and what is left."""
+        """Done and total, rate, and remaining time."""
         eta = "" if self.eta is None else f", {self.eta:.0f} s to go"
         pace = rate_in_words(self.rate, self.unit)
         return f"  {self.done} of {self.total}{f', {pace}' if pace else ''}{eta}"
@@ -187,7 +194,7 @@ class Progress(Event):
 
 @dataclass(frozen=True)
 class Log(Event):
-    """A sentence for the reader; level is "info" or "warning"."""
+    """A sentence for the reader; `level` is "info" or "warning"."""
 
     kind = "log"
     at_once = True
@@ -200,10 +207,11 @@ class Log(Event):
 
 @dataclass(frozen=True)
 class ExperimentsCounted(Event):
-    """Answers so far by `MeasurementState`.
+    """Numbers of results so far by `MeasurementState`; `asked` is their sum.
 
-    `unsettled` and `contended` are None where a checkpoint has forgotten the states: then `failed` are all
-    answers that cannot be used, and the payload has no other state.
+    `unsettled` and `contended` are None where a checkpoint has lost the states: then `failed` are all results
+    that
+    cannot be used, and the payload has no other state.
     """
 
     kind = "experiments"
@@ -217,7 +225,7 @@ class ExperimentsCounted(Event):
 
 @dataclass(frozen=True)
 class WaitChanged(Event):
-    """What the run waits for; "" for nothing."""
+    """The reason why the run waits; "" while it does not."""
 
     kind = "waiting"
     text: str
@@ -225,7 +233,7 @@ class WaitChanged(Event):
 
 @dataclass(frozen=True)
 class StateChanged(Event):
-    """The run's state has changed; `versions` of the software that does the run from now on."""
+    """The run's state changed; `versions` of the software that executes the run from now on."""
 
     kind = "state"
     state: str
@@ -235,7 +243,9 @@ class StateChanged(Event):
 
 @dataclass(frozen=True)
 class ResultStored(Event):
-    """What came of the run: facts that each kind of run chooses, most have the `name` of what was made."""
+    """The result of the run: facts that each kind of run chooses, usually with the `name` of what was
+    created.
+    """
 
     kind = "result"
     facts: Payload
@@ -245,7 +255,7 @@ class ResultStored(Event):
 
     @classmethod
     def read(cls, payload: Payload, *, strict: bool = False) -> Self:
-        """Nothing to check: pages show of it only what they find."""
+        """Any payload: pages show the facts that they know."""
         del strict
         return cls(payload)
 
@@ -254,7 +264,11 @@ _PLURAL = re.compile(r"^(\S*(?:[cs]h|[sx]))es\b|^(\S+?)s\b")
 
 
 def rate_in_words(per_second: float, unit: str) -> str:
-    """As people say it: many `unit` (in the plural) per second, or seconds for each; "" for none."""
+    """`12 items per second`, or `3.5 s per item` for slow ones; "" for no rate. `unit`: a plural.
+
+    >>> rate_in_words(0.5, "searches")
+    '2 s per search'
+    """
     if not per_second:
         return ""
     if per_second < 1:

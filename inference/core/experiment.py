@@ -1,4 +1,4 @@
-"""Experiments (multisets of instruction schemes) and what measuring one of them gave (thesis §3.1)."""
+"""Experiments, multisets of instruction schemes, and the measurement of one of them (thesis §3.1)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,23 @@ from inference.core.errors import InvalidInputError
 
 @dataclass(frozen=True, slots=True, order=True)
 class Experiment:
-    """A multiset of instruction schemes, run as a dependency-free loop body.
+    """A multiset of instruction schemes, executed as a loop body without dependencies.
 
-    `terms` holds (scheme text, multiplicity ≥ 1), sorted by scheme, so that equal multisets compare equal.
+    `terms`: (scheme text, multiplicity ≥ 1), sorted by scheme, so that equal multisets compare equal.
+
+    >>> Experiment.of(["add", "mul", "add"]).terms
+    (('add', 2), ('mul', 1))
     """
 
     terms: tuple[tuple[str, int], ...]
 
     @classmethod
     def of(cls, schemes: Iterable[str] | Mapping[str, int]) -> Experiment:
-        """Build from a sequence of schemes (repeats add up) or from {scheme: multiplicity}."""
+        """Build from a sequence of schemes, whose repeats add up, or from {scheme: multiplicity}.
+
+        Raises:
+            InvalidInputError: For no scheme at all, or a multiplicity that is not a whole number ≥ 1.
+        """
         counts = dict(schemes) if isinstance(schemes, Mapping) else Counter(schemes)
         _check_terms(counts.items())
         return cls(tuple(sorted(counts.items())))
@@ -36,7 +43,7 @@ class Experiment:
 
     @property
     def length(self) -> int:
-        """|e|: the number of instructions, repeats counted."""
+        """|e|: the number of instructions, repeats included."""
         return sum(count for _, count in self.terms)
 
     @property
@@ -54,7 +61,8 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, order=True)
 class OrderedExperiment(Experiment):
-    """An experiment whose instructions shall stand in this order; never equal to the multiset of the same.
+    """An experiment whose instructions have to be in this order; never equal to the multiset of the same
+    schemes.
 
     The model knows no order (Definition 3.1). Measuring several orders of one multiset shows what that costs
     (thesis §3.2.2). `order` holds every scheme as often as `terms` says.
@@ -64,7 +72,7 @@ class OrderedExperiment(Experiment):
 
     @classmethod
     def in_order(cls, order: Iterable[str]) -> OrderedExperiment:
-        """The experiment of these schemes, one after the other."""
+        """The experiment of a sequence of schemes."""
         sequence = tuple(order)
         return cls(Experiment.of(sequence).terms, sequence)
 
@@ -75,7 +83,7 @@ class OrderedExperiment(Experiment):
 
     @property
     def multiset(self) -> Experiment:
-        """The same without an order."""
+        """The same experiment without an order."""
         return Experiment(self.terms)
 
 
@@ -100,13 +108,18 @@ class MeasurementState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One experiment with its observed inverse throughput.
+    """An experiment with its measured inverse throughput.
 
-    `cycles` is cycles per execution of the whole experiment (never per instruction), > 0 and finite unless
-    the state is FAILED, where it is None and `note` says why. `spread` is max − min over the passes, in
-    cycles.
-    `annotations` are other tools' answers for the same experiment, in cycles. `counters` are events counted
-    per execution of the experiment: `uops` for all µops, `port X` for those executed on a port.
+    `cycles`: per execution of the whole experiment (never per instruction), finite and > 0; None exactly
+    where the
+    state is FAILED, and then `note` has the reason. `spread`: max − min over the passes, in cycles.
+    `annotations`:
+    {tool: its answer for the same experiment, in cycles}. `counters`: events per execution of the experiment,
+    `uops`
+    for all µops, `port X` for those executed on a port.
+
+    Raises:
+        InvalidInputError: For cycles or a spread that contradict this.
     """
 
     experiment: Experiment
@@ -134,7 +147,7 @@ class Measured:
 
     @property
     def usable(self) -> bool:
-        """Whether inference may learn from this number."""
+        """Whether an inference may learn from this measurement."""
         return self.state is MeasurementState.SETTLED
 
 

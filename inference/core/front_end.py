@@ -1,6 +1,6 @@
 """The front end of a core in numbers: what it fetches, decodes and hands over per cycle.
 
-Each follows from timed codes, and comes with them.
+Each number is derived from timed codes, which accompany it.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from dataclasses import dataclass
 from inference.isa.front_end import Aspect, FrontEndCode
 
 Reading = tuple[FrontEndCode, float]
-"""A code, and the cycles that a copy of it took."""
+"""A code, and the cycles per copy of it."""
 
 _NOPS = "NOPs"
-_SLOPE = (256, 1024)
-"""Sizes of loops, in instructions, between which the rate is read: every loop's own branch cancels."""
-_FULL, _CLEARLY_LESS = 0.97, 0.9
-"""Share of the best rate that still is the best, and one below which it is not."""
+_SLOPE_SIZES = (256, 1024)
+"""Sizes of loops, in instructions, between which the rate is read: the loops' own branches cancel."""
+_FULL_RATE, _REDUCED_RATE = 0.97, 0.9
+"""Share of the best rate from which a rate counts as the best, and one below which it does not."""
 _USUAL_LENGTHS = range(2, 7)
 """Bytes of most instructions."""
-_FUSED = 0.75
-"""Of a slot, by which a pair must be quicker together: NOPs counted in pairs make up to half of one."""
+_MIN_FUSED_SAVING = 0.75
+"""Share of a slot that a fused pair must save: NOPs counted in pairs make up to half of one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrontEndNumber:
-    """`value` in the unit that the label says, None where it was not measured.
+    """A number in the unit that its label names; `value` is None where it was not measured.
 
-    `at_least`: nothing larger was tried. `codes`: what it follows from.
+    `at_least`: nothing larger was tried. `codes`: the readings that it is derived from.
     """
 
     name: str
@@ -41,7 +41,7 @@ class FrontEndNumber:
 
 @dataclass(frozen=True, slots=True)
 class FusionPair:
-    """Cycles of slot-bound code with two instructions side by side and with a move between them."""
+    """Cycles of slot-bound code with two instructions side by side, and with a move between them."""
 
     name: str
     together: float
@@ -51,12 +51,13 @@ class FusionPair:
 
 @dataclass(frozen=True, slots=True)
 class FrontEnd:
-    """`numbers` in the order in which people ask for them; the rest are the series that pictures show.
+    """`numbers` in the order of the pages; the other fields are the series of the plots.
 
-    `rates`: (instructions in a loop, instructions per cycle) by what fills it. `loop_lengths`,
-    `straight_lengths`: (bytes of an instruction, on average, instructions per cycle). `offsets`: (bytes
-    behind the beginning of a cache line, cycles per iteration). `fusion`: comparisons and branches; `moves`:
-    moves and operations on the copy.
+    `rates`: {filler: (instructions in a loop, instructions per cycle)}. `loop_lengths`, `straight_lengths`:
+    (mean
+    bytes of an instruction, instructions per cycle). `offsets`: (bytes behind the beginning of a cache line,
+    cycles
+    per iteration). `fusion`: comparisons and branches; `moves`: moves and operations on the copy.
     """
 
     numbers: tuple[FrontEndNumber, ...]
@@ -69,41 +70,41 @@ class FrontEnd:
 
     @property
     def unhindered_bytes(self) -> int | None:
-        """The fewest bytes of an instruction from which on loops of NOPs are as quick as of any usual length.
+        """The fewest bytes per instruction from which on loops of NOPs run as fast as with any usual length.
 
-        None where shorter ones are, too, and where that is not known.
+        None where all usual lengths do, and where that was not measured.
         """
         usual = {length: rate for length, rate in self.loop_lengths if length in _USUAL_LENGTHS}
-        slower = [length for length, rate in usual.items() if rate < _FULL * max(usual.values())]
+        slower = [length for length, rate in usual.items() if rate < _FULL_RATE * max(usual.values())]
         if len(usual) < len(_USUAL_LENGTHS) or not slower or max(slower) == _USUAL_LENGTHS[-1]:
             return None
         return max(slower) + 1
 
     def number(self, name: str) -> FrontEndNumber:
-        """One by its name. Raises `KeyError`."""
-        for one in self.numbers:
-            if one.name == name:
-                return one
+        """The number with this name. Raises `KeyError`."""
+        for number in self.numbers:
+            if number.name == name:
+                return number
         raise KeyError(name)
 
 
 def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
-    of: dict[Aspect, list[Reading]] = defaultdict(list)
+    codes: dict[Aspect, list[Reading]] = defaultdict(list)
     for code, cycles in readings:
-        of[code.aspect].append((code, cycles))
-    slots = _rate("slots", "Slots per cycle", of[Aspect.SIZE], lambda name: name != _NOPS)
+        codes[code.aspect].append((code, cycles))
+    slots = _rate("slots", "Slots per cycle", codes[Aspect.SIZE], lambda name: name != _NOPS)
     numbers = [
         slots,
-        _rate("nops", "NOPs per cycle in a loop", of[Aspect.SIZE], lambda name: name == _NOPS),
-        _capacity(of[Aspect.SIZE], slots.value),
-        _most("straight_instructions", "Instructions per cycle in straight code", of, lambda size: 1),
-        _most("straight_bytes", "Bytes per cycle in straight code", of, lambda size: size),
-        *_branches(of),
-        _offset_cost(of[Aspect.OFFSET]),
-        *_encoding_costs(of[Aspect.ENCODING]),
-        _kept_flags(of[Aspect.KEPT_FLAGS]),
+        _rate("nops", "NOPs per cycle in a loop", codes[Aspect.SIZE], lambda name: name == _NOPS),
+        _capacity(codes[Aspect.SIZE], slots.value),
+        _straight("straight_instructions", "Instructions per cycle in straight code", codes, lambda size: 1),
+        _straight("straight_bytes", "Bytes per cycle in straight code", codes, lambda size: size),
+        *_branches(codes),
+        _offset_cost(codes[Aspect.OFFSET]),
+        *_encoding_costs(codes[Aspect.ENCODING]),
+        _zero_shift_cost(codes[Aspect.PRESERVED_FLAGS]),
     ]
-    fusion = _fusion(of[Aspect.FUSION], slots.value)
+    fusion = _fusion(codes[Aspect.FUSION], slots.value)
     numbers.append(
         FrontEndNumber(
             "fused",
@@ -111,42 +112,42 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
             float(sum(pair.is_fused for pair in fusion)) if fusion else None,
         )
     )
-    moves = _fusion(of[Aspect.MOVE], slots.value)
+    moves = _fusion(codes[Aspect.MOVE], slots.value)
     numbers.append(
         FrontEndNumber(
             "moved",
             f"Moves in one slot with the operation on the copy, of {len(moves)}",
             float(sum(pair.is_fused for pair in moves)) if moves else None,
-            tuple(of[Aspect.MOVE]),
+            tuple(codes[Aspect.MOVE]),
         )
     )
     return FrontEnd(
         tuple(numbers),
-        _rates(of[Aspect.SIZE]),
-        _per_cycle(of[Aspect.LOOP_LENGTH]),
-        _straight(of[Aspect.STRAIGHT_LENGTH], of[Aspect.STRAIGHT_MIX]),
-        tuple(sorted((code.value, cycles) for code, cycles in of[Aspect.OFFSET])),
+        _rates(codes[Aspect.SIZE]),
+        _per_cycle(codes[Aspect.LOOP_LENGTH]),
+        _straight_rates(codes[Aspect.STRAIGHT_LENGTH], codes[Aspect.STRAIGHT_MIX]),
+        tuple(sorted((code.value, cycles) for code, cycles in codes[Aspect.OFFSET])),
         fusion,
         moves,
     )
 
 
-def _rate(name: str, label: str, sizes: Sequence[Reading], wanted: Callable[[str], bool]) -> FrontEndNumber:
-    """Instructions per cycle that a longer loop has more, of what is quickest."""
+def _rate(name: str, label: str, sizes: Sequence[Reading], included: Callable[[str], bool]) -> FrontEndNumber:
+    """Additional instructions over additional cycles of the longer loop, for the quickest filler."""
     best: FrontEndNumber | None = None
     by_size = {(code.name, code.value): (code, cycles) for code, cycles in sizes}
-    for filler in dict.fromkeys(code.name for code, _ in sizes if wanted(code.name)):
-        pair = [by_size[filler, size] for size in _SLOPE if (filler, size) in by_size]
-        if len(pair) < len(_SLOPE) or pair[1][1] <= pair[0][1]:
+    for filler in dict.fromkeys(code.name for code, _ in sizes if included(code.name)):
+        pair = [by_size[filler, size] for size in _SLOPE_SIZES if (filler, size) in by_size]
+        if len(pair) < len(_SLOPE_SIZES) or pair[1][1] <= pair[0][1]:
             continue
-        rate = (_SLOPE[1] - _SLOPE[0]) / (pair[1][1] - pair[0][1])
+        rate = (_SLOPE_SIZES[1] - _SLOPE_SIZES[0]) / (pair[1][1] - pair[0][1])
         if best is None or best.value is None or rate > best.value:
             best = FrontEndNumber(name, label, rate, tuple(pair))
     return best or FrontEndNumber(name, label, None)
 
 
 def _capacity(sizes: Sequence[Reading], slots: float | None) -> FrontEndNumber:
-    """The longest loop that still has the best rate: what the µop cache, or a loop buffer, holds."""
+    """The longest loop that still has the best rate: the capacity of the µop cache, or of a loop buffer."""
     name, label = "loop_capacity", "Instructions in the longest loop at full rate"
     if slots is None:
         return FrontEndNumber(name, label, None)
@@ -155,9 +156,9 @@ def _capacity(sizes: Sequence[Reading], slots: float | None) -> FrontEndNumber:
         if code.name == _NOPS:
             continue
         rate = code.value / cycles
-        if rate >= _FULL * slots:
+        if rate >= _FULL_RATE * slots:
             longest, longer = (code, cycles), None
-        elif rate < _CLEARLY_LESS * slots and longest is not None and longer is None:
+        elif rate < _REDUCED_RATE * slots and longest is not None and longer is None:
             longer = (code, cycles)
     if longest is None:
         return FrontEndNumber(name, label, None)
@@ -165,31 +166,30 @@ def _capacity(sizes: Sequence[Reading], slots: float | None) -> FrontEndNumber:
     return FrontEndNumber(name, label, float(longest[0].value), evidence, at_least=longer is None)
 
 
-def _most(
-    name: str, label: str, of: Mapping[Aspect, Sequence[Reading]], counted: Callable[[int], int]
+def _straight(
+    name: str, label: str, codes: Mapping[Aspect, Sequence[Reading]], amount: Callable[[int], int]
 ) -> FrontEndNumber:
-    """The most of something per cycle in straight code; `counted`: how much an instruction of so
-    many bytes is."""
+    """The best rate in straight code; `amount` says how much an instruction of so many bytes counts."""
 
     def rate(reading: Reading) -> float:
         code, cycles = reading
-        return counted(code.value) * code.code.instructions / cycles
+        return amount(code.value) * code.code.instructions / cycles
 
-    found = [*of[Aspect.STRAIGHT_LENGTH], *of[Aspect.STRAIGHT]]
-    if not found:
+    straight = [*codes[Aspect.STRAIGHT_LENGTH], *codes[Aspect.STRAIGHT]]
+    if not straight:
         return FrontEndNumber(name, label, None)
-    best = max(found, key=rate)
+    best = max(straight, key=rate)
     return FrontEndNumber(name, label, rate(best), (best,))
 
 
-def _branches(of: Mapping[Aspect, Sequence[Reading]]) -> list[FrontEndNumber]:
-    jumps = [one for one in of[Aspect.TAKEN] if not one[0].name]
-    smallest = [one for one in of[Aspect.TAKEN] if one[0].name]
-    untaken = list(of[Aspect.UNTAKEN])
-    taken = min(jumps, key=lambda reading: reading[1], default=None)
+def _branches(codes: Mapping[Aspect, Sequence[Reading]]) -> list[FrontEndNumber]:
+    long_jumps = [timed for timed in codes[Aspect.JUMP] if not timed[0].name]
+    smallest = [timed for timed in codes[Aspect.JUMP] if timed[0].name]
+    untaken = list(codes[Aspect.UNTAKEN])
+    jump = min(long_jumps, key=lambda reading: reading[1], default=None)
     return [
         FrontEndNumber(
-            "taken", "Taken branches per cycle", 1 / taken[1] if taken else None, (taken,) if taken else ()
+            "taken", "Taken branches per cycle", 1 / jump[1] if jump else None, (jump,) if jump else ()
         ),
         FrontEndNumber(
             "untaken",
@@ -214,20 +214,22 @@ def _offset_cost(offsets: Sequence[Reading]) -> FrontEndNumber:
     return FrontEndNumber(name, label, ordered[-1][1] - ordered[0][1], (ordered[0], ordered[-1]))
 
 
-def _kept_flags(readings: Sequence[Reading]) -> FrontEndNumber:
+def _zero_shift_cost(readings: Sequence[Reading]) -> FrontEndNumber:
     label = "Cycles of a shift by 0 whose flags are read"
     per_shift = next((cycles / code.value for code, cycles in readings), None)
     return FrontEndNumber("kept_flags", label, per_shift, tuple(readings))
 
 
 def _encoding_costs(encodings: Sequence[Reading]) -> list[FrontEndNumber]:
-    """Cycles per instruction that the longer number costs; each code has several instructions."""
+    """Extra cycles per instruction of the encoding with the longer number; each code has several
+    instructions.
+    """
     by_name: dict[str, list[Reading]] = defaultdict(list)
     for reading in encodings:
         by_name[reading[0].name].append(reading)
     numbers = []
-    for name, found in by_name.items():
-        short, *long = sorted(found, key=lambda reading: reading[0].value)
+    for name, by_length in by_name.items():
+        short, *long = sorted(by_length, key=lambda reading: reading[0].value)
         if not long:
             continue
         cost = max((long[0][1] - short[1]) / short[0].code.instructions, 0.0)
@@ -246,9 +248,9 @@ def _fusion(readings: Sequence[Reading], slots: float | None) -> tuple[FusionPai
     for code, cycles in readings:
         by_name[code.name][code.value] = cycles
     return tuple(
-        FusionPair(name, found[1], found[0], found[0] - found[1] >= _FUSED / slots)
-        for name, found in by_name.items()
-        if found.keys() == {0, 1}
+        FusionPair(name, cycles_of[1], cycles_of[0], cycles_of[0] - cycles_of[1] >= _MIN_FUSED_SAVING / slots)
+        for name, cycles_of in by_name.items()
+        if cycles_of.keys() == {0, 1}
     )
 
 
@@ -263,21 +265,21 @@ def _per_cycle(lengths: Sequence[Reading]) -> tuple[tuple[int, float], ...]:
     return tuple(sorted((code.value, 1 / cycles) for code, cycles in lengths))
 
 
-_MANY = 5
-"""Mixes of one average length."""
+_MIN_MIXES_WITH_OUTLIER = 5
+"""From this many mixes of one average length on, one of them may have been timed too quick."""
 
 
-def _straight(lengths: Sequence[Reading], mixes: Sequence[Reading]) -> tuple[tuple[float, float], ...]:
-    """By average length. Of mixes the quickest counts: others of that length can be as quick.
+def _straight_rates(lengths: Sequence[Reading], mixes: Sequence[Reading]) -> tuple[tuple[float, float], ...]:
+    """Instructions per cycle by average length. Of several mixes of a length the quickest counts.
 
-    Of many, it is the quickest but one, since one may have been timed too quick.
+    Of many mixes, it is the second quickest, see `_MIN_MIXES_WITH_OUTLIER`.
     """
     mixed: dict[float, list[float]] = defaultdict(list)
     for code, cycles in mixes:
         count = code.code.instructions
         mixed[code.value / count].append(count / cycles)
     rates = {float(length): rate for length, rate in _per_cycle(lengths)}
-    for length, found in mixed.items():
-        quick = sorted(found, reverse=True)[len(found) >= _MANY]
+    for length, values in mixed.items():
+        quick = sorted(values, reverse=True)[len(values) >= _MIN_MIXES_WITH_OUTLIER]
         rates[length] = max(rates.get(length, 0.0), quick)
     return tuple(sorted(rates.items()))

@@ -3,12 +3,14 @@
 A port set is a bit mask over the mapping's ordered ports: bit k stands for `ports[k]`. The µops of a scheme
 are a tuple of (mask, count), sorted by mask. The two-level model is the case of one µop counted once.
 
-Some µops no experiment can show (`HiddenUops`), since the limit on slots or instructions always lasts as
-long. An experiment takes as long as the µops that only some set of ports can run, evenly spread over it
-(Theorem 5.2). Where the slots of each scheme last as long as such a set is busy with it, those of all
-experiments do. A µop that lies in no other sets can be left out or put onto more ports, and no throughput
-changes: of `add` on the four ALUs of a core that issues four slots per cycle, no more is known than "1 µop on
-4 or more ports".
+Some µops are hidden (`HiddenUops`): no experiment can show them, because the limit on slots or instructions
+always takes as long. An experiment takes as long as the µops that only some set of ports can run, evenly
+spread
+over it (Theorem 5.2). Where the slots of each scheme take as long as such a set is busy with it, those of all
+experiments do. A µop that lies in no other set can be removed or moved to more ports without changing any
+throughput. So for `add` on the four ALUs of a core that issues four slots per cycle, "1 µop on 4 or more
+ports"
+is all that can be known.
 """
 
 from __future__ import annotations
@@ -24,16 +26,20 @@ from inference.core.tunables import check_number
 
 MAX_PORTS = 63  # masks travel as signed 64-bit integers through numpy and the database
 R_MAX_RANGE = (1e-3, 1e3)  # instructions or slots per cycle; beyond it, no processor was described
-MOST_SLOTS = 10_000  # of one scheme: microcode takes hundreds
+MAX_SLOTS = 10_000  # of one scheme: microcode takes hundreds
 
-_MOST_KINDS = 12  # in a scheme: all unions of their port sets are looked at
+_MAX_KINDS = 12  # in a scheme: all unions of their port sets are looked at
 
 Uops = tuple[tuple[int, int], ...]
 """The µops of one scheme: ((port mask, count ≥ 1), …), sorted by mask; () for a scheme that uses no port."""
 
 
 def uops_of(pairs: Iterable[tuple[int, int]]) -> Uops:
-    """Canonical µops from (mask, count) pairs in any order; counts of equal masks add up."""
+    """Canonical µops from (mask, count) pairs in any order; counts of equal masks add up.
+
+    >>> uops_of([(2, 1), (1, 1), (2, 2)])
+    ((1, 1), (2, 3))
+    """
     total: dict[int, int] = {}
     for mask, count in pairs:
         total[mask] = total.get(mask, 0) + count
@@ -41,7 +47,11 @@ def uops_of(pairs: Iterable[tuple[int, int]]) -> Uops:
 
 
 def ports_in(mask: int) -> Iterator[int]:
-    """The port indices in a mask, ascending."""
+    """The port indices in a mask, ascending.
+
+    >>> list(ports_in(0b1101))
+    [0, 2, 3]
+    """
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -49,7 +59,11 @@ def ports_in(mask: int) -> Iterator[int]:
 
 
 def unions_of(masks: Iterable[int], ports: int = 0) -> set[int]:
-    """The unions of some ports, none by default, with any number of the port sets."""
+    """The unions of `ports` with any number of the port sets.
+
+    >>> sorted(unions_of([0b01, 0b10]))
+    [0, 1, 2, 3]
+    """
     unions = {ports}
     for mask in masks:
         unions |= {union | mask for union in unions}
@@ -58,12 +72,22 @@ def unions_of(masks: Iterable[int], ports: int = 0) -> set[int]:
 
 @dataclass(frozen=True)
 class PortMapping:
-    """Which ports the µops of each instruction scheme can use.
+    """Which ports the µops of each instruction scheme can use, with the limits outside the ports.
 
-    `ports`: names, index = bit. `usage`: scheme text → µops. Outside the ports, two limits can be modelled:
-    `r_max`, instructions per cycle (§3.2.2), and `issue_width`, issue slots per cycle; None for no limit.
-    `slots`: how many issue slots each scheme takes, where that is not 1. An instruction takes a slot whether
-    it needs a port or not; memory operands may share one with the rest of their instruction.
+    Args:
+        ports: Names, which differ and are not empty; index = bit.
+        usage: {scheme text: µops}.
+        r_max: Instructions per cycle (§3.2.2); None for no limit.
+        issue_width: Issue slots per cycle; None for no limit.
+        slots: {scheme: its issue slots}, where that is not 1. An instruction takes a slot even if it needs no
+            port; a memory operand may share one with the rest of its instruction.
+
+    Raises:
+        InvalidInputError: For values that no mapping can have; the message names the scheme.
+        UnknownSchemeError: For slots of a scheme without usage.
+
+    >>> PortMapping(("0", "1"), {"add": ((0b11, 1),)}).describe("add")
+    '1×[0,1]'
     """
 
     ports: tuple[str, ...]
@@ -90,20 +114,22 @@ class PortMapping:
             if scheme not in self.usage:
                 raise UnknownSchemeError([scheme])
         # One slot is what a scheme takes unless something else is said: equal mappings compare equal.
-        told = {scheme: number for scheme, number in self.slots.items() if number != 1}
-        object.__setattr__(self, "slots", told)
+        slots = {scheme: number for scheme, number in self.slots.items() if number != 1}
+        object.__setattr__(self, "slots", slots)
 
     def slots_of(self, scheme: str) -> int:
-        """How many issue slots a scheme takes."""
+        """Issue slots of a scheme, 1 unless the mapping says otherwise."""
         return self.slots.get(scheme, 1)
 
     @property
     def limits(self) -> dict[str, float]:
-        """What is modelled outside the ports, per cycle: {"instructions": …, "slots": …}, as far as it is."""
+        """The limits outside the ports, per cycle: {"instructions": r_max, "slots": issue_width} without the
+        None.
+        """
         return limits_of(self.r_max, self.issue_width)
 
     def restricted(self, schemes: Iterable[str]) -> PortMapping:
-        """The same of some schemes alone, in their order. Raises `UnknownSchemeError`."""
+        """The mapping of some schemes alone, in their order. Raises `UnknownSchemeError`."""
         chosen = list(schemes)
         unknown = [scheme for scheme in chosen if scheme not in self.usage]
         if unknown:
@@ -116,13 +142,13 @@ class PortMapping:
 
     @property
     def digest(self) -> str:
-        """SHA-256, in hexadecimal digits, of all that the mapping says: the same for equal mappings alone."""
+        """SHA-256 of the mapping in hexadecimal digits; equal for equal mappings only."""
         r_max = None if self.r_max is None else float(self.r_max)
-        told: list[object] = [list(self.ports), r_max, sorted(self.usage.items())]
+        facts: list[object] = [list(self.ports), r_max, sorted(self.usage.items())]
         if self.issue_width is not None or self.slots:
             width = None if self.issue_width is None else float(self.issue_width)
-            told += [width, sorted(self.slots.items())]
-        return hashlib.sha256(repr(told).encode()).hexdigest()
+            facts += [width, sorted(self.slots.items())]
+        return hashlib.sha256(repr(facts).encode()).hexdigest()
 
     @property
     def uop_kinds(self) -> int:
@@ -142,10 +168,13 @@ class PortMapping:
 
 
 def with_sums(mapping: PortMapping, sums: Mapping[str, Sequence[str]]) -> PortMapping:
-    """The mapping with further schemes, each of which takes what several others take together; one without
-    others needs a slot and no port.
+    """The mapping with further schemes, each of which has the µops and slots of several others together.
 
-    Left out are schemes that it describes already, and those of which it does not describe every part.
+    Args:
+        mapping: Stays unchanged.
+        sums: {new scheme: its parts}; a scheme without parts takes a slot and no port. Schemes that the
+            mapping
+            describes already are skipped, and those with a part that it does not describe.
     """
     new = {
         scheme: parts
@@ -162,13 +191,13 @@ def with_sums(mapping: PortMapping, sums: Mapping[str, Sequence[str]]) -> PortMa
 
 
 def limits_of(r_max: float | None, issue_width: float | None) -> dict[str, float]:
-    """Two limits by what they count, as far as there are any."""
-    told = {"instructions": r_max, "slots": issue_width}
-    return {what: rate for what, rate in told.items() if rate is not None}
+    """{"instructions": r_max, "slots": issue_width} without the limits that are None."""
+    rates = {"instructions": r_max, "slots": issue_width}
+    return {what: rate for what, rate in rates.items() if rate is not None}
 
 
 def check_ports(number: int) -> None:
-    """Raise `InvalidInputError` for what cannot be the number of ports of a mapping."""
+    """Raise `InvalidInputError` unless a mapping can have this number of ports."""
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MAX_PORTS:
         raise InvalidInputError(f"a port mapping has 1 to {MAX_PORTS} ports, not {number!r}")
 
@@ -184,9 +213,9 @@ def check_uops(scheme: str, uops: Uops, n_ports: int) -> None:
 
 def check_slots(scheme: str, number: int) -> None:
     """Raise `InvalidInputError`, naming the scheme, for what cannot be the number of its issue slots."""
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_SLOTS:
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MAX_SLOTS:
         raise InvalidInputError(
-            f"{scheme!r}: a scheme takes a whole number of slots from 1 to {MOST_SLOTS}, not {number!r}"
+            f"{scheme!r}: a scheme takes a whole number of slots from 1 to {MAX_SLOTS}, not {number!r}"
         )
 
 
@@ -208,7 +237,9 @@ def _check_uop(scheme: str, mask: int, count: int, limit: int, n_ports: int) -> 
 
 @dataclass(frozen=True)
 class HiddenUops:
-    """So many µops of a scheme that can use `ports` ports or more, or none where none is `listed`."""
+    """`number` µops of a scheme on `ports` or more ports. `listed`: False where the mapping lists none of
+    them.
+    """
 
     number: int
     ports: int
@@ -223,38 +254,40 @@ class HiddenUops:
 def hidden_kinds(mapping: PortMapping) -> frozenset[int]:
     """The port sets, as masks, of µops that no experiment over the mapping's schemes can show.
 
-    Of two limits each is tried by itself. Schemes with more than twelve kinds of µops are taken to show all.
+    Of two limits each is examined by itself. A scheme with more than twelve kinds of µops counts as showing
+    all of
+    them, since the number of unions grows exponentially.
     """
     hidden: set[int] = set()
     kinds = {mask for uops in mapping.usage.values() for mask, _ in uops}
-    for rate, counted in ((mapping.r_max, False), (mapping.issue_width, True)):
+    for rate, counts_slots in ((mapping.r_max, False), (mapping.issue_width, True)):
         if rate is None:
             continue
-        taken = {(uops, mapping.slots_of(s) if counted else 1) for s, uops in mapping.usage.items()}
-        rows = sorted(taken, key=lambda row: (len(row[0]), row))  # the simple ones show most
-        hidden |= {kind for kind in kinds if not any(_shows(kind, *row, rate) for row in rows)}
+        distinct = {(uops, mapping.slots_of(s) if counts_slots else 1) for s, uops in mapping.usage.items()}
+        rows = sorted(distinct, key=lambda row: (len(row[0]), row))  # the simple ones show most
+        hidden |= {kind for kind in kinds if not any(_is_observable(kind, *row, rate) for row in rows)}
     return frozenset(hidden)
 
 
 def hidden_in(mapping: PortMapping, scheme: str, hidden: Collection[int]) -> HiddenUops | None:
-    """What is hidden of one scheme, `hidden` being the mapping's hidden kinds; None where all its µops show.
+    """What is hidden of one scheme; None where all its µops show.
 
-    A scheme without any µop may have as many as slots.
+    `hidden`: the result of `hidden_kinds`. A scheme without any µop may have as many hidden ones as slots.
     """
     rate = mapping.issue_width or mapping.r_max
     if rate is None:
         return None
     uops = mapping.usage[scheme]
     slots = mapping.slots_of(scheme) if mapping.issue_width else 1
-    unseen = [(mask.bit_count(), count) for mask, count in uops if mask in hidden]
-    number = sum(count for _, count in unseen) if uops else slots
-    ports = min([math.ceil(rate), *(width for width, _ in unseen)])
+    hidden_uops = [(mask.bit_count(), count) for mask, count in uops if mask in hidden]
+    number = sum(count for _, count in hidden_uops) if uops else slots
+    ports = min([math.ceil(rate), *(width for width, _ in hidden_uops)])
     return HiddenUops(number, ports, bool(uops)) if number else None
 
 
-def _shows(kind: int, uops: Uops, slots: int, rate: float) -> bool:
+def _is_observable(kind: int, uops: Uops, slots: int, rate: float) -> bool:
     """Whether ports around those of a kind are busy with a scheme for longer than its slots take."""
-    if len(uops) > _MOST_KINDS:
+    if len(uops) > _MAX_KINDS:
         return True
     return any(
         sum(count for mask, count in uops if not mask & ~ports) * rate > slots * ports.bit_count()

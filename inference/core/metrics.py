@@ -1,7 +1,8 @@
 """How well predictions agree with measurements: MAPE, Pearson's r, Kendall's τ_b (thesis §3.2.2, §5.2).
 
-MAPE and r differ by rounding with the order of the points, τ_b does not, which is exact and needs no scipy.
-Besides: where predictions err (`Residuals`), and what a search counts that is off (`Loss`).
+MAPE and r depend on the order of the points by rounding alone; τ_b is exact, independent of the order, and
+needs
+no scipy. Also here: errors by length and by scheme (`Residuals`), and the losses of searches (`Loss`).
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from inference.core.errors import InvalidInputError
 from inference.core.tables import ExperimentTable, Floats, Int64s
 
 ERROR_UNIT = 2.0**-32
-"""Losses are summed as whole multiples of this: such sums depend on no order, and can be updated."""
+"""Losses are summed as whole multiples of this: such sums are the same in any order, and can be updated."""
 
 DIGITS = 4
-"""Decimals of the means, which are in per cent: they are stored by the thousand."""
+"""Decimals of stored means, which are in per cent."""
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 class Unit(StrEnum):
-    """What a number of cycles is shown as."""
+    """The unit in which a number of cycles is shown."""
 
     CYCLES = "cycles"
     CPI = "cpi"
@@ -36,7 +37,7 @@ class Unit(StrEnum):
 
     @property
     def label(self) -> str:
-        """In words, for axes and column heads."""
+        """The unit in words, for axes and column heads."""
         return _LABELS[self]
 
 
@@ -48,9 +49,18 @@ _LABELS = {
 
 
 def convert(cycles: npt.ArrayLike, lengths: npt.ArrayLike, unit: Unit | str) -> Floats:
-    """Cycles ≥ 0 per experiment in another unit; `lengths` are instructions per experiment (same shape).
+    """Cycles per experiment in another unit.
 
-    0 cycles are infinitely many instructions per cycle. Raises `InvalidInputError` for anything else.
+    Args:
+        cycles: ≥ 0 per experiment; 0 cycles are infinitely many instructions per cycle.
+        lengths: Instructions per experiment, whole numbers ≥ 1, of the same shape.
+        unit: `Unit` or its value.
+
+    Raises:
+        InvalidInputError: For other shapes, or values out of range.
+
+    >>> convert([2.0, 3.0], [4, 3], Unit.IPC).tolist()
+    [2.0, 1.0]
     """
     unit = _unit(unit)
     values = _numbers(cycles, "cycles")
@@ -60,8 +70,8 @@ def convert(cycles: npt.ArrayLike, lengths: npt.ArrayLike, unit: Unit | str) -> 
             f"cycles of shape {values.shape} need lengths of that shape, not {sizes.shape}"
         )
     _require(values >= 0, values, "cycles of experiment {}: {} is not a number ≥ 0")
-    whole = np.isfinite(sizes) & (sizes >= 1) & (sizes == np.floor(sizes))
-    _require(whole, sizes, "length of experiment {}: {} is not a whole number ≥ 1")
+    is_length = np.isfinite(sizes) & (sizes >= 1) & (sizes == np.floor(sizes))
+    _require(is_length, sizes, "length of experiment {}: {} is not a whole number ≥ 1")
     if unit is Unit.CPI:
         return np.asarray(values / sizes)
     if unit is Unit.IPC:
@@ -87,26 +97,42 @@ class Scores:
 
 
 def score(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> Scores:
-    """Compare two equally long lists in one unit: measurements finite and > 0, predictions ≥ 0.
+    """Compare measurements with predictions in one unit.
 
-    τ_b is taken on measurements rounded to two decimals, as in the thesis: noise below that would break ties
-    that the processor does not have. None: everything for n = 0; r and τ where either list is constant;
-    MAPE and r where a prediction is infinite (0 cycles as instructions per cycle).
+    τ_b is computed on measurements rounded to two decimals, as in the thesis: noise below that would break
+    ties
+    that the processor does not have.
+
+    Args:
+        measured: Finite and > 0.
+        predicted: ≥ 0, equally many.
+
+    Returns:
+        Scores, in which None stands for: everything where n = 0; r and τ where either list is constant; MAPE
+            and
+        r where a prediction is infinite (0 cycles as instructions per cycle).
+
+    Raises:
+        InvalidInputError: For lists of different lengths, or values out of range.
+
+    >>> score([1.0, 2.0], [1.0, 3.0]).mape
+    25.0
     """
-    seen = _numbers(measured, "measurements")
-    said = _numbers(predicted, "predictions")
-    if seen.ndim != 1 or seen.shape != said.shape:
-        raise InvalidInputError(f"scores need two equally long lists, not {seen.shape} and {said.shape}")
-    _require(np.isfinite(seen) & (seen > 0), seen, "measurement {}: {} is not a finite number > 0")
-    _require(said >= 0, said, "prediction {}: {} is not a number ≥ 0")
-    kendall = tau_b(np.round(seen, 2), said)
-    if not len(seen) or np.isinf(said).any():
-        return Scores(len(seen), None, None, kendall)
-    return Scores(len(seen), float(np.mean(np.abs(said - seen) / seen)) * 100, _pearson(seen, said), kendall)
+    y_true = _numbers(measured, "measurements")
+    y_pred = _numbers(predicted, "predictions")
+    if y_true.ndim != 1 or y_true.shape != y_pred.shape:
+        raise InvalidInputError(f"scores need two equally long lists, not {y_true.shape} and {y_pred.shape}")
+    _require(np.isfinite(y_true) & (y_true > 0), y_true, "measurement {}: {} is not a finite number > 0")
+    _require(y_pred >= 0, y_pred, "prediction {}: {} is not a number ≥ 0")
+    kendall = tau_b(np.round(y_true, 2), y_pred)
+    if not len(y_true) or np.isinf(y_pred).any():
+        return Scores(len(y_true), None, None, kendall)
+    mape = float(np.mean(np.abs(y_pred - y_true) / y_true)) * 100
+    return Scores(len(y_true), mape, _pearson(y_true, y_pred), kendall)
 
 
 def _pearson(x: Floats, y: Floats) -> float | None:
-    """Pearson's r of finite values; None where either is constant, or a sum too large for a float."""
+    """Pearson's r of finite values; None where either is constant, or a sum is too large for a float."""
     if x.min() == x.max() or y.min() == y.max():
         return None
     a, b = _centred(x), _centred(y)
@@ -120,8 +146,9 @@ def _pearson(x: Floats, y: Floats) -> float | None:
 def _centred(values: Floats) -> Floats:
     """Deviations from the mean.
 
-    A mean is rounded, and may be as far from nearly equal values as these are from each other: what it is off
-    by shows in the mean of the deviations.
+    A mean is rounded, and can be as far from nearly equal values as these are from each other. The mean of
+    the
+    deviations corrects it.
     """
     deviations = values - values.mean()
     return np.asarray(deviations - deviations.mean())
@@ -150,25 +177,27 @@ def _unit(unit: Unit | str) -> Unit:
 def tau_b(x: Floats, y: Floats) -> float | None:
     """Kendall's τ_b of two equally long arrays without NaN; None where either is constant.
 
-    Counts pairs of points in integers, so the order in which points came makes no difference at all. Points
-    that occur several times are looked at once: rounded measurements and the few answers of a mapping have
-    many.
+    Pairs of points are counted in integers, so the result does not depend on the order of the points. Points
+    that
+    occur several times are counted once, with their number: rounded measurements and a mapping's few
+    different
+    answers have many.
     """
     points = np.empty(len(x), dtype=np.complex128)  # which numpy sorts by x and then by y
     points.real = x  # not x + 1j * y: an infinite y would make x NaN
     points.imag = y
     pairs, counts = np.unique(points, return_counts=True)
     by_y = np.argsort(pairs.imag, kind="stable")
-    first_x, first_y = _changes(pairs.real), _changes(pairs.imag[by_y])
-    total = _twos(np.array([len(x)]))
-    tied_x = _twos(_sums(counts, first_x))
-    tied_y = _twos(_sums(counts[by_y], first_y))
+    first_x, first_y = _run_starts(pairs.real), _run_starts(pairs.imag[by_y])
+    total = _pair_count(np.array([len(x)]))
+    tied_x = _pair_count(_run_sums(counts, first_x))
+    tied_y = _pair_count(_run_sums(counts[by_y], first_y))
     if total in (tied_x, tied_y):
         return None
     ranks = np.zeros(len(pairs), dtype=np.int64)
     ranks[first_x[1:]] = 1
     discordant = inversions(np.cumsum(ranks)[by_y], counts[by_y])
-    agreeing = total - tied_x - tied_y + _twos(counts) - 2 * discordant
+    agreeing = total - tied_x - tied_y + _pair_count(counts) - 2 * discordant
     tau = agreeing / math.sqrt(total - tied_x) / math.sqrt(total - tied_y)
     return min(1.0, max(-1.0, tau))
 
@@ -176,53 +205,59 @@ def tau_b(x: Floats, y: Floats) -> float | None:
 def inversions(ranks: npt.NDArray[Any], weights: Int64s) -> int:
     """Σ weights[i] · weights[j] over all i < j with ranks[i] > ranks[j]; ranks ≥ 0.
 
-    Bit by bit from the highest: two ranks are in the order that their first differing bit says. At each bit,
-    elements that agree on the bits above it lie together, in their original order. O(n · bits of the largest
-    rank).
+    Bit by bit from the highest: the first differing bit decides the order of two ranks. At each bit, elements
+    that
+    agree on the bits above it lie together, in their original order. O(n · bits of the largest rank).
     """
     if len(ranks) and ranks.max() <= np.iinfo(np.uint16).max:
         ranks = ranks.astype(np.uint16)  # these numpy sorts in linear time
     total = 0
     for bit in reversed(range(int(ranks.max(initial=0)).bit_length())):
-        ones = ((ranks >> bit) & 1).astype(np.int64)
-        alike = _changes(ranks >> (bit + 1))
-        above = np.cumsum(weights * ones)  # weight of ones up to here, all groups
-        before = np.concatenate(([0], above))[alike]
-        below = weights * (1 - ones)
-        total += int(below @ above) - int(_sums(below, alike) @ before)
+        bits = ((ranks >> bit) & 1).astype(np.int64)
+        groups = _run_starts(ranks >> (bit + 1))
+        prefix = np.cumsum(weights * bits)  # weight of ones up to here, all groups
+        before = np.concatenate(([0], prefix))[groups]
+        zeros = weights * (1 - bits)
+        total += int(zeros @ prefix) - int(_run_sums(zeros, groups) @ before)
         order = np.argsort(ranks >> bit, kind="stable")
         ranks, weights = ranks[order], weights[order]
     return total
 
 
-def _changes(values: npt.NDArray[Any]) -> Int64s:
-    """Where runs of equal values begin."""
+def _run_starts(values: npt.NDArray[Any]) -> Int64s:
+    """The indices at which runs of equal values begin."""
     if not len(values):
         return np.zeros(0, dtype=np.int64)
     return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1))
 
 
-def _sums(values: Int64s, first: Int64s) -> Int64s:
-    """Sums of the runs that begin at `first`."""
+def _run_sums(values: Int64s, first: Int64s) -> Int64s:
+    """Sums of the runs that begin at the indices `first`."""
     return np.add.reduceat(values, first) if len(first) else np.zeros(0, dtype=np.int64)
 
 
-def _twos(counts: Int64s) -> int:
-    """In how many ways two points can be chosen from the same group."""
+def _pair_count(counts: Int64s) -> int:
+    """Σ n · (n − 1) / 2 over the counts: the number of pairs of points within a group."""
     return int((counts * (counts - 1) // 2).sum())
 
 
 class Loss(NamedTuple):
-    """What the relative error e = (predicted - measured) / measured of an experiment counts.
+    """Loss of an experiment as a function of its relative error e = (predicted − measured) / measured.
 
-    With a `spread` of 0 just |e|. Otherwise `e² / (e² + spread²)`, `over` times that where e > 0, with
-    `waste` times the spread where e < 0, and `distance · min(|e|, 1)` in addition. Ports and slots bound a
-    time from below, and no core beats them beyond the noise, which `spread` stands for; many waste a little,
-    since ports are chosen before they are free. So what is explained exactly counts, a prediction that is too
-    slow is wrong, one that is too fast may only be incomplete, and how far off it is hardly matters.
+    With a `spread` of 0 it is |e|. Otherwise it is `e² / (e² + spread²)`, multiplied by `over` where e > 0,
+    with
+    `waste · spread` in place of the spread where e < 0, plus `distance · min(|e|, 1)`.
 
-    `forgiven`: a share of the measured time that a prediction may be too fast by and count nothing, where
-    any experiment may have been wasted as much on.
+    Ports and slots bound a time from below, and no core beats them beyond the noise, for which `spread`
+    stands.
+    Many cores waste a little, because ports are chosen before they are free. So a prediction that is exact is
+    rewarded, one that is too slow is wrong, one that is too fast may only be incomplete, and the size of a
+    large
+    error hardly matters.
+
+    `forgiven`: share of the measured time by which a prediction may be too fast at no loss, for cores that
+    may
+    waste as much on any experiment.
     """
 
     spread: float
@@ -232,18 +267,18 @@ class Loss(NamedTuple):
     forgiven: float = 0.0
 
 
-RELATIVE = Loss(spread=0.0, over=1.0, waste=1.0, distance=1.0)
+RELATIVE_LOSS = Loss(spread=0.0, over=1.0, waste=1.0, distance=1.0)
 """The relative error itself, whose mean is D_avg (thesis §5.1.3)."""
 
 
-def bounded(spread: float, forgiven: float = 0.0) -> Loss:
-    """The loss for measurements with this noise, a share of the cycles."""
+def bounded_loss(spread: float, forgiven: float = 0.0) -> Loss:
+    """The loss for measurements whose noise is `spread`, a share of the cycles; `forgiven` as in `Loss`."""
     return Loss(spread, over=2.0, waste=2.0, distance=0.15, forgiven=forgiven)
 
 
 @dataclass(frozen=True, slots=True)
 class LengthError:
-    """The mean absolute percentage error on the `n` experiments of so many instructions."""
+    """The mean absolute percentage error on the `n` experiments of `length` instructions."""
 
     length: int
     n: int
@@ -252,9 +287,9 @@ class LengthError:
 
 @dataclass(frozen=True, slots=True)
 class SchemeError:
-    """Relative errors of the `n` experiments that contain a scheme, means in per cent.
+    """Mean relative errors, in per cent, of the `n` experiments that contain a scheme.
 
-    `signed`: above 0 where predictions are too long. `absolute`: without their signs.
+    `signed`: above 0 where predictions are too long. `absolute`: mean of the absolute errors.
     """
 
     scheme: str
@@ -264,9 +299,9 @@ class SchemeError:
 
 
 class Residuals:
-    """Takes predictions beside measurements as they come; what it keeps grows with lengths and schemes alone.
+    """Accumulates errors by length and by scheme; its memory grows with lengths and schemes only.
 
-    Sums are taken in the order of the experiments: in whatever parts they come, the same answer.
+    Sums are taken in the order of the experiments, so the result is the same in whichever portions they come.
     """
 
     def __init__(self) -> None:
@@ -274,43 +309,43 @@ class Residuals:
         self._schemes: _Tally[str] = _Tally()
 
     def add(self, table: ExperimentTable, at: Int64s, measured: Floats, predicted: Floats) -> None:
-        """Look at the experiments `at` of a table; `measured` > 0 and finite `predicted` are theirs."""
+        """Add the experiments `at` of a table with their `measured` (> 0) and finite `predicted` cycles."""
         errors = (predicted - measured) / measured
-        lengths, which = np.unique(table.lengths[at], return_inverse=True)
-        self._lengths.add(lengths.tolist(), which, errors)
-        of_all = np.full(len(table), np.nan)
-        of_all[at] = errors
-        of_terms = np.repeat(of_all, np.diff(table.offsets))
-        known = ~np.isnan(of_terms)
-        self._schemes.add(table.schemes, table.scheme[known].astype(np.int64), of_terms[known])
+        lengths, index = np.unique(table.lengths[at], return_inverse=True)
+        self._lengths.add(lengths.tolist(), index, errors)
+        by_experiment = np.full(len(table), np.nan)
+        by_experiment[at] = errors
+        by_term = np.repeat(by_experiment, np.diff(table.offsets))
+        has_error = ~np.isnan(by_term)
+        self._schemes.add(table.schemes, table.scheme[has_error].astype(np.int64), by_term[has_error])
 
     @property
     def by_length(self) -> tuple[LengthError, ...]:
         """One entry per length, the shortest first."""
-        found = self._lengths.means()
-        return tuple(LengthError(length, n, absolute) for length, n, _, absolute in sorted(found))
+        means = self._lengths.means()
+        return tuple(LengthError(length, n, absolute) for length, n, _, absolute in sorted(means))
 
     @property
     def by_scheme(self) -> tuple[SchemeError, ...]:
         """One entry per scheme that occurs, the largest absolute error first."""
-        found = [SchemeError(*means) for means in self._schemes.means()]
-        return tuple(sorted(found, key=lambda each: (-each.absolute, each.scheme)))
+        errors = [SchemeError(*means) for means in self._schemes.means()]
+        return tuple(sorted(errors, key=lambda error: (-error.absolute, error.scheme)))
 
 
 class _Tally(Generic[Key]):
-    """Number, sum and sum of absolute values of what belongs to each key."""
+    """Count, sum and sum of absolute values per key."""
 
     def __init__(self) -> None:
         self._numbers: dict[Key, int] = {}
         self._counts = np.zeros(0, dtype=np.int64)
         self._sums = np.zeros((2, 0))
 
-    def add(self, keys: Sequence[Key], which: Int64s, errors: Floats) -> None:
+    def add(self, keys: Sequence[Key], key_index: Int64s, errors: Floats) -> None:
         places = [self._numbers.setdefault(key, len(self._numbers)) for key in keys]
-        fresh = len(self._numbers) - len(self._counts)
-        self._counts = np.pad(self._counts, (0, fresh))
-        self._sums = np.pad(self._sums, ((0, 0), (0, fresh)))
-        at = np.array(places, dtype=np.int64)[which]
+        n_new = len(self._numbers) - len(self._counts)
+        self._counts = np.pad(self._counts, (0, n_new))
+        self._sums = np.pad(self._sums, ((0, 0), (0, n_new)))
+        at = np.array(places, dtype=np.int64)[key_index]
         np.add.at(self._counts, at, 1)  # one by one: not a sum of sums, which would depend on the parts
         np.add.at(self._sums[0], at, errors)
         np.add.at(self._sums[1], at, np.abs(errors))

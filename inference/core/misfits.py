@@ -1,12 +1,17 @@
 """Where a mapping is in doubt: experiments that it does not explain, reasons to doubt its µops of a scheme.
 
-Ports and issue slots bound a time from below, and both only grow with what there is to do. What takes longer
-was wasted by the core, which chose ports before they were free, or shows something that the mapping lacks.
-Waste has a pattern, it comes with certain port sets beside each other: so experiments are put together by
-the µops that limit them (`excess`), or by the instruction that they have in common. Of a single experiment,
-`smallest_changes` are those with which the mapping says what was measured: µops of one kind, or issue slots,
-of one scheme, more where the mapping is too fast and fewer where it is too slow. The size of a change is how
-many µops or slots that is.
+Ports and issue slots bound a time from below, and both bounds only grow with more instructions. An experiment
+that takes longer was delayed by the core, which chose ports before they were free, or shows something that
+the
+mapping lacks. Such waste comes with certain port sets side by side, so experiments are grouped by the µops
+that
+limit them (`excess`), or by the instruction that they have in common. Of a single experiment,
+`smallest_changes`
+are the smallest changes of the mapping that make it predict the measurement: µops of one kind, or issue
+slots,
+of one scheme; more where the mapping is too fast, fewer where it is too slow. The size of a change is the
+number
+of these µops or slots.
 """
 
 from __future__ import annotations
@@ -25,25 +30,26 @@ from inference.core.mapping import PortMapping, Uops, ports_in, unions_of, uops_
 from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput, issue_bound, work_of
 
-TOLERANCE = 0.03
-"""Of the measurement: what repeated measurements of a quiet computer differ by."""
+MEASUREMENT_TOLERANCE = 0.03
+"""Share of the measurement by which repeated measurements on a quiet computer differ."""
 
-MOST = 4
-"""µops or slots of one scheme: beyond, something else is wrong than a number."""
+MAX_CHANGE = 4
+"""µops or slots of one scheme: an error that needs a larger change has another cause."""
 
-LEAST = 0.05
-"""Share of the prediction from which a measurement is longer by more than noise."""
+MIN_EXCESS = 0.05
+"""Share of the prediction by which a measurement must be longer to exceed it by more than noise."""
 
-SHARE = 0.6
-"""Of the experiments, at least: what fewer of them contain is a coincidence."""
+MIN_COMMON_SHARE = 0.6
+"""Smallest share of the experiments that must contain a common part; less is a coincidence."""
 
 
 @dataclass(frozen=True)
-class Exceeding:
+class SlowExperiment:
     """An experiment with its measured and predicted cycles.
 
-    `port_sets`: those of the µops that limit it, ascending; () where issue slots or R_max do. `readings`: how
-    often it was measured, `lowest` and `highest` of these.
+    `port_sets`: those of the µops that limit it, ascending; () where issue slots or R_max limit it.
+    `readings`: the
+    number of its measurements; `lowest` and `highest` of these, in cycles.
     """
 
     experiment: Experiment
@@ -56,13 +62,13 @@ class Exceeding:
 
     @property
     def excess(self) -> float:
-        """Share of the prediction by which it takes longer."""
+        """Share of the prediction by which the experiment takes longer."""
         return self.measured / self.predicted - 1
 
     @property
     def repeated(self) -> bool:
-        """Whether every one of several readings exceeds the prediction."""
-        return self.readings > 1 and self.lowest > (1 + LEAST) * self.predicted
+        """Whether there are several readings and each exceeds the prediction."""
+        return self.readings > 1 and self.lowest > (1 + MIN_EXCESS) * self.predicted
 
     def as_json(self) -> Json:
         return {
@@ -77,43 +83,47 @@ class Exceeding:
 
 @dataclass(frozen=True)
 class ExcessGroup:
-    """All experiments that the same port sets limit: how many, and those of them that exceed.
+    """All experiments that the same port sets limit: their number, and those that exceed the prediction.
 
     `exceeding`: the largest excess first.
     """
 
     port_sets: tuple[int, ...]
     experiments: int
-    exceeding: tuple[Exceeding, ...]
+    exceeding: tuple[SlowExperiment, ...]
 
     @property
     def share(self) -> float:
-        """How repeatable it is: the part of the experiments with these limits that exceed."""
+        """Share of the experiments with these limits that exceed their prediction: how repeatable the
+        excess is.
+        """
         return len(self.exceeding) / self.experiments
 
     @property
     def median(self) -> float:
-        """The middle excess of those that exceed."""
-        return statistics.median(each.excess for each in self.exceeding)
+        """Median excess of the experiments that exceed, as a share of the prediction."""
+        return statistics.median(slow.excess for slow in self.exceeding)
 
     def port_names(self, ports: Sequence[str]) -> list[list[str]]:
         """The port sets by the names of their ports."""
         return [[ports[k] for k in ports_in(mask)] for mask in self.port_sets]
 
     def as_json(self, ports: Sequence[str], most: int) -> Json:
-        """For programs, with at most so many of the experiments."""
+        """Plain JSON with the port sets by name and at most `most` of the experiments."""
         return {
             "port_sets": self.port_names(ports),
             "experiments": self.experiments,
             "exceeding": len(self.exceeding),
             "median": round(self.median, 4),
-            "largest": [each.as_json() for each in self.exceeding[:most]],
+            "largest": [slow.as_json() for slow in self.exceeding[:most]],
         }
 
 
 @dataclass(frozen=True)
 class Excess:
-    """What was found in `experiments` of them: groups with most experiments that exceed first."""
+    """The groups with an experiment that exceeds, those with most such experiments first; `experiments`:
+    all compared.
+    """
 
     experiments: int
     groups: tuple[ExcessGroup, ...]
@@ -125,15 +135,18 @@ class Excess:
 
 
 def excess(mapping: PortMapping, readings: Mapping[Experiment, Sequence[float]]) -> Excess:
-    """Hold experiments with their readings, in cycles, against a mapping that knows all of their schemes.
+    """Compare experiments with a mapping that describes all of their schemes.
 
-    Of several readings the median counts. Experiments that the mapping takes to need no time are passed over.
+    Args:
+        mapping: Its predictions include limits and slots.
+        readings: {experiment: its measured cycles}, of which the median counts. Experiments that the mapping
+            predicts to take no time are skipped.
     """
-    grouped: dict[tuple[int, ...], list[Exceeding]] = {}
+    grouped: dict[tuple[int, ...], list[SlowExperiment]] = {}
     for experiment, cycles in readings.items():
         port_sets, predicted = limits_of(mapping, experiment)
         if predicted > 0:
-            found = Exceeding(
+            experiment_times = SlowExperiment(
                 experiment,
                 port_sets,
                 statistics.median(cycles),
@@ -142,35 +155,38 @@ def excess(mapping: PortMapping, readings: Mapping[Experiment, Sequence[float]])
                 min(cycles),
                 max(cycles),
             )
-            grouped.setdefault(port_sets, []).append(found)
+            grouped.setdefault(port_sets, []).append(experiment_times)
     groups = []
     for port_sets, members in grouped.items():
-        exceeding = [each for each in members if each.excess > LEAST]
+        exceeding = [slow for slow in members if slow.excess > MIN_EXCESS]
         if exceeding:
-            exceeding.sort(key=lambda each: (-each.excess, each.experiment))
+            exceeding.sort(key=lambda slow: (-slow.excess, slow.experiment))
             groups.append(ExcessGroup(port_sets, len(members), tuple(exceeding)))
     groups.sort(key=lambda group: (-len(group.exceeding), -group.median, group.port_sets))
     return Excess(sum(map(len, grouped.values())), tuple(groups))
 
 
 def limits_of(mapping: PortMapping, experiment: Experiment) -> tuple[tuple[int, ...], float]:
-    """The port sets of the µops that limit an experiment, and its cycles; () where it is issue that does."""
+    """The port sets of the µops that limit an experiment, and its cycles; () where issue limits it."""
     work = work_of(mapping, experiment)
-    confined: tuple[int, ...] = ()
+    limiting: tuple[int, ...] = ()
     slowest = 0.0
     for union in sorted(unions_of(work) - {0}, key=lambda union: (union.bit_count(), union)):
         inside = tuple(sorted(mask for mask in work if mask & ~union == 0))
         cycles = sum(work[mask] for mask in inside) / union.bit_count()
         if cycles > slowest:
-            confined, slowest = inside, cycles
+            limiting, slowest = inside, cycles
     issue = issue_bound(mapping, experiment)
-    return ((), issue) if issue > slowest else (confined, slowest)
+    return ((), issue) if issue > slowest else (limiting, slowest)
 
 
 @dataclass(frozen=True)
 class Change:
-    """`number` of something more (> 0) or fewer (< 0) for `scheme`: of µops on the ports `mask`, or of issue
-    slots where that is None. `cycles`: what the experiment takes then."""
+    """`number` more (> 0) or fewer (< 0) µops of `scheme` on the ports `mask`; issue slots where `mask` is
+    None.
+
+    `cycles`: what the experiment takes then.
+    """
 
     scheme: str
     mask: int | None
@@ -179,18 +195,18 @@ class Change:
 
     @property
     def size(self) -> int:
-        """How many µops or slots."""
+        """Number of µops or slots that change."""
         return abs(self.number)
 
     @property
     def uops(self) -> Uops:
-        """The µops that are more or fewer; () where it is about slots."""
+        """The µops that are added or removed; () for a change of slots."""
         return () if self.mask is None else ((self.mask, self.size),)
 
 
-def fits(predicted: float, measured: float) -> bool:
-    """Whether a prediction is the measurement, as far as one can measure."""
-    return abs(predicted - measured) <= TOLERANCE * measured
+def is_within_tolerance(predicted: float, measured: float) -> bool:
+    """Whether a prediction equals the measurement up to `MEASUREMENT_TOLERANCE`."""
+    return abs(predicted - measured) <= MEASUREMENT_TOLERANCE * measured
 
 
 def smallest_changes(
@@ -200,42 +216,51 @@ def smallest_changes(
     *,
     kinds: Collection[int] | None = None,
 ) -> tuple[Change, ...]:
-    """All changes of the smallest size that fit, the nearest to the measurement first.
+    """All changes of the smallest size with which the mapping predicts the measurement, the nearest first.
 
-    None where the mapping fits as it is, or no change of at most `MOST` µops or slots does. `kinds` of µops
-    that may be added are those that the mapping has, unless they are given. Raises `InvalidInputError` for a
-    measurement that is no time, and `UnknownSchemeError`.
+    Args:
+        mapping: Describes the schemes of the experiment.
+        experiment: Measured.
+        measured: Its cycles, finite and > 0.
+        kinds: Port sets of µops that may be added; by default those that the mapping has.
+
+    Returns:
+        () where the mapping fits as it is, or no change of at most `MAX_CHANGE` µops or slots does.
+
+    Raises:
+        InvalidInputError: For a measurement that is not a finite number > 0.
+        UnknownSchemeError: For schemes that the mapping does not describe.
     """
     if not (math.isfinite(measured) and measured > 0):
         raise InvalidInputError(f"a measured time is a number of cycles above 0, not {measured!r}")
     predicted = inverse_throughput(mapping, experiment)
-    if fits(predicted, measured):
+    if is_within_tolerance(predicted, measured):
         return ()
     sign = 1 if measured > predicted else -1
     small = mapping.restricted(experiment.schemes)
-    own = {mask for uops in mapping.usage.values() for mask, _ in uops}
-    addable = sorted(own if kinds is None else kinds)
-    too_far: set[tuple[str, int | None]] = set()
-    for size in range(1, MOST + 1):
-        found = []
-        for scheme, mask in _places(small, addable, sign):
-            if (scheme, mask) in too_far:
+    used_kinds = {mask for uops in mapping.usage.values() for mask, _ in uops}
+    addable = sorted(used_kinds if kinds is None else kinds)
+    overshooting: set[tuple[str, int | None]] = set()
+    for size in range(1, MAX_CHANGE + 1):
+        changes = []
+        for scheme, mask in _change_sites(small, addable, sign):
+            if (scheme, mask) in overshooting:
                 continue
-            changed = _changed(small, scheme, mask, sign * size)
+            changed = _with_change(small, scheme, mask, sign * size)
             if changed is None:
                 continue
             cycles = inverse_throughput(changed, experiment)
-            if fits(cycles, measured):
-                found.append(Change(scheme, mask, sign * size, cycles))
+            if is_within_tolerance(cycles, measured):
+                changes.append(Change(scheme, mask, sign * size, cycles))
             elif sign * (cycles - measured) > 0:  # more of the same leads further away
-                too_far.add((scheme, mask))
-        if found:
-            return tuple(sorted(found, key=lambda change: _rank(change, small.usage, measured)))
+                overshooting.add((scheme, mask))
+        if changes:
+            return tuple(sorted(changes, key=lambda change: _rank(change, small.usage, measured)))
     return ()
 
 
-def _places(mapping: PortMapping, kinds: list[int], sign: int) -> Iterator[tuple[str, int | None]]:
-    """Where something can be added to a scheme, or taken away."""
+def _change_sites(mapping: PortMapping, kinds: list[int], sign: int) -> Iterator[tuple[str, int | None]]:
+    """(scheme, port set or None for slots) where µops or slots can be added (`sign` > 0) or removed."""
     for scheme, uops in mapping.usage.items():
         for mask in kinds if sign > 0 else [mask for mask, _ in uops]:
             yield scheme, mask
@@ -243,8 +268,10 @@ def _places(mapping: PortMapping, kinds: list[int], sign: int) -> Iterator[tuple
             yield scheme, None
 
 
-def _changed(mapping: PortMapping, scheme: str, mask: int | None, number: int) -> PortMapping | None:
-    """The mapping with so much more or less; None where there is not so much."""
+def _with_change(mapping: PortMapping, scheme: str, mask: int | None, number: int) -> PortMapping | None:
+    """The mapping with `number` more µops or slots of a scheme; None where that would be fewer than
+    possible.
+    """
     if mask is None:
         slots = mapping.slots_of(scheme) + number
         return replace(mapping, slots={**mapping.slots, scheme: slots}) if slots >= 1 else None
@@ -257,17 +284,17 @@ def _changed(mapping: PortMapping, scheme: str, mask: int | None, number: int) -
 
 
 def _rank(change: Change, usage: Mapping[str, Uops], measured: float) -> tuple[float, bool, int, str, int]:
-    """Nearest first; of equals, µops of a kind that the scheme has, then those on few ports."""
-    own = change.mask is not None and change.mask in dict(usage[change.scheme])
+    """Sort key: nearest first; of equals, µops of a kind that the scheme has, then those on few ports."""
+    is_used = change.mask is not None and change.mask in dict(usage[change.scheme])
     width = change.mask.bit_count() if change.mask is not None else 0
-    return (round(abs(change.cycles - measured), 9), not own, width, change.scheme, change.mask or 0)
+    return (round(abs(change.cycles - measured), 9), not is_used, width, change.scheme, change.mask or 0)
 
 
 @dataclass(frozen=True)
-class InCommon:
-    """`name` is a scheme, or the mnemonic of `schemes`, that `containing` of `total` experiments have.
+class CommonPart:
+    """A scheme, or the mnemonic of `schemes`, that `containing` of `total` experiments contain.
 
-    `here`: the median, over these, of the cycles that were measured for each instance of it.
+    `here`: the median, over these experiments, of the measured cycles per instance of it.
     """
 
     name: str
@@ -282,30 +309,34 @@ class InCommon:
         return self.containing == self.total
 
 
-def in_common(measured: Sequence[tuple[Experiment, float]]) -> InCommon | None:
-    """Of at least two experiments with their cycles; None where they have nothing in common.
+def common_part(measured: Sequence[tuple[Experiment, float]]) -> CommonPart | None:
+    """The part that at least two experiments have in common; None where there is none.
 
-    A scheme that as many contain as its mnemonic says more than that. Of several, the one with the longest
-    name: of instructions that occur everywhere the plain ones say least.
+    A scheme is preferred to its mnemonic where as many experiments contain it. Of several parts the one with
+    the
+    longest name is chosen: of instructions that occur everywhere, the plain ones say least.
+
+    Args:
+        measured: (experiment, its cycles).
     """
     total = len(measured)
     if total < 2:
         return None
     schemes = Counter(scheme for experiment, _ in measured for scheme in experiment.schemes)
     mnemonics = Counter(name for experiment, _ in measured for name in {*map(_mnemonic, experiment.schemes)})
-    least = max(2.0, SHARE * total)
-    found = [(count, 1, scheme) for scheme, count in schemes.items() if count >= least]
-    found += [(count, 0, name) for name, count in mnemonics.items() if count >= least]
-    if not found:
+    least = max(2.0, MIN_COMMON_SHARE * total)
+    candidates = [(count, 1, scheme) for scheme, count in schemes.items() if count >= least]
+    candidates += [(count, 0, name) for name, count in mnemonics.items() if count >= least]
+    if not candidates:
         return None
-    count, is_scheme, name = max(found, key=lambda each: (each[0], each[1], len(each[2]), each[2]))
-    own = {name} if is_scheme else {scheme for scheme in schemes if _mnemonic(scheme) == name}
+    count, is_scheme, name = max(candidates, key=lambda row: (row[0], row[1], len(row[2]), row[2]))
+    members = {name} if is_scheme else {scheme for scheme in schemes if _mnemonic(scheme) == name}
     shares = []
     for experiment, cycles in measured:
-        instances = sum(number for scheme, number in experiment.terms if scheme in own)
+        instances = sum(number for scheme, number in experiment.terms if scheme in members)
         if instances:
             shares.append(cycles / instances)
-    return InCommon(name, tuple(sorted(own)), count, total, median(shares))
+    return CommonPart(name, tuple(sorted(members)), count, total, median(shares))
 
 
 def _mnemonic(scheme: str) -> str:
@@ -335,29 +366,33 @@ LABELS = {
 class Doubt:
     """One reason to doubt one scheme.
 
-    `words` say what is doubtful. `here`: its µops in the mapping, None where it has none; `others`: what they
-    may be instead, or are elsewhere, under the ports of `Doubts.ports`. `size` ranks doubts of one kind.
+    `words` is the reason as a text. `here`: its µops in the mapping, None where it has none; `alternatives`:
+    other
+    possible µops, or those of another result, under the ports of `Doubts.ports`. `size` ranks doubts of one
+    kind.
     """
 
     kind: DoubtKind
     scheme: str
     words: str
     here: Uops | None = None
-    others: tuple[Uops, ...] = ()
+    alternatives: tuple[Uops, ...] = ()
     size: float = 0.0
 
 
 @dataclass(frozen=True)
 class Doubts:
-    """All doubts of a mapping, by kind, the gravest of each first; `ports` are the names that µops go by."""
+    """All doubts of a mapping, by kind, the gravest of each kind first; `ports` are the names of the
+    masks' bits.
+    """
 
     rows: tuple[Doubt, ...]
     ports: tuple[str, ...]
 
     @property
     def counts(self) -> Counter[DoubtKind]:
-        """How many there are of each kind."""
-        return Counter(each.kind for each in self.rows)
+        """Number of doubts of each kind."""
+        return Counter(doubt.kind for doubt in self.rows)
 
     def of(self, scheme: str) -> list[Doubt]:
-        return [each for each in self.rows if each.scheme == scheme]
+        return [doubt for doubt in self.rows if doubt.scheme == scheme]

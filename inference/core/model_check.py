@@ -1,7 +1,8 @@
 """How well the port mapping model describes a processor (thesis §3.2.2): single schemes, mixes, orders.
 
-What is measured is held against a reference port mapping: schemes by themselves, of which some go on, random
-mixes of them by length, and what the order of the instructions costs.
+Measurements are compared with a reference port mapping: schemes alone, some of which continue with random
+mixes
+by length, and the effect of the order of instructions.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from inference.core.experiment import Experiment, Measured, MeasurementState, Or
 from inference.core.metrics import Scores, score
 from inference.core.sampling import random_mixes
 
-NEAR = 0.10
+MODEL_TOLERANCE = 0.10
 """Share of the measurement by which the model may be off."""
 
-SHORT_CYCLES = 3.0
+SHORT_CYCLES_MAX = 3.0
 """Figure 3.6 (a) shows the schemes that take no more than this."""
 
-_MOST_PORTS = 20
+_MAX_PORTS = 20
 
 
 class AloneVerdict(StrEnum):
-    """What became of a scheme; only the first two are counted in the share."""
+    """Result of comparing a scheme alone; only the first two count in the share."""
 
     WITHIN = "within"
     DISCREPANCY = "discrepancy"
@@ -45,7 +46,7 @@ class AloneVerdict(StrEnum):
 class Alone:
     """A scheme with its measured and its modelled cycles, None where there are none.
 
-    `note` says why the scheme is not compared; of a discrepancy, which way it goes and by how much.
+    `note`: why the scheme is not compared; for a discrepancy, its direction and size.
     """
 
     scheme: str
@@ -56,12 +57,12 @@ class Alone:
 
     @property
     def compared(self) -> bool:
-        """Whether it counts in the share of schemes that follow the model."""
+        """Whether the scheme counts in the share of schemes that follow the model."""
         return self.verdict in (AloneVerdict.WITHIN, AloneVerdict.DISCREPANCY)
 
     @property
     def error(self) -> float | None:
-        """The model's error as a share of the measurement, above 0 where the model says more cycles."""
+        """The model's error as a share of the measurement, above 0 where the model predicts more cycles."""
         if self.measured is None or self.modelled is None:
             return None
         return (self.modelled - self.measured) / self.measured
@@ -79,10 +80,15 @@ class Alone:
 def judge_alone(
     result: Measured, modelled: float | None, exclusion: str = "", *, referred: bool = True
 ) -> Alone:
-    """A scheme measured alone beside what the reference says: `modelled` cycles, None where it says nothing.
+    """Compare a scheme that was measured alone with the reference.
 
-    `exclusion` is the reason why the scheme is not in the model's scope, "" where it is. Without a reference
-    (`referred` false) a scheme is held against 1/n cycles for the nearest whole n, a single µop's time.
+    Args:
+        result: Of an experiment of one scheme.
+        modelled: Cycles that the reference predicts; None where it does not describe the scheme.
+        exclusion: Why the scheme is outside the model's scope; "" where it is inside.
+        referred: False without a reference: the scheme is compared with 1/n cycles for the nearest whole n,
+            the
+            time of a single µop.
     """
     (scheme,) = result.experiment.schemes
     measured = result.cycles
@@ -92,7 +98,7 @@ def judge_alone(
 
 
 def _verdict(result: Measured, modelled: float | None, exclusion: str) -> tuple[AloneVerdict, str]:
-    """What the measurement allows to say, with the reason."""
+    """The verdict that the measurement allows, with its reason."""
     if result.cycles is None:
         return AloneVerdict.NOT_MEASURED, result.note or "failed"
     if exclusion:
@@ -109,7 +115,7 @@ def _compared(measured: float, modelled: float | None) -> tuple[AloneVerdict, st
         return AloneVerdict.NOT_DESCRIBED, "the reference does not describe it"
     if modelled == 0:
         return AloneVerdict.NO_PORTS, "it uses no port according to the reference"
-    if abs(modelled - measured) <= NEAR * measured:
+    if abs(modelled - measured) <= MODEL_TOLERANCE * measured:
         return AloneVerdict.WITHIN, ""
     far = 100 * abs(measured - modelled) / modelled
     return (
@@ -119,20 +125,25 @@ def _compared(measured: float, modelled: float | None) -> tuple[AloneVerdict, st
 
 
 def nearest_single_uop(cycles: float) -> float:
-    """1/n for the whole n from 1 to 20 that is nearest to the cycles (> 0): a µop that can use n ports."""
+    """1/n for the whole n from 1 to 20 that is nearest to `cycles` > 0: a µop that can use n ports.
+
+    >>> nearest_single_uop(0.27)
+    0.25
+    """
     below, above = math.floor(1 / cycles), math.ceil(1 / cycles)
-    candidates = {min(max(n, 1), _MOST_PORTS) for n in (below, above)}
+    candidates = {min(max(n, 1), _MAX_PORTS) for n in (below, above)}
     return min((1 / n for n in sorted(candidates)), key=lambda share: abs(share - cycles))
 
 
 @dataclass(frozen=True, slots=True)
 class AloneSummary:
-    """How many schemes were asked for, compared, and `within` 10 % of the model; `short` up to 3 cycles.
+    """Numbers of schemes: `requested`, compared, `within` 10 % of the model, and `short` ones of up to 3
+    cycles.
 
     `verdicts` counts all of them.
     """
 
-    asked: int
+    requested: int
     compared: int
     within: int
     short: int
@@ -140,12 +151,12 @@ class AloneSummary:
 
     @property
     def share(self) -> float | None:
-        """Of the compared schemes, those within 10 %."""
+        """Share of the compared schemes within 10 %; None where none was compared."""
         return self.within / self.compared if self.compared else None
 
     @property
     def short_share(self) -> float | None:
-        """Of the compared schemes, those of at most three cycles."""
+        """Share of the compared schemes of at most three cycles; None where none was compared."""
         return self.short / self.compared if self.compared else None
 
 
@@ -154,10 +165,10 @@ def summary_of(alone: Iterable[Alone]) -> AloneSummary:
     counts = Counter(row.verdict for row in rows)
     compared = [row.measured for row in rows if row.compared and row.measured is not None]
     return AloneSummary(
-        asked=len(rows),
+        requested=len(rows),
         compared=len(compared),
         within=counts[AloneVerdict.WITHIN],
-        short=sum(measured <= SHORT_CYCLES for measured in compared),
+        short=sum(measured <= SHORT_CYCLES_MAX for measured in compared),
         verdicts={verdict: counts[verdict] for verdict in AloneVerdict},
     )
 
@@ -166,24 +177,27 @@ MIX_LENGTHS = (1, 2, 3, 4, 5, 6, 10, 15, 20)
 """Those of Figure 3.7."""
 
 
-def drawn_mixes(schemes: Sequence[str], n: int, seed: int) -> dict[int, list[Experiment]]:
-    """{length: up to n random mixes}; of length 1 every scheme, since they are measured already."""
-    if not n or not schemes:
+def mixes_by_length(schemes: Sequence[str], mixes_per_length: int, seed: int) -> dict[int, list[Experiment]]:
+    """{length: up to `mixes_per_length` random mixes}; of length 1 every scheme, since these are measured
+    already.
+    """
+    if not mixes_per_length or not schemes:
         return {}
     return {
         length: [Experiment.of([scheme]) for scheme in schemes]
         if length == 1
-        else random_mixes(schemes, n, seed, length)
+        else random_mixes(schemes, mixes_per_length, seed, length)
         for length in MIX_LENGTHS
     }
 
 
 @dataclass(frozen=True, slots=True)
 class MixSummary:
-    """The mixes of one length: how many were asked for and settled, and how well the reference predicts them.
+    """The mixes of one length: how many were requested and settled, and how well the reference predicts them.
 
-    `scores` is None without a reference. `slower` took over 10 % longer than their instructions one after the
-    other, `faster` were over 10 % quicker than one of their schemes alone: no port mapping says either.
+    `scores` is None without a reference. `slower`: over 10 % longer than their instructions one after the
+    other;
+    `faster`: over 10 % quicker than one of their schemes alone. No port mapping predicts either.
     """
 
     length: int
@@ -199,11 +213,11 @@ class MixSummary:
 
 @dataclass
 class MixTally:
-    """Takes the mixes of one length; `alone` is {scheme: cycles} of all that occur in them."""
+    """Accumulates the mixes of one length; `alone` is {scheme: cycles} of all that occur in them."""
 
     length: int
     alone: Mapping[str, float]
-    asked: int = 0
+    requested: int = 0
     measured: list[float] = field(default_factory=list)
     modelled: list[float] = field(default_factory=list)
     _settled: int = 0
@@ -211,70 +225,71 @@ class MixTally:
     _faster: int = 0
 
     def add(self, result: Measured, modelled: float | None) -> None:
-        """A mix that was measured, and what the reference says in cycles; None without a reference."""
-        self.asked += 1
+        """Add a measured mix, and the cycles that the reference predicts; None without a reference."""
+        self.requested += 1
         if not result.usable or result.cycles is None:
             return
         self._settled += 1
-        each = [count * self.alone[scheme] for scheme, count in result.experiment.terms]
-        self._slower += result.cycles > (1 + NEAR) * sum(each)
-        self._faster += result.cycles < (1 - NEAR) * max(each)
+        cycles_alone = [count * self.alone[scheme] for scheme, count in result.experiment.terms]
+        self._slower += result.cycles > (1 + MODEL_TOLERANCE) * sum(cycles_alone)
+        self._faster += result.cycles < (1 - MODEL_TOLERANCE) * max(cycles_alone)
         if modelled is not None:
             self.measured.append(result.cycles / self.length)
             self.modelled.append(modelled / self.length)
 
     @property
     def summary(self) -> MixSummary:
-        """Of everything taken in so far."""
+        """Of all mixes added so far."""
         scores = score(self.measured, self.modelled) if self.measured else None
-        return MixSummary(self.length, self.asked, self._settled, scores, self._slower, self._faster)
+        return MixSummary(self.length, self.requested, self._settled, scores, self._slower, self._faster)
 
 
 ORDER_LENGTHS = tuple(range(2, 21, 2))
 """Those of Table 3.1."""
 
-ORDER_CPI = 0.05
+ORDER_TOLERANCE = 0.05
 """Cycles per instruction beyond which two orders differ notably."""
 
-SHOWN = 3
-"""Experiments that a summary names, those whose orders differ most."""
+MAX_NAMED = 3
+"""Number of experiments that a summary names, those whose orders differ most."""
 
-_SPARE = 50  # draws per order wanted: with few instructions many draws are alike
+_DRAWS_PER_ORDER = 50  # draws per order wanted: with few instructions many draws are alike
 
 
 def most_orders(length: int, permutations: int) -> int:
-    """How many different orders a mix of so many instructions has at most, of those that are wanted."""
+    """An upper bound of the different orders of a mix of `length` instructions, at most `permutations`."""
     return min(permutations, math.factorial(length))
 
 
 def orders_of(experiment: Experiment, permutations: int, seed: int) -> list[OrderedExperiment]:
-    """Up to so many different orders of the experiment, drawn at random; the same seed draws the same.
+    """Up to `permutations` different random orders of the experiment; the same seed gives the same.
 
-    Each once: the same order again would measure the noise. Fewer where equal schemes or few instructions
-    leave no more.
+    An order is not repeated, since that would measure the noise. There are fewer where equal schemes or few
+    instructions leave fewer orders.
     """
     schemes = [scheme for scheme, count in experiment.terms for _ in range(count)]
     possible = math.factorial(len(schemes))
     for _, count in experiment.terms:
         possible //= math.factorial(count)
-    wanted = min(permutations, possible)
+    n_orders = min(permutations, possible)
     digest = hashlib.blake2b(f"{seed} {experiment.terms!r}".encode(), digest_size=16).digest()
     random = np.random.default_rng(int.from_bytes(digest))
-    found: dict[OrderedExperiment, None] = {}
-    for _ in range(_SPARE * permutations):
-        if len(found) == wanted:
+    orders: dict[OrderedExperiment, None] = {}
+    for _ in range(_DRAWS_PER_ORDER * permutations):
+        if len(orders) == n_orders:
             break
-        drawn = OrderedExperiment.in_order(schemes[k] for k in random.permutation(len(schemes)).tolist())
-        found[drawn] = None
-    return list(found)
+        order = OrderedExperiment.in_order(schemes[k] for k in random.permutation(len(schemes)).tolist())
+        orders[order] = None
+    return list(orders)
 
 
 @dataclass(frozen=True, slots=True)
 class OrderSummary:
     """A row of Table 3.1, in cycles per instruction; None where no experiment has two settled orders.
 
-    `samples` of the `asked` experiments have two or more; `notable` of them differ by more than 0.05. `worst`
-    are those that differ most: (experiment, fewest, most).
+    `samples` of the `asked` experiments have two or more; `notable` of them differ by more than 0.05.
+    `worst`: those
+    that differ most, as (experiment, fewest, most).
     """
 
     length: int
@@ -287,7 +302,7 @@ class OrderSummary:
 
     @property
     def share(self) -> float | None:
-        """Of the samples, those that differ notably."""
+        """Share of the samples that differ notably; None without samples."""
         return self.notable / self.samples if self.samples else None
 
     def as_json(self) -> dict[str, Any]:
@@ -296,30 +311,30 @@ class OrderSummary:
 
 @dataclass
 class OrderTally:
-    """Takes the orders of the experiments of one length as they are measured."""
+    """Accumulates measurements of the orders of experiments of one length."""
 
     length: int
-    _asked: dict[Experiment, None] = field(default_factory=dict)
+    _experiments: dict[Experiment, None] = field(default_factory=dict)
     _cpi: defaultdict[Experiment, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, ordered: OrderedExperiment, result: Measured) -> None:
-        """One order of an experiment, measured."""
-        self._asked[ordered.multiset] = None
+        """Add the measurement of one order of an experiment."""
+        self._experiments[ordered.multiset] = None
         if result.usable and result.cycles is not None:
             self._cpi[ordered.multiset].append(result.cycles / self.length)
 
     @property
     def summary(self) -> OrderSummary:
-        """Of everything taken in so far."""
+        """Of all orders added so far."""
         ranges = [(str(e), min(cpi), max(cpi)) for e, cpi in self._cpi.items() if len(cpi) > 1]
         differences: Sequence[float] = [most - least for _, least, most in ranges]
-        ranges.sort(key=lambda each: each[1] - each[2])
+        ranges.sort(key=lambda row: row[1] - row[2])
         return OrderSummary(
             length=self.length,
-            asked=len(self._asked),
+            asked=len(self._experiments),
             samples=len(ranges),
             mean=sum(differences) / len(differences) if differences else None,
             largest=max(differences, default=None),
-            notable=sum(difference > ORDER_CPI for difference in differences),
-            worst=tuple(ranges[:SHOWN]),
+            notable=sum(difference > ORDER_TOLERANCE for difference in differences),
+            worst=tuple(ranges[:MAX_NAMED]),
         )

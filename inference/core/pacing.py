@@ -1,8 +1,9 @@
-"""How a search reports its progress and shares out its work, without either changing what it finds.
+"""How a search reports progress and distributes work, without either changing its result.
 
-A `PacedReporter` is one that listeners can follow, however often it is called. An `Executor` carries out
-pieces of a computation that do not need each other: threads here, or workers elsewhere. A piece is bytes, and
-so is its answer (`checkpoint.encode`): it does not matter where it is worked on.
+A `PacedReporter` limits the rates of reports, however often it is called. An `Executor` carries out
+independent
+pieces of a computation: in threads here, or on workers of a cluster. A piece and its answer are bytes
+(`checkpoint.encode`), so it does not matter where a piece is computed.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from inference.core.errors import KEEP, InterruptedRunError
 from inference.core.events import Event, Log
 from inference.core.protocols import Checkpoint, Reporter
 
-PULSE_EVERY = 0.1  # seconds
-TELL_EVERY = 0.5
-SHOW_EVERY = 2.0
-SAVE_EVERY = 3.0
-SAVE_SHARE = 0.05  # at most this share of the time goes into saving
+PULSE_INTERVAL = 0.1  # seconds
+EMIT_INTERVAL = 0.5
+PROGRESS_INTERVAL = 2.0
+SAVE_INTERVAL = 3.0
+MAX_SAVE_SHARE = 0.05  # at most this share of the time goes into saving
 
 
 class SilentReporter:
-    """A reporter that nobody listens to; `pulse` can end what reports to it."""
+    """A reporter that discards events and checkpoints; `pulse` can end the search that calls it."""
 
     def __init__(self, pulse: Callable[[], None] = lambda: None) -> None:
         self.pulse = pulse
@@ -40,7 +41,7 @@ class SilentReporter:
 
 
 class PacedReporter:
-    """A reporter behind rate limits. Nothing here may influence what the search finds."""
+    """A reporter with rate limits. Nothing here may influence the result of the search."""
 
     def __init__(self, reporter: Reporter, clock: Callable[[], float] = time.monotonic) -> None:
         self._reporter = reporter
@@ -48,7 +49,7 @@ class PacedReporter:
         self._pulsed = clock()
         self._saved = clock()
         self._save_cost = 0.0
-        self._told: dict[str, float] = {}
+        self._emitted: dict[str, float] = {}
         self.may_finish = False
         """Whether there is something to keep: then the wish to stop and keep it interrupts nothing."""
         self.finishing = False
@@ -57,47 +58,49 @@ class PacedReporter:
         self._deadline: float | None = None
 
     def limit(self, seconds: float) -> None:
-        """Wish for the best that there is after so many seconds."""
+        """Request the best result so far after this many seconds."""
         self._began = self.clock()
         self._deadline = self._began + seconds
 
     @property
     def elapsed(self) -> float:
-        """Share of the time limit that is over; 0 without one."""
+        """Elapsed share of the time limit; 0 without one."""
         return (
             0.0 if self._deadline is None else (self.clock() - self._began) / (self._deadline - self._began)
         )
 
     def pulse(self) -> None:
-        """Cheap enough for inner loops; raises `InterruptedRunError` when somebody wants a stop."""
+        """Cheap enough for inner loops; raises `InterruptedRunError` when a stop was requested."""
         now = self.clock()
         if self._deadline is not None and now > self._deadline and self.may_finish and not self.finishing:
             self.finishing = True
             self.emit(Log("warning", "the time limit is reached: the search ends with the best so far"))
-        if now - self._pulsed >= PULSE_EVERY:
+        if now - self._pulsed >= PULSE_INTERVAL:
             self._pulsed = now
             try:
                 self._reporter.pulse()
             except InterruptedRunError as error:
-                if error.wanted != KEEP or not self.may_finish:
+                if error.request != KEEP or not self.may_finish:
                     raise
                 self.finishing = True
 
     def emit(self, event: Event) -> None:
         self._reporter.emit(event)
 
-    def due(self, kind: str, every: float = TELL_EVERY) -> bool:
-        """Whether that much time has passed since this was last true for the kind; at first it is."""
+    def due(self, kind: str, interval: float = EMIT_INTERVAL) -> bool:
+        """Whether `interval` seconds have passed since this last returned True for the kind; first True."""
         now = self.clock()
-        if kind in self._told and now - self._told[kind] < every:
+        if kind in self._emitted and now - self._emitted[kind] < interval:
             return False
-        self._told[kind] = now
+        self._emitted[kind] = now
         return True
 
     def save(self, make: Callable[[], Checkpoint], *, now: bool = False) -> None:
-        """Save if it is time, or `now`; large checkpoints are saved less often."""
+        """Save a checkpoint if it is time, or `now`; saves that take long are made less often
+        (`MAX_SAVE_SHARE`).
+        """
         start = self.clock()
-        if not now and start - self._saved < max(SAVE_EVERY, self._save_cost / SAVE_SHARE):
+        if not now and start - self._saved < max(SAVE_INTERVAL, self._save_cost / MAX_SAVE_SHARE):
             return
         self._reporter.save(make())
         self._saved = self.clock()
@@ -106,9 +109,9 @@ class PacedReporter:
 
 @dataclass(frozen=True)
 class TaskContext:
-    """Where a piece is worked on: the threads that it may use, and the pulse that it keeps.
+    """Resources of a piece: the number of threads that it may use, and the pulse that it has to call.
 
-    The pulse raises `InterruptedRunError` when nobody waits for the answer any more.
+    The pulse raises `InterruptedRunError` when the answer is no longer needed.
     """
 
     threads: int
@@ -116,27 +119,31 @@ class TaskContext:
 
 
 Task = Callable[[bytes, bytes, TaskContext], bytes]
-"""A function of a module (workers find it by its name) from what all pieces have in common, one piece, and
-its context, to the answer. The answer depends on the first two alone: a lost piece is worked on again."""
+"""A top-level function, which workers find by its name: (common data, piece, context) → answer.
+
+The answer depends on the first two alone, so a lost piece can be computed again elsewhere.
+"""
 
 
 class Executor(Protocol):
-    """Carries out pieces, on however many benches."""
+    """Carries out independent pieces of a computation, several at a time."""
 
     def carry_out(
         self, task: Task, common: bytes, pieces: Sequence[bytes], pace: PacedReporter
     ) -> list[bytes]:
         """The answers to the pieces, in their order.
 
-        Keeps the pulse of `pace` meanwhile; what that raises ends the work, and so does what a piece raises.
+        Calls the pulse of `pace` meanwhile. What the pulse raises ends the work, and so does what a piece
+        raises.
         """
         ...
 
 
 class LocalExecutor:
-    """The threads of this process: compiled loops hold no interpreter lock, and nothing has to be started.
+    """The threads of this process: compiled loops release the interpreter lock, and nothing has to be
+    started.
 
-    `threads`: how many, shared out among the pieces; 0: one per processor.
+    `threads`: how many, divided among the pieces; 0: one per processor.
     """
 
     def __init__(self, threads: int = 0) -> None:
@@ -145,13 +152,13 @@ class LocalExecutor:
     def carry_out(
         self, task: Task, common: bytes, pieces: Sequence[bytes], pace: PacedReporter
     ) -> list[bytes]:
-        together = min(self._threads, len(pieces))
-        if together <= 1:
+        n_concurrent = min(self._threads, len(pieces))
+        if n_concurrent <= 1:
             context = TaskContext(self._threads, pace.pulse)
             return [task(common, piece, context) for piece in pieces]
         withdrawn = threading.Event()
-        context = TaskContext(self._threads // together, lambda: _go_on_unless(withdrawn))
-        with ThreadPoolExecutor(together) as pool:
+        context = TaskContext(self._threads // n_concurrent, lambda: _raise_if_withdrawn(withdrawn))
+        with ThreadPoolExecutor(n_concurrent) as pool:
             answers = [pool.submit(task, common, piece, context) for piece in pieces]
             try:
                 _await(answers, pace)
@@ -165,12 +172,12 @@ class LocalExecutor:
 def _await(answers: Sequence[Future[bytes]], pace: PacedReporter) -> None:
     waiting = set(answers)
     while waiting:
-        done, waiting = wait(waiting, timeout=PULSE_EVERY, return_when=FIRST_COMPLETED)
+        done, waiting = wait(waiting, timeout=PULSE_INTERVAL, return_when=FIRST_COMPLETED)
         for answer in done:
             answer.result()
         pace.pulse()
 
 
-def _go_on_unless(withdrawn: threading.Event) -> None:
+def _raise_if_withdrawn(withdrawn: threading.Event) -> None:
     if withdrawn.is_set():
         raise InterruptedRunError("withdrawal")

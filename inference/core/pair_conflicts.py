@@ -1,6 +1,6 @@
-"""Which schemes get into each other's way, from measurements of single schemes and of pairs alone.
+"""Which schemes compete, from measurements of single schemes and of pairs alone.
 
-`conflict_matrix` clusters those in most pairs: schemes that compete stand side by side.
+`conflict_matrix` clusters the schemes in most pairs, so that schemes that compete are adjacent.
 """
 
 from __future__ import annotations
@@ -13,21 +13,24 @@ import numpy as np
 from inference.core.experiment import Measured
 from inference.core.tables import Bools, Floats, Int64s
 
-CONFLICT = 0.25
-"""Share from which two schemes are said to compete: less is what noise and waste do."""
+MIN_CONFLICT = 0.25
+"""Share from which two schemes compete: less is caused by noise and waste."""
 
-ALIKE = 0.75
-"""Share that the schemes of two groups hinder each other by, on average, from which they are one class."""
+MIN_CLASS_SHARE = 0.75
+"""Mean share by which the schemes of two groups delay each other, from which they form one class."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairConflicts:
-    """`schemes`: those measured alone, in the order of their texts; `alone` float64[n]: cycles of one
-    instance.
+    """How much the schemes of measured pairs delay each other.
 
-    `pairs` int64[p, 2]: places of two of them, each pair once and its first scheme first. `shares`
-    float64[p]: which part of the quicker one comes on top of the slower one: 0 where they run side by side,
-    1 where one waits for the other.
+    `schemes`: those measured alone, in the order of their texts. `alone` float64[n]: cycles of one instance.
+    `pairs`
+    int64[p, 2]: indices of two schemes, each pair once, the smaller index first. `shares` float64[p]: how
+    much of the
+    quicker scheme's time is added to the slower one's: 0 where they run side by side, 1 where one waits for
+    the
+    other.
     """
 
     schemes: Sequence[str]
@@ -37,18 +40,18 @@ class PairConflicts:
 
     @property
     def competing(self) -> int:
-        """Pairs that hinder each other by more than noise does."""
-        return int(np.count_nonzero(self.shares >= CONFLICT))
+        """Number of pairs that delay each other by more than noise does."""
+        return int(np.count_nonzero(self.shares >= MIN_CONFLICT))
 
     def paired(self) -> Int64s:
-        """The places of the schemes that are in pairs."""
+        """The indices of the schemes that occur in pairs."""
         return np.flatnonzero(np.bincount(self.pairs.ravel()))
 
 
 def pair_conflicts(results: Iterable[Measured]) -> PairConflicts:
-    """Of all usable measurements of single schemes and 1:1 pairs, of repeated ones the last.
+    """The conflicts in all usable measurements of single schemes and 1:1 pairs; of repeats the last counts.
 
-    Pairs of what was not measured alone are left out.
+    Pairs of a scheme that was not measured alone are left out.
     """
     alone: dict[str, float] = {}
     together: dict[tuple[str, str], float] = {}
@@ -73,18 +76,20 @@ def pair_conflicts(results: Iterable[Measured]) -> PairConflicts:
 
 
 def conflicts_of(schemes: Sequence[str], alone: Floats, pairs: Int64s, together: Floats) -> PairConflicts:
-    """Of what one instance takes, and one of each of two, `together` float64[p]; see `PairConflicts`."""
-    each = alone[pairs]
-    shares = (together - each.max(axis=1)) / each.min(axis=1)
+    """The conflicts of schemes that take `alone` cycles, and one of each of two `together` float64[p]
+    cycles.
+    """
+    pair_cycles = alone[pairs]
+    shares = (together - pair_cycles.max(axis=1)) / pair_cycles.min(axis=1)
     return PairConflicts(schemes, alone, pairs, shares.clip(0.0, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
 class ConflictMatrix:
-    """`classes`: schemes that compete with one another, in an order that has those that compete side by side.
+    """Clustered conflicts.
 
-    `shares`: float64[n, n] of all their schemes in this order, NaN on the diagonal and where a pair was not
-    measured.
+    `classes`: schemes that compete with one another, in an order with competing classes adjacent. `shares`:
+    float64[n, n] of all their schemes in this order, NaN on the diagonal and where a pair was not measured.
     """
 
     classes: tuple[tuple[str, ...], ...]
@@ -92,47 +97,50 @@ class ConflictMatrix:
 
     @property
     def schemes(self) -> tuple[str, ...]:
-        """All of them, in the order of the rows."""
+        """All schemes, in the order of the rows."""
         return tuple(scheme for members in self.classes for scheme in members)
 
     def between_classes(self) -> Floats:
-        """float64[classes, classes]: the median of the pairs of two classes, and within one, NaN for none."""
+        """float64[classes, classes]: the median of the pairs of two classes, and within one; NaN without a
+        pair.
+        """
         bounds = np.cumsum([0, *map(len, self.classes)])
         number = len(self.classes)
-        found = np.full((number, number), np.nan)
-        for one in range(number):
-            for other in range(one, number):
-                block = self.shares[bounds[one] : bounds[one + 1], bounds[other] : bounds[other + 1]]
+        medians = np.full((number, number), np.nan)
+        for first in range(number):
+            for second in range(first, number):
+                block = self.shares[bounds[first] : bounds[first + 1], bounds[second] : bounds[second + 1]]
                 known = block[~np.isnan(block)]
                 if known.size:
-                    found[one, other] = found[other, one] = np.median(known)
-        return found
+                    medians[first, second] = medians[second, first] = np.median(known)
+        return medians
 
 
-def conflict_matrix(conflicts: PairConflicts, most: int) -> ConflictMatrix:
-    """Of the schemes in most pairs, `most` at most, clustered by average linkage.
+def conflict_matrix(conflicts: PairConflicts, limit: int) -> ConflictMatrix:
+    """The matrix of the schemes in most pairs, `limit` at most, clustered by average linkage.
 
-    Two schemes are as near as they hinder each other; two that were not measured together as they hinder
-    the same others alike.
+    The distance of two schemes is small where they delay each other; that of two that were not measured
+    together,
+    where they delay the same schemes equally.
     """
-    often = np.bincount(conflicts.pairs.ravel(), minlength=len(conflicts.schemes))
-    drawn = np.argsort(-often, kind="stable")[: min(most, np.count_nonzero(often))]
-    drawn = drawn[np.lexsort((drawn, conflicts.alone[drawn].round(2)))]
-    row_of = np.full(len(often), -1)
-    row_of[drawn] = np.arange(len(drawn))
+    n_pairs = np.bincount(conflicts.pairs.ravel(), minlength=len(conflicts.schemes))
+    chosen = np.argsort(-n_pairs, kind="stable")[: min(limit, np.count_nonzero(n_pairs))]
+    chosen = chosen[np.lexsort((chosen, conflicts.alone[chosen].round(2)))]
+    row_of = np.full(len(n_pairs), -1)
+    row_of[chosen] = np.arange(len(chosen))
     cells = row_of[conflicts.pairs]
     inside = (cells >= 0).all(axis=1)
-    shares = np.full((len(drawn), len(drawn)), np.nan)
-    for one, other in ((0, 1), (1, 0)):
-        shares[cells[inside, one], cells[inside, other]] = conflicts.shares[inside]
-    classes = _clustered(_distances(shares))
+    shares = np.full((len(chosen), len(chosen)), np.nan)
+    for first, second in ((0, 1), (1, 0)):
+        shares[cells[inside, first], cells[inside, second]] = conflicts.shares[inside]
+    classes = _clusters(_distances(shares))
     order = [row for rows in classes for row in rows]
-    named = tuple(tuple(conflicts.schemes[drawn[row]] for row in rows) for rows in classes)
+    named = tuple(tuple(conflicts.schemes[chosen[row]] for row in rows) for rows in classes)
     return ConflictMatrix(named, shares[np.ix_(order, order)])
 
 
 def _distances(shares: Floats) -> Floats:
-    """float64[n, n]: 0 for schemes that wait for each other, 1 for those that never meet."""
+    """float64[n, n]: 0 for schemes that wait for each other, 1 for those that run side by side."""
     known = ~np.isnan(shares)
     distances = np.where(known, 1 - shares, 1.0)
     if not known[~np.eye(len(shares), dtype=bool)].all():
@@ -142,39 +150,41 @@ def _distances(shares: Floats) -> Floats:
 
 
 def _estimate(distances: Floats, shares: Floats, known: Bools) -> None:
-    """Fill in the pairs that were not measured: how differently both hinder those that both were paired with.
+    """Fill in the pairs that were not measured: how differently both delay the schemes that both were paired
+    with.
 
-    The sum of the differences over that of the larger shares: whom neither hinders says nothing.
+    The sum of the differences over that of the larger shares: a scheme that neither delays has no weight.
     """
     filled = np.where(known, shares, 0.0)
     for row in range(len(shares)):
-        others, partners = np.flatnonzero(~known[row]), np.flatnonzero(known[row])
-        theirs = filled[np.ix_(others, partners)]
-        both = known[np.ix_(others, partners)]
+        unpaired, partners = np.flatnonzero(~known[row]), np.flatnonzero(known[row])
+        partner_shares = filled[np.ix_(unpaired, partners)]
+        both = known[np.ix_(unpaired, partners)]
         own = filled[row, partners]
-        apart = np.where(both, np.abs(own - theirs), 0.0).sum(axis=1)
-        most = np.where(both, np.maximum(own, theirs), 0.0).sum(axis=1)
-        distances[row, others] = np.divide(apart, most, out=np.ones(len(others)), where=most > 0)
+        apart = np.where(both, np.abs(own - partner_shares), 0.0).sum(axis=1)
+        most = np.where(both, np.maximum(own, partner_shares), 0.0).sum(axis=1)
+        distances[row, unpaired] = np.divide(apart, most, out=np.ones(len(unpaired)), where=most > 0)
 
 
-def _clustered(distances: Floats) -> list[list[int]]:
-    """The rows of each class; classes in an order that has near ones side by side.
+def _clusters(distances: Floats) -> list[list[int]]:
+    """The rows of each class; adjacent classes are near each other.
 
-    The nearest two groups become one until all are: by average linkage, groups only ever get further apart,
-    so that the classes are what there is when the first two are merged that are not alike.
+    The nearest two groups are merged until one is left. By average linkage, distances of merged groups only
+    grow, so
+    the classes are the groups that exist when first two are merged that are too far apart.
     """
     apart = distances.copy()
     np.fill_diagonal(apart, np.inf)
     groups = [[row] for row in range(len(apart))]
     class_of = np.arange(len(apart))
     for _ in range(len(apart) - 1):
-        one, other = divmod(int(apart.argmin()), len(apart))
-        if apart[one, other] <= 1 - ALIKE:
-            class_of[groups[other]] = class_of[one]
-        sizes = len(groups[one]), len(groups[other])
-        apart[one] = apart[:, one] = np.average(apart[[one, other]], axis=0, weights=sizes)
-        apart[other] = apart[:, other] = np.inf
-        groups[one] += groups[other]
+        first, second = divmod(int(apart.argmin()), len(apart))
+        if apart[first, second] <= 1 - MIN_CLASS_SHARE:
+            class_of[groups[second]] = class_of[first]
+        sizes = len(groups[first]), len(groups[second])
+        apart[first] = apart[:, first] = np.average(apart[[first, second]], axis=0, weights=sizes)
+        apart[second] = apart[:, second] = np.inf
+        groups[first] += groups[second]
     leaves = groups[0] if groups else []
     classes: dict[int, list[int]] = {}
     for row in leaves:

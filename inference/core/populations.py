@@ -1,6 +1,6 @@
-"""How the work on a population is cut up for the compiled kernels, and spread over threads.
+"""How the work on a population is divided for the compiled kernels, and distributed over threads.
 
-Experiments of which the mappings of a population have few combinations of rows are evaluated combination by
+Experiments for which the mappings of a population have few combinations of rows are evaluated combination by
 combination (`kernels.variants`), the others mapping by mapping (`kernels.loops`). Importing this module loads
 numba.
 """
@@ -23,7 +23,7 @@ from inference.core.tables import Counts, ExperimentTable, Floats, Int32s, Int64
 
 
 class EvaluatedTable(Protocol):
-    """What is needed of an `inference.core.evaluator.Evaluator`."""
+    """The part of `inference.core.evaluator.Evaluator` that the functions here need."""
 
     table: ExperimentTable
     n_ports: int
@@ -31,43 +31,44 @@ class EvaluatedTable(Protocol):
 
     @property
     def largest_error(self) -> float:
-        """As much as one experiment counts at most."""
+        """The cap of the loss of one experiment."""
         ...
 
 
-_PIECE = 400_000
-"""Evaluations between two pulses: some ten milliseconds."""
+_PIECE_EVALUATIONS = 400_000
+"""Evaluations between two pulses: about ten milliseconds."""
 
 Flags = npt.NDArray[np.bool_]
 
-_COUNTED_BELOW = 16
-_SHARED_BELOW = 0.45
-"""Combinations that occur, per mapping, up to which evaluating them once each pays. They are counted where no
-more than the former are possible."""
+_MAX_COUNTED = 16
+_MAX_SHARED = 0.45
+"""Combinations that occur, per mapping, up to which evaluating each of them once is quicker. They are counted
+where at most `_MAX_COUNTED` per mapping are possible.
+"""
 
-_LEAST_TO_SHARE = 8  # mappings
+_MIN_SHARED_MAPPINGS = 8  # mappings
 
-_MOST_VARIANTS = 512
-"""Rows of one scheme that are told apart: beyond, little is shared, and arrays for all take room."""
+_MAX_VARIANTS = 512
+"""Largest number of different rows of one scheme: beyond it little is shared, and the arrays get large."""
 
-_BEAT = 0.02  # seconds
+_PULSE_INTERVAL = 0.02  # seconds
 
 
 def all_cycles(evaluator: EvaluatedTable, population: Population, floor: Floats, threads: int) -> Floats:
     """Cycles float64[n_mappings, n_experiments], at least `floor` float64[n_experiments]."""
     mixes = mixes_of(evaluator.table, floor)
     out = np.empty((population.n_mappings, len(evaluator.table)))
-    desks = arrays_maker(evaluator, population, population.n_schemes, tables=True)
+    scratch = scratch_maker(evaluator, population, population.n_schemes, tables=True)
     occurring = evaluator.table.occurring
-    everything = np.arange(len(evaluator.table), dtype=np.int64)
+    experiments = np.arange(len(evaluator.table), dtype=np.int64)
 
     def piece(first: int, last: int) -> Callable[[EvaluationArrays], None]:
         return lambda arrays: fill_cycles(
-            arrays, rows_of(population, first, last), mixes, occurring, everything, out[first:last]
+            arrays, rows_of(population, first, last), mixes, occurring, experiments, out[first:last]
         )
 
     pieces = [piece(*block) for block in _blocks(population.n_mappings, len(evaluator.table))]
-    work_off(pieces, desks, threads, None)
+    run_pieces(pieces, scratch, threads, None)
     return out
 
 
@@ -79,22 +80,24 @@ def summed_losses(
     threads: int,
     pulse: Callable[[], None] | None,
 ) -> Int64s:
-    """The sum of what all predictions count, per mapping, in multiples of `ERROR_UNIT`: int64[n_mappings]."""
+    """The sum of the losses of all predictions per mapping, in multiples of `ERROR_UNIT`:
+    int64[n_mappings].
+    """
     task = _Task(evaluator, population, mixes_of(evaluator.table, evaluator.floor), measured, loss)
-    everything = np.arange(len(evaluator.table), dtype=np.int64)
-    if population.n_mappings < _LEAST_TO_SHARE:
-        return task.directly(everything, threads, pulse)
+    experiments = np.arange(len(evaluator.table), dtype=np.int64)
+    if population.n_mappings < _MIN_SHARED_MAPPINGS:
+        return task.per_mapping(experiments, threads, pulse)
     variants = _Variants.of(population)
     starts, members = evaluator.table.same_schemes
     combinations = variants.combinations(evaluator.table, members[starts[:-1]])
-    left = combinations > _COUNTED_BELOW * population.n_mappings
+    is_unshared = combinations > _MAX_COUNTED * population.n_mappings
     total = np.zeros(population.n_mappings, dtype=np.int64)
-    if not np.all(left):
-        groups = np.flatnonzero(~left)
-        total += task.shared(variants, groups, combinations[groups], left, threads, pulse)
-    if np.any(left):
-        rest = np.sort(members[np.repeat(left, np.diff(starts))])
-        total += task.directly(rest, threads, pulse)
+    if not np.all(is_unshared):
+        groups = np.flatnonzero(~is_unshared)
+        total += task.per_combination(variants, groups, combinations[groups], is_unshared, threads, pulse)
+    if np.any(is_unshared):
+        unshared = np.sort(members[np.repeat(is_unshared, np.diff(starts))])
+        total += task.per_mapping(unshared, threads, pulse)
     return total
 
 
@@ -102,7 +105,7 @@ def summed_losses(
 class _Variants:
     """The different rows of those schemes that have few.
 
-    `rows`: one row per variant, those of scheme s from `begin[s]` to `begin[s + 1]`, none if it has too many.
+    `rows`: one row per variant, those of scheme s from `begin[s]` to `begin[s + 1]`; none if it has too many.
     `of_mapping` int32[n_schemes, n_mappings]: which of its scheme's variants a mapping has.
     """
 
@@ -115,19 +118,21 @@ class _Variants:
         n_mappings, n_schemes = population.n_mappings, population.n_schemes
         offsets = population.offsets
         of_mapping = np.empty((n_schemes, n_mappings), dtype=np.int32)
-        first_row = np.empty((n_schemes, _MOST_VARIANTS), dtype=np.int64)
-        found = np.empty(n_schemes, dtype=np.int64)
-        slots = np.empty(4 * _MOST_VARIANTS, dtype=np.int32)
+        first_row = np.empty((n_schemes, _MAX_VARIANTS), dtype=np.int64)
+        sizes = np.empty(n_schemes, dtype=np.int64)
+        slots = np.empty(4 * _MAX_VARIANTS, dtype=np.int32)
         as_stored = Rows(offsets[:-1], offsets[1:], population.masks, population.counts)
-        number_variants(as_stored, n_mappings, n_schemes, slots, of_mapping, first_row, found)
-        which = first_row[np.arange(_MOST_VARIANTS) < found[:, None]]
-        return cls(picked_rows(as_stored, which), of_mapping, np.concatenate(([0], np.cumsum(found))))
+        number_variants(as_stored, n_mappings, n_schemes, slots, of_mapping, first_row, sizes)
+        first_rows = first_row[np.arange(_MAX_VARIANTS) < sizes[:, None]]
+        return cls(select_rows(as_stored, first_rows), of_mapping, np.concatenate(([0], np.cumsum(sizes))))
 
-    def combinations(self, table: ExperimentTable, which: Int64s) -> Floats:
-        """Per experiment of `which`, of how many combinations of rows the mappings could make use."""
-        found = np.diff(self.begin).astype(np.float64)
-        found[found == 0] = np.inf
-        return np.asarray(np.multiply.reduceat(found[table.scheme], table.offsets[:-1]))[which]
+    def combinations(self, table: ExperimentTable, experiments: Int64s) -> Floats:
+        """Per experiment, how many combinations of rows the mappings can have; infinite for a scheme with
+        too many.
+        """
+        n_variants = np.diff(self.begin).astype(np.float64)
+        n_variants[n_variants == 0] = np.inf
+        return np.asarray(np.multiply.reduceat(n_variants[table.scheme], table.offsets[:-1]))[experiments]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,21 +143,21 @@ class _Task:
     measured: Floats
     loss: Loss
 
-    def directly(self, which: Int64s, threads: int, pulse: Callable[[], None] | None) -> Int64s:
+    def per_mapping(self, experiments: Int64s, threads: int, pulse: Callable[[], None] | None) -> Int64s:
         table, population = self.evaluator.table, self.population
         errors = np.zeros(population.n_mappings, dtype=np.int64)
-        occurring = _schemes_of(table, which)
+        occurring = _schemes_of(table, experiments)
         largest = self.evaluator.largest_error
 
         def piece(first: int, last: int) -> Callable[[EvaluationArrays], None]:
             def work(arrays: EvaluationArrays) -> None:
-                rows, cycles = rows_of(population, first, last), np.empty(len(which))
+                rows, cycles = rows_of(population, first, last), np.empty(len(experiments))
                 add_errors(
                     arrays,
                     rows,
                     self.mixes,
                     occurring,
-                    which,
+                    experiments,
                     self.measured,
                     self.loss,
                     largest,
@@ -162,21 +167,23 @@ class _Task:
 
             return work
 
-        pieces = [piece(*block) for block in _blocks(population.n_mappings, len(which))]
-        desks = arrays_maker(self.evaluator, population, population.n_schemes, tables=True)
-        work_off(pieces, desks, threads, pulse)
+        pieces = [piece(*block) for block in _blocks(population.n_mappings, len(experiments))]
+        scratch = scratch_maker(self.evaluator, population, population.n_schemes, tables=True)
+        run_pieces(pieces, scratch, threads, pulse)
         return errors
 
-    def shared(
+    def per_combination(
         self,
         variants: _Variants,
         groups: Int64s,
         combinations: Floats,
-        left: Flags,
+        is_unshared: Flags,
         threads: int,
         pulse: Callable[[], None] | None,
     ) -> Int64s:
-        """Combination by combination; groups with too many are marked in `left` instead."""
+        """Losses evaluated once per combination of rows; groups with too many are marked in `is_unshared`
+        instead.
+        """
         n_variants, n_mappings = int(variants.begin[-1]), self.population.n_mappings
         starts, members = self.evaluator.table.same_schemes
         parts: list[Int64s] = []
@@ -184,9 +191,9 @@ class _Task:
         largest = self.evaluator.largest_error
 
         def arrays() -> EvaluationArrays:
-            made = arrays_maker(self.evaluator, self.population, n_variants, tables=True)()
-            prepare(made, variants.rows, 0, np.arange(n_variants, dtype=np.int32))
-            return made
+            scratch = scratch_maker(self.evaluator, self.population, n_variants, tables=True)()
+            prepare(scratch, variants.rows, 0, np.arange(n_variants, dtype=np.int32))
+            return scratch
 
         def piece(first: int, last: int) -> Callable[[EvaluationArrays], None]:
             def work(arrays: EvaluationArrays) -> None:
@@ -207,8 +214,8 @@ class _Task:
                     table,
                     np.empty(n_mappings, dtype=np.int32),
                     np.empty(n_mappings, dtype=np.int32),
-                    int(_SHARED_BELOW * n_mappings),
-                    left,
+                    int(_MAX_SHARED * n_mappings),
+                    is_unshared,
                     errors,
                 )
                 parts.append(errors)
@@ -218,7 +225,7 @@ class _Task:
         # A look-up costs about a tenth of an evaluation.
         evaluations = int(np.minimum(combinations, n_mappings).mean() * np.diff(starts)[groups].mean())
         pieces = [piece(*block) for block in _blocks(len(groups), evaluations + n_mappings // 10 + 1)]
-        work_off(pieces, arrays, threads, pulse)
+        run_pieces(pieces, arrays, threads, pulse)
         return np.asarray(np.sum(parts, axis=0, dtype=np.int64))
 
 
@@ -231,8 +238,8 @@ def rows_of(population: Population, first: int, last: int) -> Rows:
     return _rows(offsets[:-1], offsets[1:], population.masks[span], population.counts[span])
 
 
-def picked_rows(rows: Rows, which: Int64s) -> Rows:
-    """The rows with these numbers, without what lies between them."""
+def select_rows(rows: Rows, which: Int64s) -> Rows:
+    """The rows with these numbers, copied without the entries between them."""
     lengths = rows.ends[which] - rows.starts[which]
     ends = np.cumsum(lengths)
     entries = np.arange(int(lengths.sum())) + np.repeat(rows.starts[which] - ends + lengths, lengths)
@@ -243,46 +250,49 @@ def _rows(starts: Int64s, ends: Int64s, masks: Masks, counts: Counts) -> Rows:
     return Rows(starts, ends, masks.astype(np.int64, copy=False), counts.astype(np.int32, copy=False))
 
 
-def _schemes_of(table: ExperimentTable, which: Int64s) -> Int32s:
+def _schemes_of(table: ExperimentTable, experiments: Int64s) -> Int32s:
     """The numbers of the schemes in some of the experiments, ascending."""
     chosen = np.zeros(len(table), dtype=np.bool_)
-    chosen[which] = True
+    chosen[experiments] = True
     return np.unique(table.scheme[np.repeat(chosen, np.diff(table.offsets))])
 
 
 def mixes_of(table: ExperimentTable, floor: Floats) -> Mixes:
-    """The experiments of a table with the least that each can take."""
+    """The experiments of a table with `floor`, the fewest cycles that each can take."""
     return Mixes(table.offsets, table.scheme, table.count, floor)
 
 
-def most_terms(table: ExperimentTable) -> int:
-    """How many schemes an experiment has at most."""
+def max_terms(table: ExperimentTable) -> int:
+    """Largest number of different schemes in an experiment; at least 1."""
     return int(np.diff(table.offsets).max(initial=1))
 
 
-def arrays_maker(
+def scratch_maker(
     evaluator: EvaluatedTable, population: Population, n_places: int, *, tables: bool
 ) -> Callable[[], EvaluationArrays]:
-    """What makes arrays with so many places, and scratch room for any experiment under the population."""
+    """A factory of scratch arrays for `n_places` rows and any experiment under the population."""
     longest = int(np.diff(population.offsets).max(initial=0))
-    terms = most_terms(evaluator.table)
+    terms = max_terms(evaluator.table)
     return lambda: make_arrays(n_places, evaluator.n_ports, longest * terms, terms, tables=tables)
 
 
 def _blocks(n: int, cost: int) -> Iterator[tuple[int, int]]:
-    """0 … n in pieces of some `_PIECE` evaluations, where each of the n costs `cost` of them."""
-    size = max(1, _PIECE // max(1, cost))
+    """0 … n in ranges of about `_PIECE_EVALUATIONS` evaluations, where each of the n costs `cost` of them."""
+    size = max(1, _PIECE_EVALUATIONS // max(1, cost))
     for first in range(0, n, size):
         yield first, min(first + size, n)
 
 
-def work_off(
+def run_pieces(
     pieces: Sequence[Callable[[EvaluationArrays], None]],
     make_arrays: Callable[[], EvaluationArrays],
     threads: int,
     pulse: Callable[[], None] | None,
 ) -> None:
-    """Do all pieces, each thread with its own arrays; between them the pulse beats on the calling thread."""
+    """Run all pieces, each thread with scratch arrays of its own.
+
+    `pulse` is called on the calling thread between pieces or every 20 ms; what it raises ends the work.
+    """
     threads = min(threads, max(1, len(pieces)))
     if threads == 1:
         arrays = make_arrays()
@@ -303,7 +313,7 @@ def work_off(
         running: set[Future[None]] = {pool.submit(work) for _ in range(threads)}
         try:
             while running:
-                done, running = wait(running, timeout=_BEAT, return_when=FIRST_COMPLETED)
+                done, running = wait(running, timeout=_PULSE_INTERVAL, return_when=FIRST_COMPLETED)
                 for future in done:
                     future.result()
                 if pulse is not None:

@@ -1,4 +1,4 @@
-"""What an algorithm needs from its world: a measurer, a listener, and a memory."""
+"""What an algorithm needs from outside: a measurer, a reporter, stores for checkpoints and measurements."""
 
 from __future__ import annotations
 
@@ -18,89 +18,99 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a search can be taken up again: JSON facts and arrays, never pickled objects."""
+    """A point at which a search can be resumed: JSON facts and arrays, never pickled objects."""
 
     meta: Json
     arrays: Mapping[str, npt.NDArray[np.generic]] = field(default_factory=dict)
 
 
 class Reporter(Protocol):
-    """The listener of a search, and the only way in which it learns that somebody wants it to stop."""
+    """Receives a search's events and checkpoints, and tells it through `pulse` to stop."""
 
     def emit(self, event: Event) -> None:
-        """Tell what happened; cheap, may be coalesced."""
+        """Report an event; cheap, and implementations may coalesce events."""
         ...
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Remember this point; a resumed search gets the last one saved."""
+        """Store this checkpoint; a resumed search gets the last one stored."""
         ...
 
     def pulse(self) -> None:
-        """Call at least every few hundred milliseconds; raises `InterruptedRunError` when asked to stop."""
+        """Call at least every few hundred milliseconds; raises `InterruptedRunError` when a stop was
+        requested.
+        """
         ...
 
 
 class Measurer(Protocol):
-    """Answers "how many cycles?": an agent on the target CPU, a simulated processor or recorded data."""
+    """Measures inverse throughputs: an agent on the target CPU, a simulated processor or recorded data."""
 
     @property
     def identity(self) -> Json:
-        """Whatever changes the answers: machine, harness settings, seed. Part of a measurement's key."""
+        """Everything that changes the results: machine, harness settings, seed. Part of a result's key."""
         ...
 
     def offers(self) -> Sequence[Experiment] | None:
-        """The only experiments that can be asked (recorded data), or None where any can."""
+        """The only experiments that can be measured (recorded data), or None where any can."""
         ...
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
-        """One result per experiment, in the order asked, as they become known.
+        """One result per experiment, in the order of the experiments, as soon as it is known.
 
-        A failure of one experiment is a result in state FAILED; an exception means that measuring as a
-        whole is impossible.
+        An experiment that fails gives a result in state FAILED.
+
+        Raises:
+            MeasuringError: Where no experiment can be measured.
+            InterruptedRunError: Where the run shall stop.
         """
         ...
 
 
 @runtime_checkable
 class RepeatingMeasurer(Measurer, Protocol):
-    """A measurer that can be asked to measure the same anew, which otherwise nobody does."""
+    """A measurer that can measure the same experiments again, independently of earlier results."""
 
-    def again(self, number: int) -> Measurer:
-        """The measurer of that repetition; 0 is itself. The same number means the same answers."""
+    def repetition(self, number: int) -> Measurer:
+        """The measurer of repetition `number`; 0 is this measurer. The same number gives the same results."""
         ...
 
 
 class MeasurementStore(Protocol):
-    """What measuring remembers, implemented over the database."""
+    """Stores measurements of one measurer, implemented over the database."""
 
     def known(self, experiments: Sequence[Experiment]) -> Mapping[Experiment, Measured]:
-        """Those of the experiments that were measured before under the same identity."""
+        """The stored results of those experiments that were measured before under the same identity."""
         ...
 
     def remember(self, results: Sequence[Measured]) -> None:
-        """Keep new results; storing one twice changes nothing."""
+        """Store new results; storing one twice changes nothing."""
         ...
 
 
 class BatchBoard(Protocol):
-    """Where batches for one machine are posted and their results come back, implemented over the database."""
+    """Posts batches to one machine and collects their results, implemented over the database."""
 
     def post(self, batch: Batch) -> int:
-        """Post a batch; the number under which its results will come."""
+        """Post a batch; returns the number under which `collect` returns its results."""
         ...
 
     def collect(self) -> tuple[int, Sequence[Result]]:
-        """Wait for any of the posted batches that has not been collected yet.
+        """Wait for a posted batch that has not been collected; returns its number and results.
 
-        Waiting includes a machine that is away or disturbed. Raises `InterruptedRunError` when the run shall
-        stop, and `MeasuringError` where the machine will never answer.
+        Waiting includes a machine that is disconnected or disturbed.
+
+        Raises:
+            InterruptedRunError: Where the run shall stop.
+            MeasuringError: Where the machine will never answer.
         """
         ...
 
     def earlier(self) -> Mapping[str, Result]:
-        """Results that came for earlier attempts of the same run and were never collected, by item."""
+        """{item id: result} of results that came for earlier attempts of the same run and were never
+        collected.
+        """
         ...
 
     def close(self) -> None:
-        """Withdraw what has not been collected."""
+        """Withdraw the batches that have not been collected."""
         ...

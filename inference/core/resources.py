@@ -1,7 +1,7 @@
 """Conjunctive resource mappings, Palmed's model: a second predictor beside the port mapping (thesis ch. 7).
 
 A scheme puts a load on abstract resources; the fullest resource gives the inverse throughput. There are no
-µops, no schedule, and nothing to optimise.
+µops and no schedule, and nothing to optimise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Loads = tuple[tuple[int, float], ...]
 """The loads of one scheme: ((resource index, cycles > 0), …), sorted by index; () where there is none."""
 
 _BLOCK = 1 << 22
-"""Numbers in a block of experiments × resources: 32 MiB, whatever is evaluated."""
+"""Numbers in a block of experiments × resources: 32 MiB, independent of the size of the table."""
 _COLUMNS = 256
 _DIGITS = 13
 
@@ -36,10 +36,16 @@ _DIGITS = 13
 class ResourceMapping:
     """How many cycles of which abstract resources one instance of each instruction scheme takes up.
 
-    `resources`: names, in the order of their indices. `loads`: scheme text → loads. Whatever limits the
-    processor beside its ports (R_max of a port mapping) is a resource like any other. A `ThroughputModel`.
+    A `ThroughputModel`. A limit of the processor beside its ports (R_max of a port mapping) is a resource
+    like any
+    other.
 
-    Raises `InvalidInputError` for names that repeat and for a load that no instruction can have.
+    Args:
+        resources: Names, in the order of their indices.
+        loads: {scheme text: loads}.
+
+    Raises:
+        InvalidInputError: For names that repeat and for a load that no instruction can have.
     """
 
     resources: tuple[str, ...]
@@ -60,39 +66,41 @@ class ResourceMapping:
 
     @property
     def described(self) -> Collection[str]:
-        """The schemes that it knows (see `ThroughputModel`)."""
+        """The schemes of the mapping (see `ThroughputModel`)."""
         return self.loads.keys()
 
     @property
     def classes(self) -> int:
-        """Number of different rows: schemes of one class cannot be told apart by any experiment."""
+        """Number of different rows: no experiment distinguishes schemes with equal rows."""
         return len(set(self.loads.values()))
 
     def cycles(self, table: ExperimentTable) -> Floats:
-        """Inverse throughput of each experiment in cycles (see `ThroughputModel`): float64[len(table)].
+        """Inverse throughput of each experiment in cycles: float64[len(table)].
 
         The sparse product of experiments × schemes and schemes × resources, and its largest entry per row.
-        Raises `UnknownSchemeError`.
+
+        Raises:
+            UnknownSchemeError: See `ThroughputModel`.
         """
         from scipy.sparse import csr_array  # loads scipy
 
         unknown = [scheme for scheme in table.schemes if scheme not in self.loads]
         if unknown:
             raise UnknownSchemeError(unknown)
-        most = np.zeros(len(table))
+        fullest = np.zeros(len(table))
         if not len(table):
-            return most
+            return fullest
         counts = csr_array(
             (table.count.astype(np.float64), table.scheme, table.offsets), shape=(len(table), table.n_schemes)
         )
         loads = self._matrix(table.schemes)
         for column in range(0, len(self.resources), _COLUMNS):
-            some = loads[:, column : column + _COLUMNS].toarray()
-            rows = max(1, _BLOCK // some.shape[1])
+            dense = loads[:, column : column + _COLUMNS].toarray()
+            rows = max(1, _BLOCK // dense.shape[1])
             for row in range(0, len(table), rows):
-                part = most[row : row + rows]
-                np.maximum(part, (counts[row : row + rows] @ some).max(axis=1), out=part)
-        return _settled(most)
+                block = fullest[row : row + rows]
+                np.maximum(block, (counts[row : row + rows] @ dense).max(axis=1), out=block)
+        return _rounded(fullest)
 
     def _matrix(self, schemes: Sequence[str]):  # type: ignore[no-untyped-def]  # scipy has no types
         """The loads of some schemes as a sparse array: float64[len(schemes), len(resources)]."""
@@ -126,7 +134,7 @@ class ResourceMapping:
 
     def inverse_throughput(self, experiment: Experiment) -> float:
         """Cycles per execution of one experiment, 0.0 where it uses nothing. Raises `UnknownSchemeError`."""
-        return float(_settled(np.array([max(self.pressure(experiment), default=0.0)]))[0])
+        return float(_rounded(np.array([max(self.pressure(experiment), default=0.0)]))[0])
 
     def describe(self, scheme: str) -> str:
         """`R1: 2, R12: 1` (cycles), or "no resources"."""
@@ -144,8 +152,8 @@ def check_size(n_loads: int) -> None:
         )
 
 
-def _settled(cycles: Floats) -> Floats:
-    """Cycles to 13 significant digits: sums that are equal on paper are equal, in whichever order they came.
+def _rounded(cycles: Floats) -> Floats:
+    """Cycles to 13 significant digits: sums that are mathematically equal become equal floats.
 
     Without this, rounding would break ties between predictions, which Kendall's τ counts.
     """
@@ -156,51 +164,54 @@ def _settled(cycles: Floats) -> Floats:
 
 def _check_loads(scheme: str, loads: Loads, n_resources: int) -> None:
     low, high = LOAD_RANGE
-    before = -1
+    previous = -1
     for index, load in loads:
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < n_resources:
             raise InvalidInputError(
                 f"{scheme!r}: a load names resource {index!r}, but there are {n_resources}, counted from 0"
             )
-        if index <= before:
+        if index <= previous:
             raise InvalidInputError(f"loads of {scheme!r} must be sorted by resource, without repeats")
         if isinstance(load, bool) or not (math.isfinite(load) and low <= load <= high):
             raise InvalidInputError(
                 f"{scheme!r}: the load on {index!r} must be {low:g} to {high:g} cycles, not {load!r}"
             )
-        before = index
+        previous = index
 
 
 R_MAX = "R_max"
 SLOTS = "slots"
-COUNTED = 1 << 16
-"""Port sets that are counted before giving up: the error says "more than" beyond."""
+MAX_COUNTED_UNIONS = 1 << 16
+"""Port sets beyond this number are not counted: the error then says "more than"."""
 
 _NAME_LENGTH = 120
 _PAIRS = 1 << 20
 
 
 class TooManyResourcesError(CoreError):
-    """A conversion needs more resources than it may have; `count` of them, or more if it is `COUNTED`."""
+    """A conversion needs more resources than it may have.
+
+    `count`: how many; exact below `MAX_COUNTED_UNIONS`, where counting stops.
+    """
 
     def __init__(self, count: int, limit: int) -> None:
         self.count = count
         self.limit = limit
-        many = f"more than {COUNTED:,}" if count >= COUNTED else f"{count:,}"
-        right = (
+        needed = f"more than {MAX_COUNTED_UNIONS:,}" if count >= MAX_COUNTED_UNIONS else f"{count:,}"
+        remedy = (
             f"allow more (up to {MAX_RESOURCES:,})"
             if count <= MAX_RESOURCES
             else "use the port mapping itself, which predicts the same"
         )
         super().__init__(
-            f"this port mapping needs {many} resources, one for each union of port sets that overlap, "
-            f"and {limit:,} are allowed: {right}"
+            f"this port mapping needs {needed} resources, one for each union of port sets that overlap, "
+            f"and {limit:,} are allowed: {remedy}"
         )
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """How far a conversion may go."""
+    """Limit of a conversion."""
 
     max_resources: int = field(
         default=1024,
@@ -217,80 +228,88 @@ class Conversion:
 
 
 def from_port_mapping(mapping: PortMapping, settings: Conversion | None = None) -> ResourceMapping:
-    """The resource mapping whose inverse throughputs are those of a port mapping, its limits included.
+    """The resource mapping with the same inverse throughputs as a port mapping, its limits included.
 
     By Theorem 5.2 the inverse throughput is the largest `mass inside Q / |Q|` over the port sets Q. So a
-    resource for each Q, on which every µop with ports(u) ⊆ Q puts a load of 1 / |Q|, is an equal model. Few
-    are needed:
+    resource
+    for each Q, on which every µop with ports(u) ⊆ Q puts a load of 1 / |Q|, is an equal model. Few are
+    needed:
 
     - only unions of occurring port sets can be the maximiser (§5.1.4);
     - of these only the connected ones: where the port sets inside Q fall into groups without a common port,
-      the quotient of Q is at most that of its fullest group;
-    - no resource on which every scheme puts at most what it puts on another.
+    the
+      quotient of Q is at most that of its fullest group;
+    - no resource on which every scheme puts at most the load that it puts on another.
 
-    What is left can still be as many as there are port sets, 2^ports − 1. Resources are named after their
-    ports, `[0,1,5]`, and after the limits outside them, `R_max` and `slots`. Raises `TooManyResourcesError`,
-    and `InvalidInputError` where all schemes together have more loads than a resource mapping can have.
+    There can still be as many as port sets, 2^ports − 1. Resources are named after their ports, `[0,1,5]`,
+    and after
+    the limits outside them, `R_max` and `slots`.
+
+    Raises:
+        TooManyResourcesError: Where more than `settings.max_resources` are needed.
+        InvalidInputError: Where all schemes together have more loads than a resource mapping can have.
     """
     limit = (settings or Conversion()).max_resources
     limits = [
         name for name, rate in ((R_MAX, mapping.r_max), (SLOTS, mapping.issue_width)) if rate is not None
     ]
-    front_ends = len(limits)
-    kinds = sorted({mask for uops in mapping.usage.values() for mask, _ in uops})
-    unions = connected_unions(kinds, COUNTED)
-    sharing = Counter(mapping.usage.values())
-    rows = list(sharing)
+    n_limits = len(limits)
+    port_sets = sorted({mask for uops in mapping.usage.values() for mask, _ in uops})
+    unions = connected_unions(port_sets, MAX_COUNTED_UNIONS)
+    n_alike = Counter(mapping.usage.values())
+    rows = list(n_alike)
     if len(unions) <= MAX_RESOURCES:
         unions = unions[_undominated(_masses(unions, rows), np.bitwise_count(unions).astype(np.int64))]
-    if len(unions) + front_ends > limit:
-        raise TooManyResourcesError(len(unions) + front_ends, limit)
+    if len(unions) + n_limits > limit:
+        raise TooManyResourcesError(len(unions) + n_limits, limit)
     widths = np.bitwise_count(unions)
     quotients = _masses(unions, rows) / widths[:, None]
-    per_row = np.count_nonzero(quotients, axis=0) + front_ends
-    check_size(int(per_row @ np.array([sharing[row] for row in rows], dtype=np.int64)))
+    per_row = np.count_nonzero(quotients, axis=0) + n_limits
+    check_size(int(per_row @ np.array([n_alike[row] for row in rows], dtype=np.int64)))
     loads: dict[Uops, Loads] = {
         row: tuple((int(k), float(quotients[k, column])) for k in np.flatnonzero(quotients[:, column]))
         for column, row in enumerate(rows)
     }
-    fronts = {slots: _fronts(mapping, slots, len(unions)) for slots in {1, *mapping.slots.values()}}
+    limit_loads = {slots: _limit_loads(mapping, slots, len(unions)) for slots in {1, *mapping.slots.values()}}
     return ResourceMapping(
         resources=(*_names(unions.tolist(), mapping.ports), *limits),
         loads={
-            scheme: (*loads[uops], *fronts[mapping.slots_of(scheme)])
+            scheme: (*loads[uops], *limit_loads[mapping.slots_of(scheme)])
             for scheme, uops in mapping.usage.items()
         },
     )
 
 
-def _fronts(mapping: PortMapping, slots: int, first: int) -> Loads:
-    """What an instruction of so many slots puts on the limits outside the ports: resources from `first`."""
+def _limit_loads(mapping: PortMapping, slots: int, first: int) -> Loads:
+    """The loads of an instruction with this many slots on the limits outside the ports: resources from
+    `first` on.
+    """
     shares = [
-        taken / rate for taken, rate in ((1, mapping.r_max), (slots, mapping.issue_width)) if rate is not None
+        load / rate for load, rate in ((1, mapping.r_max), (slots, mapping.issue_width)) if rate is not None
     ]
     return tuple((first + k, share) for k, share in enumerate(shares))
 
 
-def connected_unions(kinds: Sequence[int], most: int) -> Int64s:
+def connected_unions(port_sets: Sequence[int], limit: int) -> Int64s:
     """All unions of port sets in which each shares a port with the others, directly or through some.
 
-    `kinds`: different port masks. Narrow unions first; stops once it has found `most`.
+    `port_sets`: different port masks. Narrow unions come first; at most `limit` are returned.
     """
-    sets = np.array(kinds, dtype=np.int64)
-    known = frontier = np.unique(sets)
-    while len(frontier) and len(known) < most:
-        step = max(1, _PAIRS // len(sets))
+    masks = np.array(port_sets, dtype=np.int64)
+    known = frontier = np.unique(masks)
+    while len(frontier) and len(known) < limit:
+        step = max(1, _PAIRS // len(masks))
         starts = range(0, len(frontier), step)
-        reached = [_widened(frontier[start : start + step], sets) for start in starts]
-        frontier = np.setdiff1d(np.concatenate(reached), known)
+        extended = [_extended_unions(frontier[start : start + step], masks) for start in starts]
+        frontier = np.setdiff1d(np.concatenate(extended), known)
         known = np.union1d(known, frontier)
     known = known[np.lexsort((known, np.bitwise_count(known)))]
-    return known[:most]
+    return known[:limit]
 
 
-def _widened(unions: Int64s, kinds: Int64s) -> Int64s:
-    pairs = unions[:, None] | kinds
-    return np.unique(pairs[(unions[:, None] & kinds) != 0])
+def _extended_unions(unions: Int64s, port_sets: Int64s) -> Int64s:
+    pairs = unions[:, None] | port_sets
+    return np.unique(pairs[(unions[:, None] & port_sets) != 0])
 
 
 def _masses(unions: Int64s, rows: Sequence[Uops]) -> Int64s:
@@ -303,33 +322,34 @@ def _masses(unions: Int64s, rows: Sequence[Uops]) -> Int64s:
 
 
 def _undominated(masses: Int64s, widths: Int64s) -> npt.NDArray[np.bool_]:
-    """Which resources no other one makes superfluous; of several equal ones, one stays.
+    """Which resources are needed because no other one dominates them; of several equal ones, one:
+    bool[resources].
 
     Quotients are compared as whole numbers, `mass · other width`, hence exactly.
     """
-    kept = np.ones(len(masses), dtype=np.bool_)
+    is_needed = np.ones(len(masses), dtype=np.bool_)
     for index in range(len(masses)):
-        kept[index] = False
-        others = np.flatnonzero(kept)
+        is_needed[index] = False
+        rivals = np.flatnonzero(is_needed)
         for column in np.flatnonzero(masses[index]):
             # Nearly all are ruled out by the first columns, so the rest are not even looked at.
-            others = others[masses[index, column] * widths[others] <= masses[others, column] * widths[index]]
-            if not len(others):
-                kept[index] = True
+            rivals = rivals[masses[index, column] * widths[rivals] <= masses[rivals, column] * widths[index]]
+            if not len(rivals):
+                is_needed[index] = True
                 break
-    return kept
+    return is_needed
 
 
 def _names(unions: Sequence[int], ports: Sequence[str]) -> tuple[str, ...]:
-    """`[0,1,5]` for each set of ports; long ones abridged, equal ones numbered."""
+    """`[0,1,5]` for each set of ports; long names are abridged, equal ones numbered."""
     names: dict[str, None] = {}
     for mask in unions:
         members = [ports[k] for k in ports_in(mask)]
-        plain = f"[{','.join(members)}]"
-        if len(plain) > _NAME_LENGTH:
-            plain = f"[{members[0][:40]},…,{members[-1][:40]}] ({len(members)} ports)"
-        name, number = plain, 2
+        label = f"[{','.join(members)}]"
+        if len(label) > _NAME_LENGTH:
+            label = f"[{members[0][:40]},…,{members[-1][:40]}] ({len(members)} ports)"
+        name, number = label, 2
         while name in names:
-            name, number = f"{plain} ({number})", number + 1
+            name, number = f"{label} ({number})", number + 1
         names[name] = None
     return tuple(names)

@@ -1,9 +1,11 @@
-"""Optimal distributions of an experiment's µops to the ports: a fair one, and how far the others can differ.
+"""Optimal distributions of an experiment's µops over the ports: a fair one, and how far the others can
+differ.
 
-The fair one is the bucket picture (thesis Fig. 3.2). Optimal distributions are rarely unique; this one is
-determined: port loads are spread as evenly as the port sets allow (first the bottleneck, then what is left,
-again and again), and under these loads each kind of µop is spread over its ports as evenly as possible
-(largest entropy).
+The fair one is the bucket picture (thesis Fig. 3.2). Optimal distributions are rarely unique; this one is:
+port
+loads are spread as evenly as the port sets allow (first the bottleneck, then the remaining ports,
+repeatedly),
+and under these loads each kind of µop is spread over its ports as evenly as possible (largest entropy).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, ports_in
 from inference.core.tables import Floats
-from inference.core.throughput import Densest, check_work, densest_ports, packed, port_bound, work_of
+from inference.core.throughput import Densest, check_work, densest_ports, pack, port_bound, work_of
 
 PORTS, INSTRUCTIONS, SLOTS = "ports", "instructions", "slots"
 
@@ -30,14 +32,18 @@ _MAX_STEPS = 2_000
 
 @dataclass(frozen=True)
 class Schedule:
-    """Where the µops of an experiment run; all amounts are cycles of port time per execution.
+    """Where the µops of an experiment run; amounts are cycles of port time per execution.
 
-    `cycles`: inverse throughput, all limits included; `port_cycles`: what the ports alone would need;
-    `limits`: what each limit outside them asks for, {"instructions" or "slots": cycles}. `counts` and
-    `slots`: how often each scheme of the experiment occurs, and the issue slots that it takes altogether.
-    `loads[k]`: work on port k. `shares[(mask, k)]` > 0: work of the µops `mask` on port k.
-    `scheme_shares[scheme][(mask, k)]` > 0: the part of it that comes from one scheme.
-    `bottleneck`: the ports that are busy all of `port_cycles` in every distribution that takes no longer.
+    `cycles`: inverse throughput, all limits included; `port_cycles`: that of the ports alone; `limits`: that
+    of each
+    limit outside them, {"instructions" or "slots": cycles}. `counts` and `slots`: multiplicity of each scheme
+    of the
+    experiment, and the issue slots that it takes altogether. `loads[k]`: work on port k. `shares[(mask, k)]`
+    > 0:
+    work of the µops `mask` on port k. `scheme_shares[scheme][(mask, k)]` > 0: the part of it that comes from
+    one
+    scheme. `bottleneck`: the ports that are busy for all of `port_cycles` in every distribution that takes no
+    longer.
     `intervals[k]`: the least and the greatest load of port k among all distributions within `cycles`.
     """
 
@@ -55,16 +61,18 @@ class Schedule:
 
     @property
     def limited_by_r_max(self) -> bool:
-        """Whether the instructions that a cycle lets through take longer than the ports do."""
+        """Whether the limit on instructions per cycle takes longer than the ports do."""
         return self.limited_by == INSTRUCTIONS
 
     @property
     def limited_by(self) -> str:
-        """`PORTS`, `INSTRUCTIONS` or `SLOTS`: what takes longest; the first of these, where several do."""
+        """`PORTS`, `INSTRUCTIONS` or `SLOTS`: the limit that takes longest; of equal ones the first in this
+        order.
+        """
         slowest = max(self.limits.values(), default=0.0)
         if self.port_cycles >= slowest:
             return PORTS
-        return next(what for what, cycles in self.limits.items() if cycles == slowest)
+        return next(limit for limit, cycles in self.limits.items() if cycles == slowest)
 
 
 def schedule(mapping: PortMapping, experiment: Experiment) -> Schedule:
@@ -79,8 +87,8 @@ def schedule(mapping: PortMapping, experiment: Experiment) -> Schedule:
         shares.update(level.spread())
     port_time = Fraction(levels[0].mass, levels[0].width) if levels else Fraction(0)
     slots = {scheme: count * mapping.slots_of(scheme) for scheme, count in experiment.terms}
-    taken = {INSTRUCTIONS: experiment.length, SLOTS: sum(slots.values())}
-    limits = {what: taken[what] / Fraction(rate) for what, rate in mapping.limits.items()}
+    amounts = {INSTRUCTIONS: experiment.length, SLOTS: sum(slots.values())}
+    limits = {what: amounts[what] / Fraction(rate) for what, rate in mapping.limits.items()}
     time = max(port_time, *limits.values()) if limits else port_time
     return Schedule(
         ports=mapping.ports,
@@ -157,7 +165,9 @@ def _nonzero(amounts: Floats, masks: list[int], ports: list[int]) -> dict[tuple[
 
 
 def _levels(work: Mapping[int, int]) -> list[_Level]:
-    """Peel off the busiest ports with the work bound to them, until no work is left; loads fall."""
+    """Remove the busiest ports with the work bound to them, until no work remains; loads fall from level to
+    level.
+    """
     left = {mask: (mask, amount) for mask, amount in work.items() if amount}
     levels = []
     while left:
@@ -185,10 +195,11 @@ def _levels(work: Mapping[int, int]) -> list[_Level]:
 
 
 def _open_places(masks: Collection[int], densest: Densest) -> dict[int, int]:
-    """For each kind of µop the ports that it can get work to in some distribution with the same port loads.
+    """{kind of µop: mask of the ports on which some distribution with the same port loads puts it}.
 
-    Work that moves onto port k must push other work off k, from port to port, until a port is reached that
-    the newcomer left. So port k is open to u exactly if u has work on k or on a port that k can push to.
+    Work that moves onto port k must push other work off k, from port to port, until it reaches a port that
+    the
+    moved work left. So port k is open to u exactly if u has work on k or on a port that k can push to.
     """
     packing = densest.packing
     ports = list(ports_in(densest.ports))
@@ -197,8 +208,8 @@ def _open_places(masks: Collection[int], densest: Densest) -> dict[int, int]:
         for port in ports:
             if reach[port] >> through & 1:
                 reach[port] |= reach[through]
-    held = {mask: sum(1 << port for port in ports if mask in packing.on[port]) for mask in masks}
-    return {mask: sum(1 << port for port in ports_in(mask) if reach[port] & held[mask]) for mask in masks}
+    occupied = {mask: sum(1 << port for port in ports if mask in packing.on[port]) for mask in masks}
+    return {mask: sum(1 << port for port in ports_in(mask) if reach[port] & occupied[mask]) for mask in masks}
 
 
 def _by_scheme(
@@ -236,27 +247,38 @@ class Interval(NamedTuple):
 def load_intervals(work: Mapping[int, int], n_ports: int, time: Fraction) -> tuple[Interval, ...]:
     """The range of each port's load over all distributions that take no longer than `time` cycles.
 
-    `work`: {port mask: µops}; `time`: `tp⁻¹` or more, such as `|e| / R_max`. All steps are exact, the bounds
-    rounded once. Raises `InvalidInputError` for impossible work, and where `time` is too short for it.
+    All steps are exact; the bounds are rounded once.
 
-    Why one flow per port is enough: let ρ(Q) be the most work that the ports Q could take together, t at
-    each. A maximum flow into Q can be augmented to a flow that places all work (there is one, t being long
-    enough), and augmenting never takes load off a port of Q. So there is an optimal distribution with ρ(Q) on
-    Q, and none with more. For port k that gives, W being all work:
+    Why one flow per port suffices: let ρ(Q) be the most work that the ports Q could take together, t at each.
+    A
+    maximum flow into Q can be augmented to a flow that places all work (there is one, t being long enough),
+    and
+    augmenting never takes load off a port of Q. So there is an optimal distribution with ρ(Q) on Q, and none
+    with
+    more. For port k that gives, W being all work:
 
     - greatest load: ρ({k}) = min(t, mass{u : k ∈ ports(u)});
     - least load: W − ρ(P ∖ {k}), what the other ports cannot take. Starting from any optimal distribution, it
-      is what stays on k when as much as possible is pushed off it.
+    is
+      what stays on k when as much as possible is pushed off it.
 
     Each port can have every load between the two (mix the two distributions), but not all ports
     independently.
+
+    Args:
+        work: {port mask: µops}.
+        n_ports: Number of ports.
+        time: `tp⁻¹` or more, such as `|e| / R_max`.
+
+    Raises:
+        InvalidInputError: For impossible work, and where `time` is too short for it.
     """
     check_work(work, n_ports)
     masses = {mask: mass for mask, mass in work.items() if mass}
     if not masses:
         return (Interval(0.0, 0.0),) * n_ports
     unit = time.denominator
-    packing = packed(masses, capacity=max(time.numerator, 1), unit=unit)
+    packing = pack(masses, capacity=max(time.numerator, 1), unit=unit)
     if packing.overfull or time <= 0:
         raise InvalidInputError(f"the µops need {port_bound(masses):g} cycles; {time!s} are too few")
     intervals = []

@@ -17,32 +17,32 @@ import numpy.typing as npt
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, check_ports, uops_of
-from inference.core.tunables import check_whole
+from inference.core.tunables import check_integer
 
 Floats = npt.NDArray[np.float64]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Integers = npt.NDArray[Any]
-"""Whole numbers of any width: tables keep the narrowest that holds them."""
+"""Whole numbers of any width: tables use the narrowest type that holds them."""
 
 Int32s = npt.NDArray[np.int32]
 Masks = npt.NDArray[np.int64] | npt.NDArray[np.int16]
 Counts = npt.NDArray[np.int32] | npt.NDArray[np.int16]
 
-MOST_COUNTED = int(np.iinfo(np.int32).max)
-"""Largest multiplicity, and largest count of a µop."""
+MAX_COUNT = int(np.iinfo(np.int32).max)
+"""Largest multiplicity of a scheme, and largest count of a µop."""
 
 
-_AT_ONCE = 1 << 20
-"""Entries of a population that are looked at in wide numbers at a time."""
+_CHUNK_ENTRIES = 1 << 20
+"""Entries of a population that are converted to wide integers at a time."""
 
 
-def row_types(n_ports: int, most: int) -> tuple[type[np.signedinteger], type[np.signedinteger]]:
-    """The narrowest types that populations have for port sets and for counts up to `most`.
+def row_types(n_ports: int, max_count: int) -> tuple[type[np.signedinteger], type[np.signedinteger]]:
+    """The narrowest types for port sets and for counts up to `max_count`.
 
-    There are but two pairs of them: the compiled loops are compiled for each.
+    There are only two pairs of types, because the compiled loops are compiled for each.
     """
-    narrow = n_ports < np.iinfo(np.int16).bits and most <= np.iinfo(np.int16).max
+    narrow = n_ports < np.iinfo(np.int16).bits and max_count <= np.iinfo(np.int16).max
     return (np.int16, np.int16) if narrow else (np.int64, np.int32)
 
 
@@ -50,8 +50,15 @@ def row_types(n_ports: int, most: int) -> tuple[type[np.signedinteger], type[np.
 class ExperimentTable:
     """A list of experiments over a fixed order of schemes.
 
-    `schemes`: texts, index = scheme number. `offsets` int64[n + 1]; `scheme` int32[entries], the scheme
-    number, ascending within an experiment; `count` int32[entries] ≥ 1; `lengths` int64[n] = |e|.
+    Args:
+        schemes: Texts; the index is the scheme's number.
+        offsets: int64[n + 1].
+        scheme: int32[entries], scheme numbers, ascending within an experiment.
+        count: int32[entries], multiplicities ≥ 1.
+        lengths: int64[n], |e| of each experiment.
+
+    Raises:
+        InvalidInputError: For arrays that contradict this.
     """
 
     schemes: tuple[str, ...]
@@ -65,11 +72,11 @@ class ExperimentTable:
         _check_offsets(self.offsets, len(self.lengths), entries, "an experiment table")
         if self.count.shape != (entries,):
             raise InvalidInputError(f"{entries} schemes need as many multiplicities, not {self.count.shape}")
-        _check_whole(self.scheme, "scheme numbers of an experiment table")
-        _check_whole(self.count, "multiplicities of an experiment table")
+        _check_integers(self.scheme, "scheme numbers of an experiment table")
+        _check_integers(self.count, "multiplicities of an experiment table")
         if entries and not 0 <= self.scheme.min() <= self.scheme.max() < self.n_schemes:
-            found = f"{self.scheme.min()} to {self.scheme.max()}"
-            raise InvalidInputError(f"scheme numbers run from 0 to {self.n_schemes - 1}, not {found}")
+            numbers = f"{self.scheme.min()} to {self.scheme.max()}"
+            raise InvalidInputError(f"scheme numbers run from 0 to {self.n_schemes - 1}, not {numbers}")
         _check_counts(self.count, "a multiplicity")
         rises = np.ones(entries + 1, dtype=bool)
         rises[1:-1] = self.scheme[1:] > self.scheme[:-1]
@@ -86,32 +93,32 @@ class ExperimentTable:
     def from_experiments(
         cls, experiments: Iterable[Experiment], schemes: Sequence[str] | None = None
     ) -> ExperimentTable:
-        """Lay out experiments; `schemes` fixes the numbering (default: those that occur, sorted).
+        """Lay out experiments; `schemes` fixes the numbering, by default those that occur, sorted.
 
-        Raises `UnknownSchemeError` for a scheme outside `schemes`, `InvalidInputError` for repeats in it.
+        Raises:
+            UnknownSchemeError: For a scheme outside `schemes`.
+            InvalidInputError: For repeats in `schemes`, or a multiplicity above `MAX_COUNT`.
         """
-        listed = list(experiments)
+        rows = list(experiments)
         if schemes is None:
-            schemes = sorted({scheme for experiment in listed for scheme in experiment.schemes})
+            schemes = sorted({scheme for experiment in rows for scheme in experiment.schemes})
         number = {scheme: k for k, scheme in enumerate(schemes)}
         if len(number) != len(schemes):
             raise InvalidInputError("the schemes of an experiment table must differ")
-        unknown = {scheme for experiment in listed for scheme in experiment.schemes if scheme not in number}
+        unknown = {scheme for experiment in rows for scheme in experiment.schemes if scheme not in number}
         if unknown:
             raise UnknownSchemeError(unknown)
-        offsets = np.zeros(len(listed) + 1, dtype=np.int64)
-        np.cumsum([len(experiment.terms) for experiment in listed], out=offsets[1:])
-        terms = [
-            term for e in listed for term in sorted((number[scheme], count) for scheme, count in e.terms)
-        ]
-        if any(count > MOST_COUNTED for _, count in terms):
-            raise InvalidInputError(f"a multiplicity may be at most {MOST_COUNTED}")
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(experiment.terms) for experiment in rows], out=offsets[1:])
+        terms = [term for e in rows for term in sorted((number[scheme], count) for scheme, count in e.terms)]
+        if any(count > MAX_COUNT for _, count in terms):
+            raise InvalidInputError(f"a multiplicity may be at most {MAX_COUNT}")
         return cls(
             schemes=tuple(schemes),
             offsets=offsets,
             scheme=np.array([scheme for scheme, _ in terms], dtype=np.int32),
             count=np.array([count for _, count in terms], dtype=np.int32),
-            lengths=np.array([experiment.length for experiment in listed], dtype=np.int64),
+            lengths=np.array([experiment.length for experiment in rows], dtype=np.int64),
         )
 
     def experiment(self, number: int) -> Experiment:
@@ -120,7 +127,10 @@ class ExperimentTable:
         return Experiment.of({self.schemes[scheme]: count for scheme, count in terms})
 
     def selected(self, experiments: Int64s, schemes: Int64s) -> ExperimentTable:
-        """Some experiments, which have no other schemes than some, numbered as these are given, ascending."""
+        """The table of some experiments over some schemes; both are numbers in ascending order.
+
+        The experiments must not contain other schemes.
+        """
         sizes = np.diff(self.offsets)[experiments]
         offsets = np.concatenate(([0], np.cumsum(sizes)))
         entries = np.repeat(self.offsets[experiments] - offsets[:-1], sizes) + np.arange(offsets[-1])
@@ -137,7 +147,7 @@ class ExperimentTable:
 
     @property
     def n_schemes(self) -> int:
-        """Number of schemes in the numbering, occurring or not."""
+        """Number of schemes in the numbering, whether they occur or not."""
         return len(self.schemes)
 
     @cached_property
@@ -152,7 +162,7 @@ class ExperimentTable:
 
     @cached_property
     def same_schemes(self) -> tuple[Int64s, Int64s]:
-        """The experiments in groups of the same schemes, whatever their multiplicities.
+        """Groups of experiments with the same schemes, whatever their multiplicities.
 
         Two int64 arrays: group g has the experiments `members[starts[g]:starts[g + 1]]`.
         """
@@ -178,8 +188,13 @@ class Population:
     """Many mappings over the same schemes and ports.
 
     Row `m * n_schemes + s` holds the µops of scheme s in mapping m: `masks` [entries] (bit k = port k),
-    `counts` [entries] ≥ 1. They are int64 and int32, or, where many mappings have to fit the memory, what
-    `row_types` says. A mask may occur twice in a row; its counts add up. No R_max: that is the evaluator's.
+    `counts`
+    [entries] ≥ 1. A mask may occur twice in a row; its counts add up. Arrays are int64 and int32, or, where
+    many
+    mappings have to fit into memory, of the types that `row_types` chooses. R_max is the evaluator's.
+
+    Raises:
+        InvalidInputError: For arrays that contradict this.
     """
 
     offsets: Int64s
@@ -197,8 +212,8 @@ class Population:
                 f"a population needs as many masks as counts, not {self.masks.shape} and {self.counts.shape}"
             )
         _check_offsets(self.offsets, rows, len(self.masks), "a population")
-        _check_whole(self.masks, "port sets of a population")
-        _check_whole(self.counts, "µop counts of a population")
+        _check_integers(self.masks, "port sets of a population")
+        _check_integers(self.counts, "µop counts of a population")
         if len(self.masks) and (self.masks.min() < 1 or int(self.masks.max()) >= 1 << self.n_ports):
             raise InvalidInputError(
                 f"a port set is empty, or names a port beyond the {self.n_ports} there are"
@@ -209,7 +224,9 @@ class Population:
     def from_mappings(cls, mappings: Sequence[PortMapping], schemes: Sequence[str]) -> Population:
         """Lay out mappings over `schemes`; all must have the same number of ports.
 
-        Raises `UnknownSchemeError` where a mapping lacks one of the schemes.
+        Raises:
+            UnknownSchemeError: Where a mapping lacks one of the schemes.
+            InvalidInputError: For mappings with different numbers of ports.
         """
         widths = {len(mapping.ports) for mapping in mappings}
         if len(widths) != 1:
@@ -231,8 +248,8 @@ class Population:
         np.cumsum([len(row) for row in rows], out=offsets[1:])
         return cls(
             offsets=offsets,
-            masks=_whole_numbers([mask for row in rows for mask, _ in row], "a port set", np.int64),
-            counts=_whole_numbers([count for row in rows for _, count in row], "a µop count", np.int32),
+            masks=_integer_array([mask for row in rows for mask, _ in row], "a port set", np.int64),
+            counts=_integer_array([count for row in rows for _, count in row], "a µop count", np.int32),
             n_mappings=n_mappings,
             n_schemes=len(rows) // n_mappings,
             n_ports=n_ports,
@@ -243,8 +260,8 @@ class Population:
 
         Raises `InvalidInputError` for a number that no mapping or scheme has.
         """
-        check_whole("the number of a mapping", mapping, 0, self.n_mappings - 1)
-        check_whole("the number of a scheme", scheme, 0, self.n_schemes - 1)
+        check_integer("the number of a mapping", mapping, 0, self.n_mappings - 1)
+        check_integer("the number of a scheme", scheme, 0, self.n_schemes - 1)
         at = mapping * self.n_schemes + scheme
         span = slice(int(self.offsets[at]), int(self.offsets[at + 1]))
         return uops_of(zip(self.masks[span].tolist(), self.counts[span].tolist(), strict=True))
@@ -252,7 +269,7 @@ class Population:
     def mapping(
         self, index: int, schemes: Sequence[str], ports: Sequence[str], r_max: float | None = None
     ) -> PortMapping:
-        """One of the mappings as a value; a population knows nothing of slots."""
+        """One mapping as a value; a population knows no issue slots."""
         usage = {scheme: self.row(index, k) for k, scheme in enumerate(schemes)}
         return PortMapping(ports=tuple(ports), usage=usage, r_max=r_max)
 
@@ -268,37 +285,37 @@ class Population:
         return out
 
     def most_uops(self) -> int:
-        """The number of µops of the row that has most."""
-        most = 0
+        """The largest number of µops in a row."""
+        largest = 0
         for first, last in self._pieces():
             offsets = self.offsets[first * self.n_schemes : last * self.n_schemes + 1]
             counts = self.counts[int(offsets[0]) : int(offsets[-1])]
             total = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-            most = max(most, int(np.diff(total[offsets - offsets[0]]).max(initial=0)))
-        return most
+            largest = max(largest, int(np.diff(total[offsets - offsets[0]]).max(initial=0)))
+        return largest
 
     @property
     def _ends(self) -> Int64s:
-        """Where the entries of each mapping begin, and end: int64[n_mappings + 1]."""
+        """Where the entries of each mapping begin and end: int64[n_mappings + 1]."""
         if not self.n_schemes:
             return np.zeros(self.n_mappings + 1, dtype=np.int64)
         return self.offsets[:: self.n_schemes]
 
     def _pieces(self) -> Iterator[tuple[int, int]]:
-        """Ranges of mappings with some `_AT_ONCE` entries."""
-        size = max(1, _AT_ONCE * self.n_mappings // max(1, len(self.masks)))
+        """Ranges of mappings with about `_CHUNK_ENTRIES` entries each."""
+        size = max(1, _CHUNK_ENTRIES * self.n_mappings // max(1, len(self.masks)))
         for first in range(0, self.n_mappings, size):
             yield first, min(first + size, self.n_mappings)
 
 
-def _check_offsets(offsets: Int64s, rows: int, entries: int, whose: str) -> None:
+def _check_offsets(offsets: Int64s, rows: int, entries: int, owner: str) -> None:
     if offsets.shape != (rows + 1,):
-        raise InvalidInputError(f"{whose} of {rows} rows needs {rows + 1} offsets, not {offsets.shape}")
+        raise InvalidInputError(f"{owner} of {rows} rows needs {rows + 1} offsets, not {offsets.shape}")
     if offsets[0] != 0 or offsets[-1] != entries or np.any(np.diff(offsets) < 0):
-        raise InvalidInputError(f"offsets of {whose} must rise from 0 to its {entries} entries")
+        raise InvalidInputError(f"offsets of {owner} must rise from 0 to its {entries} entries")
 
 
-def _check_whole(values: npt.NDArray[np.integer], what: str) -> None:
+def _check_integers(values: npt.NDArray[np.integer], what: str) -> None:
     if values.dtype.kind != "i":
         raise InvalidInputError(f"{what} must be whole numbers, not {values.dtype}")
 
@@ -306,12 +323,12 @@ def _check_whole(values: npt.NDArray[np.integer], what: str) -> None:
 def _check_counts(counts: npt.NDArray[np.integer], what: str) -> None:
     if len(counts) and counts.min() < 1:
         raise InvalidInputError(f"{what} must be at least 1, not {counts.min()}")
-    if len(counts) and counts.max() > MOST_COUNTED:
-        raise InvalidInputError(f"{what} may be at most {MOST_COUNTED}, not {counts.max()}")
+    if len(counts) and counts.max() > MAX_COUNT:
+        raise InvalidInputError(f"{what} may be at most {MAX_COUNT}, not {counts.max()}")
 
 
-def _whole_numbers(values: Sequence[int], what: str, kind: type[np.signedinteger]) -> npt.NDArray[Any]:
-    """The values as an array, where numpy alone would round, wrap around, or take truth for 1."""
+def _integer_array(values: Sequence[int], what: str, kind: type[np.signedinteger]) -> npt.NDArray[Any]:
+    """The values as an array; numpy alone would round, wrap around, or take True for 1."""
     limit = int(np.iinfo(kind).max)
     array = np.array(values) if values else np.empty(0, dtype=kind)
     if array.dtype.kind != "i" or array.max(initial=0) > limit:

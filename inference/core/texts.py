@@ -1,6 +1,6 @@
-"""Texts from anywhere: what a line and a paragraph may hold, and how any text becomes a line.
+"""Which characters a line and a paragraph may hold, and how any text becomes a line.
 
-How formats quote and comment is said in `inference.formats.quoting`.
+Quoting and comments of file formats are in `inference.formats.quoting`.
 """
 
 from __future__ import annotations
@@ -16,50 +16,62 @@ _IN_PARAGRAPHS = frozenset("\t\n\r")
 _NOT_IN_XML = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 REPLACEMENT = "�"
 ORIGIN_LIMIT = 300
-"""Characters of the line that says where a block is from."""
+"""Largest number of characters in the line that says where a block comes from."""
 
 
 def is_line(text: str) -> bool:
-    """Whether a text is one line, and nothing in it is invisible or changes how the rest is shown."""
+    """Whether a text is one line without invisible characters and without marks that change the writing
+    direction.
+    """
     return UNSAFE.search(text) is None
 
 
-def one_line(text: str) -> str:
-    """Any text as one line: blanks and line breaks become single blanks, other unsafe characters `�`."""
+def as_single_line(text: str) -> str:
+    r"""Any text as one line: blanks and line breaks become single blanks, other unsafe characters `�`.
+
+    >>> as_single_line("two\n  lines\0")
+    'two lines�'
+    """
     return UNSAFE.sub(REPLACEMENT, " ".join(text.split()))
 
 
 def paragraphs(text: str) -> str:
-    """Any text with its tabs and line breaks, other unsafe characters replaced by `�`."""
+    """Any text with its tabs and line breaks kept and other unsafe characters replaced by `�`."""
     if text.isprintable():
         return text
     return UNSAFE.sub(lambda match: match[0] if match[0] in _IN_PARAGRAPHS else REPLACEMENT, text)
 
 
 def xml_text(text: str) -> str:
-    """The text with `�` for what no XML document can hold, however it is written."""
+    """The text with `�` for characters that no XML document can hold, not even as references."""
     return _NOT_IN_XML.sub(REPLACEMENT, text)
 
 
 def check_line(text: str) -> str:
-    """The text; raises `ValueError` with the place of the first character that a line cannot hold."""
+    """Return the text; raise `ValueError`, naming the place, for a character that a line cannot hold."""
     if (match := UNSAFE.search(text)) is not None:
-        raise ValueError(f"{_fault(text, match)}: a line of printable characters is expected")
+        raise ValueError(f"{_location(text, match)}: a line of printable characters is expected")
     return text
 
 
 def check_paragraphs(text: str) -> str:
-    """The same, where tabs and line breaks are allowed."""
+    """Return the text; raise `ValueError`, naming the place, for an unsafe character other than tab and line
+    break.
+    """
     for match in UNSAFE.finditer(text):
         if match[0] not in _IN_PARAGRAPHS:
-            raise ValueError(f"{_fault(text, match)}: printable characters and line breaks are expected")
+            raise ValueError(f"{_location(text, match)}: printable characters and line breaks are expected")
     return text
 
 
-def _fault(text: str, match: re.Match[str]) -> str:
+def _location(text: str, match: re.Match[str]) -> str:
     return f"{text[:40]!a} has U+{ord(match[0]):04X} at character {match.start() + 1}"
 
 
-def count_of(count: int, one: str, several: str = "") -> str:
-    """A number with its noun."""
-    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+def count_of(count: int, singular: str, plural: str = "") -> str:
+    """A number with its noun: `1 port`, `1,024 ports`. `plural`: "" for the singular with an s.
+
+    >>> count_of(2, "entry", "entries")
+    '2 entries'
+    """
+    return f"{count:,} {singular if count == 1 else plural or f'{singular}s'}"

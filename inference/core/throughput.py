@@ -18,15 +18,16 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import MAX_PORTS, PortMapping, check_ports, ports_in, unions_of
 
 EXACT_LIMIT = 1 << 53
-"""Largest amount of work that a float64 still holds exactly."""
+"""Smallest amount of work that a float64 need not hold exactly."""
 
 _FEW_KINDS = 10
 
 
 def work_of(mapping: PortMapping, experiment: Experiment) -> dict[int, int]:
-    """How many µops of each kind the experiment executes: {port mask: count}.
+    """{port mask: µops} that one execution of the experiment executes.
 
-    Raises `UnknownSchemeError` for schemes without a port usage in the mapping.
+    Raises:
+        UnknownSchemeError: For schemes without a port usage in the mapping.
     """
     unknown = [scheme for scheme in experiment.schemes if scheme not in mapping.usage]
     if unknown:
@@ -41,14 +42,20 @@ def work_of(mapping: PortMapping, experiment: Experiment) -> dict[int, int]:
 def inverse_throughput(mapping: PortMapping, experiment: Experiment) -> float:
     """Cycles per execution of the experiment: `max(tp⁻¹, |e| / R_max, slots / issue width)`.
 
-    Limits that are not modelled count nothing; 0.0 where no µop needs a port either. Raises
-    `UnknownSchemeError`.
+    Limits that are not modelled are left out; 0.0 where no µop needs a port either.
+
+    Raises:
+        UnknownSchemeError: For schemes that the mapping does not describe.
+
+    >>> mapping = PortMapping(("0", "1"), {"add": ((0b11, 1),), "mul": ((0b01, 1),)})
+    >>> inverse_throughput(mapping, Experiment.of({"add": 1, "mul": 2}))
+    2.0
     """
     return max(port_bound(work_of(mapping, experiment)), issue_bound(mapping, experiment))
 
 
 def issue_bound(mapping: PortMapping, experiment: Experiment) -> float:
-    """Cycles that the limits outside the ports alone ask for: the instructions', and the issue slots'."""
+    """Cycles that the limits on instructions and issue slots alone require; 0.0 without such limits."""
     cycles = 0.0
     if mapping.r_max is not None:
         cycles = experiment.length / mapping.r_max
@@ -58,27 +65,27 @@ def issue_bound(mapping: PortMapping, experiment: Experiment) -> float:
 
 
 def slots_in(mapping: PortMapping, experiment: Experiment) -> int:
-    """How many issue slots one execution of the experiment takes."""
+    """Issue slots of one execution of the experiment."""
     return sum(count * mapping.slots_of(scheme) for scheme, count in experiment.terms)
 
 
 def port_bound(masses: Mapping[int, int]) -> float:
-    """`tp⁻¹` in cycles for {port mask: µops}, by enumeration where that is quick and by flow elsewhere."""
+    """`tp⁻¹` in cycles for {port mask: µops}: enumerated for few kinds of µops, by maximum flow for many."""
     check_work(masses)
     work = {mask: mass for mask, mass in masses.items() if mass}
     if not work:
         return 0.0
     if len(work) <= _FEW_KINDS:
-        return over_uops(work)
+        return union_bound(work)
     densest = densest_ports(work)
     return densest.mass / densest.width
 
 
-def over_uops(masses: Mapping[int, int]) -> float:
+def union_bound(masses: Mapping[int, int]) -> float:
     """`max over T ⊆ supp of mass(T) / |⋃ ports(T)|`: only unions of occurring port sets can be the maximiser.
 
-    `masses`: {port mask: µops}, any number of ports up to 63. Time grows with the number of different
-    unions, at most 2^len(masses). Unions of pairs alone, as in Facile, would not do (thesis App. E.2).
+    `masses`: {port mask: µops} on up to 63 ports. Time grows with the number of different unions, at most
+    2^len(masses). Unions of pairs alone, as in Facile, would not suffice (thesis App. E.2).
     """
     check_work(masses)
     return max(
@@ -111,20 +118,24 @@ class Packing:
     """Work packed into ports of equal capacity by augmenting paths.
 
     Amounts are whole numbers in a unit that the caller chooses. `on[port][mask]` > 0 is the amount of the
-    µops `mask` on `port`; `load[port]` their sum; `full` are the ports without room; `overfull` is the union
+    µops
+    `mask` on `port`; `load[port]` is their sum; `full` is the mask of ports without room; `overfull` is the
+    union
     of the port sets that could not take all their work.
     """
 
-    def __init__(self, capacity: int, everywhere: int) -> None:
+    def __init__(self, capacity: int, ports: int) -> None:
         self.capacity = capacity
-        self.on: dict[int, dict[int, int]] = {port: {} for port in ports_in(everywhere)}
+        self.on: dict[int, dict[int, int]] = {port: {} for port in ports_in(ports)}
         self.load = dict.fromkeys(self.on, 0)
         self.full = 0
         self.overfull = 0
         self._moves = dict.fromkeys(self.on, 0)
 
     def add(self, mask: int, amount: int) -> None:
-        """Pack `amount` of the µops `mask`, moving others where that makes room; the rest overflows."""
+        """Pack `amount` of the µops `mask`, moving others where that makes room; what remains marks
+        `overfull`.
+        """
         while amount:
             path, reached = self._path_to_room(mask, closed=0)
             if not path:
@@ -133,7 +144,7 @@ class Packing:
             amount -= self._shift(mask, path, amount)
 
     def relieve(self, port: int) -> int:
-        """Move off `port` whatever the other ports can take; returns the load that has to stay."""
+        """Move as much as possible from `port` to other ports; returns the load that has to stay."""
         for mask, amount in sorted(self.on[port].items()):
             left = amount
             while left:
@@ -141,18 +152,21 @@ class Packing:
                 if not path:
                     break
                 moved = self._shift(mask, path, left)
-                self._take(mask, port, moved)
+                self._remove_work(mask, port, moved)
                 left -= moved
         return self.load[port]
 
     def moves(self, port: int) -> int:
-        """The ports on which the work of `port` could run as well, itself included; 0 while it is empty."""
+        """Mask of the ports on which the work of `port` could run as well, itself included; 0 while it is
+        empty.
+        """
         return self._moves[port]
 
     def _path_to_room(self, start: int, closed: int) -> tuple[list[int], int]:
-        """A shortest chain of ports that leads from the µops `start` to a port with room, and all ports seen.
+        """A shortest chain of ports from the µops `start` to a port with room, and the mask of all ports
+        reached.
 
-        Work on each port of the chain can move to the next one. No port of `closed` is entered.
+        Work on each port of the chain can move to the next one. Ports of `closed` are not entered.
         """
         came_from: dict[int, int | None] = {}
         reached = closed
@@ -179,16 +193,17 @@ class Packing:
     def _shift(self, mask: int, path: list[int], amount: int) -> int:
         """Put up to `amount` of `mask` on the first port, pushing work along the path; returns how much.
 
-        On a shortest path no µop moves twice, so the moves do not get into each other's way. The last comes
-        first: no port ever holds more than its capacity.
+        On a shortest path no µop moves twice, so the moves do not conflict. The last move is made first: no
+        port ever
+        exceeds its capacity.
         """
         pushed = [(self._carrier(port, to), port, to) for port, to in pairwise(path)]
         room = self.capacity - self.load[path[-1]]
         moved = min(amount, room, *(self.on[port][uops] for uops, port, _ in pushed))
         for uops, port, to in reversed(pushed):
-            self._take(uops, port, moved)
-            self._put(uops, to, moved)
-        self._put(mask, path[0], moved)
+            self._remove_work(uops, port, moved)
+            self._add_work(uops, to, moved)
+        self._add_work(mask, path[0], moved)
         return moved
 
     def _carrier(self, port: int, to: int) -> int:
@@ -196,14 +211,14 @@ class Packing:
         able = (mask for mask in self.on[port] if mask >> to & 1)
         return max(able, key=lambda mask: (self.on[port][mask], -mask))
 
-    def _put(self, mask: int, port: int, amount: int) -> None:
+    def _add_work(self, mask: int, port: int, amount: int) -> None:
         self.on[port][mask] = self.on[port].get(mask, 0) + amount
         self.load[port] += amount
         self._moves[port] |= mask
         if self.load[port] == self.capacity:
             self.full |= 1 << port
 
-    def _take(self, mask: int, port: int, amount: int) -> None:
+    def _remove_work(self, mask: int, port: int, amount: int) -> None:
         self.load[port] -= amount
         self.full &= ~(1 << port)
         self.on[port][mask] -= amount
@@ -216,7 +231,7 @@ class Packing:
 
 @dataclass(frozen=True)
 class Densest:
-    """The busiest ports: `mass` work on `width` ports, `ports` the largest set with that ratio.
+    """The busiest ports: `mass` work on `width` ports; `ports` is the largest set with that ratio.
 
     `packing`: all work, packed within the optimal time, in units of 1/width.
     """
@@ -230,25 +245,32 @@ class Densest:
 def densest_ports(masses: Mapping[int, int]) -> Densest:
     """The port set with the largest ratio of bound work to ports.
 
-    `masses`: port mask (not 0) -> amount of work (whole, > 0), not empty, otherwise `InvalidInputError`.
     Deterministic: work is packed in ascending order of masks.
+
+    Args:
+        masses: {port mask > 0: amount of work > 0}, not empty.
+
+    Raises:
+        InvalidInputError: For masses that contradict this.
     """
     wrong = [f"{mass!r} on {mask!r}" for mask, mass in masses.items() if not (mask > 0 and mass > 0)]
     if wrong or not masses:
         raise InvalidInputError(f"only work on ports has densest ports, not {', '.join(wrong) or 'none'}")
-    everywhere = union(masses)
-    ports = everywhere
+    all_ports = union(masses)
+    ports = all_ports
     while True:
         mass = sum(amount for mask, amount in masses.items() if mask & ~ports == 0)
         width = ports.bit_count()
-        packing = packed(masses, capacity=mass, unit=width)
+        packing = pack(masses, capacity=mass, unit=width)
         if not packing.overfull:
-            return Densest(mass, width, _without_slack(packing, everywhere), packing)
+            return Densest(mass, width, _without_slack(packing, all_ports), packing)
         ports = packing.overfull
 
 
-def packed(masses: Mapping[int, int], *, capacity: int, unit: int) -> Packing:
-    """As much of the work as fits, `unit` for each µop, in ascending order of masks."""
+def pack(masses: Mapping[int, int], *, capacity: int, unit: int) -> Packing:
+    """As much of the work as fits into ports of this capacity, `unit` for each µop, in ascending order of
+    masks.
+    """
     packing = Packing(capacity, union(masses))
     for mask in sorted(masses):
         packing.add(mask, masses[mask] * unit)
@@ -256,24 +278,24 @@ def packed(masses: Mapping[int, int], *, capacity: int, unit: int) -> Packing:
 
 
 def union(masks: Iterable[int]) -> int:
-    """The ports of all of the sets."""
-    everywhere = 0
+    """The ports that are in any of the sets."""
+    ports = 0
     for mask in masks:
-        everywhere |= mask
-    return everywhere
+        ports |= mask
+    return ports
 
 
-def _without_slack(packing: Packing, everywhere: int) -> int:
-    """The ports that are full in every optimal packing: those that cannot push work to one with room."""
-    slack = everywhere & ~packing.full
-    grown = True
-    while grown:
-        pushing = [port for port in ports_in(everywhere & ~slack) if packing.moves(port) & slack]
+def _without_slack(packing: Packing, all_ports: int) -> int:
+    """The ports that are full in every optimal packing: those that cannot push work to a port with room."""
+    slack = all_ports & ~packing.full
+    has_grown = True
+    while has_grown:
+        pushing = [port for port in ports_in(all_ports & ~slack) if packing.moves(port) & slack]
         slack |= sum(1 << port for port in pushing)
-        grown = bool(pushing)
-    return everywhere & ~slack
+        has_grown = bool(pushing)
+    return all_ports & ~slack
 
 
 def natural_width(time: float) -> int:
-    """How many ports a single µop must be able to use for this inverse throughput in cycles."""
+    """The number of ports of a single µop that has this inverse throughput in cycles; 1 from one cycle on."""
     return max(1, round(1 / time)) if time < 1 else 1

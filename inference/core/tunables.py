@@ -1,4 +1,4 @@
-"""Tunables of an algorithm: dataclass fields with a default, the paper's value and a line of help."""
+"""Tunables of an algorithm as dataclass fields: default, the paper's value, a line of help; their checks."""
 
 from __future__ import annotations
 
@@ -13,93 +13,108 @@ from inference.core.errors import InvalidInputError, as_written
 
 
 def setting(default: Any, description: str, paper: Any, *, chooses: str = "", harmless: str = "") -> Any:
-    """A dataclass field; `metadata["paper"]` is what the publication used, `["help"]` what forms show.
+    """A dataclass field of a tunable.
 
-    `chooses`: what a value chooses of a program that is started, see `inference.predictors.permission`.
-    `harmless`: a pattern of the words of a value that choose nothing of it.
+    Args:
+        default: Value unless the user sets another.
+        description: Line of help, shown in forms and by the command (`metadata["help"]`).
+        paper: What the publication used (`metadata["paper"]`); None where it says nothing.
+        chooses: Which part of a started program a value chooses, see `inference.predictors.permission`.
+        harmless: Pattern for words of a value that choose nothing of the program.
     """
     marks = {"chooses": chooses, "harmless": harmless} if chooses else {}
     return field(default=default, metadata={"help": description, "paper": paper, **marks})
 
 
 class AlgorithmSettings:
-    """A dataclass of tunables, read from names and values and stored as these."""
+    """Base of dataclasses of tunables, which are read from names and values and stored as such."""
 
     NAME: ClassVar[str]
-    """What has these settings, in messages."""
+    """Names the algorithm in error messages."""
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> Self:
-        """From names to values or their text ("5000", "", "none"), as forms and `--set` give them.
+        """The settings from {name: value or its text}, such as "5000", "", "none", as forms and `--set` give
+        them.
 
-        Raises `InvalidInputError` for an unknown name (telling the nearest) or a value out of its domain.
+        Raises:
+            InvalidInputError: For an unknown name (the message names the nearest) or a value out of its
+                domain.
         """
         return cls(**values_of(cls, options, cls.NAME))
 
     def as_json(self) -> dict[str, Any]:
-        """Plain JSON that `parse` takes back."""
+        """Plain JSON; `parse` reads it back."""
         return dataclasses.asdict(self)  # type: ignore[call-overload,no-any-return]  # of a dataclass
 
 
 def values_of(cls: Any, options: Mapping[str, Any], algorithm: str) -> dict[str, Any]:
-    """Arguments for the dataclass from names to values or their text ("5000", "", "none", "true").
+    """Keyword arguments for a dataclass from {name: value or its text}, such as "5000", "", "none", "true".
 
-    Raises `InvalidInputError` for what is no mapping, for an unknown name (telling the nearest), for text
-    that is no number where one is wanted, and for what is no text, no list of texts, or neither true nor
-    false where that is wanted. Domains, and whether a number is one, are the dataclass's own to check.
+    Types are checked here; the ranges of numbers are checked by the dataclass itself.
+
+    Args:
+        cls: The dataclass.
+        options: As forms, commands or JSON give them.
+        algorithm: Named in messages.
+
+    Raises:
+        InvalidInputError: Where `options` is no mapping, a name is unknown (the message names the nearest),
+            or a
+            text cannot be read as the type of its field.
     """
     if not isinstance(options, Mapping):
         raise InvalidInputError(f"settings must be an object of names and values, not {as_written(options)}")
-    fields = {entry.name: str(entry.type) for entry in dataclasses.fields(cls)}
+    fields = {setting_field.name: str(setting_field.type) for setting_field in dataclasses.fields(cls)}
     values: dict[str, Any] = {}
     for name, value in options.items():
         if name not in fields:
             near = difflib.get_close_matches(name, fields, n=1, cutoff=0.0)
             raise InvalidInputError(f"{algorithm} has no setting {name!r}; the nearest is {near[0]!r}")
         if isinstance(value, str):
-            values[name] = _parsed(name, value, fields[name])
+            values[name] = _parse_text(name, value, fields[name])
         else:
-            _check_sort(name, value, fields[name])
+            _check_type(name, value, fields[name])
             values[name] = value
     return values
 
 
-def _check_sort(name: str, value: object, kind: str) -> None:
+def _check_type(name: str, value: object, kind: str) -> None:
     if kind == "bool" and not isinstance(value, bool):
         raise InvalidInputError(f"{name} must be true or false, not {as_written(value)}")
     if kind == "str":
         raise InvalidInputError(f"{name} must be a text, not {as_written(value)}")
     if kind.startswith("tuple[str"):
-        texts = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
-        if not texts:
+        is_texts = isinstance(value, list | tuple) and all(isinstance(part, str) for part in value)
+        if not is_texts:
             raise InvalidInputError(f"{name} must be a text, or a list of texts, not {as_written(value)}")
 
 
-def _parsed(name: str, text: str, kind: str) -> object:
+def _parse_text(name: str, text: str, kind: str) -> object:
     text = text.strip()
     if "None" in kind and text.lower() in ("", "none"):
         return None
     if kind == "bool":
-        return _truth(name, text)
+        return _parse_bool(name, text)
     try:
         if kind.startswith("int"):
             return int(text)
         if kind.startswith("float"):
             return float(text)
     except ValueError:
-        wanted = "a whole number" if kind.startswith("int") else "a number"
-        raise InvalidInputError(f"{name} must be {wanted}, not {as_written(text)}") from None
+        expected = "a whole number" if kind.startswith("int") else "a number"
+        raise InvalidInputError(f"{name} must be {expected}, not {as_written(text)}") from None
     return text
 
 
-def _truth(name: str, text: str) -> bool:
+def _parse_bool(name: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise InvalidInputError(f"{name} must be true or false, not {as_written(text)}")
     return text.lower() == "true"
 
 
-def check_whole(name: str, value: object, low: int, high: int) -> None:
-    """Raise `InvalidInputError` unless the value is a whole number of that range."""
+def check_integer(name: str, value: object, low: int, high: int) -> None:
+    """Raise `InvalidInputError` unless the value is an integer from `low` to `high`; a bool is none."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise InvalidInputError(
             f"{name} must be a whole number from {low} to {high}, not {as_written(value)}"
@@ -107,7 +122,7 @@ def check_whole(name: str, value: object, low: int, high: int) -> None:
 
 
 def check_number(name: str, value: object, low: float, high: float) -> None:
-    """Raise `InvalidInputError` unless the value is a finite number of that range."""
+    """Raise `InvalidInputError` unless the value is a finite number from `low` to `high`; a bool is none."""
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
@@ -118,20 +133,20 @@ def check_number(name: str, value: object, low: float, high: float) -> None:
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Raise `InvalidInputError` unless the value is one of those allowed."""
+    """Raise `InvalidInputError` unless the value is among `allowed`."""
     if value not in allowed:
         raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {as_written(value)}")
 
 
 def choice(default: str, allowed: tuple[str, ...], description: str, paper: Any) -> Any:
-    """A dataclass field like `inference.core.tunables.setting`; `metadata["choices"]` are the words."""
+    """A dataclass field like `setting` with a fixed set of words, which is `metadata["choices"]`."""
     return dataclasses.field(
         default=default, metadata={"help": description, "paper": paper, "choices": allowed}
     )
 
 
 def check_choices(settings: Any) -> None:
-    """Raise `InvalidInputError` for an option that is none of its words."""
+    """Raise `InvalidInputError` for a field made by `choice` whose value is not among its words."""
     for entry in dataclasses.fields(settings):
         if "choices" in entry.metadata:
             check_choice(entry.name, getattr(settings, entry.name), entry.metadata["choices"])

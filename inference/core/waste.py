@@ -1,9 +1,10 @@
-"""What experiments take beyond what ports and slots allow, by simulating a mapping from outside a search.
+"""The time that a scheduler wastes beyond ports and slots, simulated for a mapping outside of a search.
 
-A scheduler binds µops to ports before it knows what else will come, so that experiments take longer than any
-mapping with the right ports says. A search that takes such times at their word explains them by µops that do
-not exist. Simulating costs hundreds of times what a linear program does, so a search does not: between two
-searches each measurement is divided by its waste under the mapping at hand, and the next search learns from
+A scheduler binds µops to ports before it knows which µops follow, so experiments take longer than any mapping
+with the right ports predicts. A search that takes such times literally explains them by µops that do not
+exist.
+Simulating costs hundreds of times what a linear program does, so a search does not simulate: between two
+searches each measurement is divided by its waste under the current mapping, and the next search learns from
 these corrected times.
 """
 
@@ -22,10 +23,11 @@ from inference.core.mapping import PortMapping, ports_in
 from inference.core.tables import ExperimentTable, Floats
 
 Simulated = Callable[[PortMapping, Experiment], float | None]
-"""Cycles per execution of an experiment as the core's scheduler makes it under a mapping; None where it
-cannot be simulated, or ports do not limit it."""
+"""Cycles per execution of an experiment with the core's scheduler under a mapping; None where it cannot be
+simulated, or ports do not limit it.
+"""
 
-MOST_POLICIES = 100
+MAX_POLICIES = 100
 """That a search simulates under one mapping: what takes one to four seconds of one core."""
 
 
@@ -35,7 +37,8 @@ class SchedulerFit:
 
     Args:
         simulated: None where no scheduler explains more than ports and slots do.
-        error: Root of the mean square of relative errors, with it or without any, on the experiments that
+        error: Root mean square of the relative errors, with the scheduler or without any, on the experiments
+            that
             show schedulers.
     """
 
@@ -44,16 +47,16 @@ class SchedulerFit:
 
 
 def few_policies(goes_on: Callable[[], bool]) -> Callable[[], bool]:
-    """Goes on for `MOST_POLICIES`, as long as `goes_on` says so.
+    """A condition that holds `MAX_POLICIES` times, as long as `goes_on` does.
 
-    A number and no time, which would depend on what else a computer does.
+    A count rather than a time: a time would make results depend on the load of the computer.
     """
-    left = iter(range(MOST_POLICIES))
+    left = iter(range(MAX_POLICIES))
     return lambda: goes_on() and next(left, None) is not None
 
 
 class WasteSource(Protocol):
-    """What is known of a core beside its ports."""
+    """Knowledge about a core beside its ports."""
 
     @property
     def width(self) -> int | None:
@@ -66,32 +69,33 @@ class WasteSource(Protocol):
         ...
 
     def with_chains(self) -> WasteSource:
-        """The same core, of which experiments are simulated too that chains through registers limit.
+        """The same core; experiments that chains through registers limit are simulated as well.
 
-        What a scheduler makes of chains fits several mappings: a search that asks further experiments tells
-        them apart, one that has to make do with what there is may take a chain for a µop.
+        A simulated scheduler with chains fits several mappings. A search that measures further experiments
+        can
+        distinguish them; one that has to use existing measurements could take a chain for a µop.
         """
         ...
 
     def least_cycles(
         self, measured: Mapping[Experiment, float], *, pulse: Callable[[], None] = lambda: None
     ) -> Mapping[Experiment, float]:
-        """{experiment: cycles that its code takes on any ports}, of those that it can tell of.
+        """{experiment: cycles that its code takes on any ports}, for the experiments where that is known.
 
         Args:
-            measured: {experiment: cycles}; what is told of an experiment may rest on others.
+            measured: {experiment: cycles}; the bound of one experiment may rest on others.
             pulse: Called once for each.
         """
         ...
 
     def experiments(self, mapping: PortMapping) -> Sequence[Experiment]:
-        """Experiments that tell schedulers apart under a mapping; empty where nothing does."""
+        """Experiments that distinguish schedulers under a mapping; empty where none do."""
         ...
 
     def fit(
         self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
     ) -> SchedulerFit:
-        """As `simulator`, with how near simulated times are to measured ones."""
+        """As `simulator`, with the error of the simulated times."""
         ...
 
     def simulator(
@@ -100,9 +104,9 @@ class WasteSource(Protocol):
         """The core's scheduler, inferred under a mapping where it is not known yet.
 
         Args:
-            mapping: The ports at hand.
+            mapping: The current ports.
             measured: {experiment: cycles}.
-            pulse: Called between simulations; False ends an inference with the best so far.
+            pulse: Called between simulations; False ends an inference with the best result so far.
 
         Returns:
             None where no scheduler explains more than ports and slots do.
@@ -115,24 +119,25 @@ def known_simulator(source: WasteSource) -> Simulated | None:
     return None if source.mapping is None else source.simulator(source.mapping, {}, lambda: True)
 
 
-def disjoint_units(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """For each two units that share ports among those of a third with room for both: one moved off the other.
+def disjoint_units(port_sets: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """For two units that share ports within a third with room for both: one of them moved off the other.
 
     Where schedulers waste, units that bind µops to ports in vain look as if they shared some of these: three
-    multiplications and three shifts on six ports take as long as on five. Only with what a scheduler wastes
-    can both mappings be compared, so each is a candidate of its own.
+    multiplications and three shifts on six ports take as long as on five. Only with the scheduler's waste can
+    both
+    mappings be compared, so each is a candidate of its own.
 
     Args:
-        kinds: Port sets as masks, each once. Of two units the later one moves, into the first third one.
+        port_sets: As masks, each once. Of two units the later one moves, into the first third one.
 
     Yields:
         (port set, the one in its place).
     """
-    for unmoved, moved in combinations(kinds, 2):
+    for unmoved, moved in combinations(port_sets, 2):
         shared = unmoved & moved
         if not shared or shared in (unmoved, moved):
             continue
-        around = [wide for wide in kinds if wide not in (unmoved, moved) and not (unmoved | moved) & ~wide]
+        around = [wide for wide in port_sets if wide not in (unmoved, moved) and not (unmoved | moved) & ~wide]
         free = [port for wide in around[:1] for port in ports_in(wide & ~(unmoved | moved))]
         if len(free) >= shared.bit_count():
             yield moved, moved & ~shared | sum(1 << port for port in free[: shared.bit_count()])
@@ -140,13 +145,13 @@ def disjoint_units(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class WastefulTimes:
-    """Experiments on a core whose scheduler wastes.
+    """Experiments on a core whose scheduler wastes time.
 
     Args:
         experiments: In the order of the arrays.
         measured: Cycles.
         bounds: Cycles that ports and slots of the mapping allow.
-        predicted: Cycles with what the scheduler wastes; `bounds` where it was not simulated.
+        predicted: Cycles with the scheduler's waste; `bounds` where it was not simulated.
     """
 
     experiments: tuple[Experiment, ...]
@@ -162,12 +167,12 @@ class WastefulTimes:
 
     @property
     def error(self) -> float:
-        """The mean relative error of the predictions."""
+        """Mean relative error of the predictions, as a share."""
         return float(np.mean(np.abs(self.predicted / self.measured - 1)))
 
     @property
     def error_of_bounds(self) -> float:
-        """The mean relative error of ports and slots alone."""
+        """Mean relative error of ports and slots alone, as a share."""
         return float(np.mean(np.abs(self.bounds / self.measured - 1)))
 
 
@@ -178,13 +183,13 @@ def wasteful_times(
     least: Mapping[Experiment, float] | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> WastefulTimes:
-    """Measured experiments with what a mapping and a scheduler say of them.
+    """Measured experiments with the predictions of a mapping and of a scheduler.
 
     Args:
         measured: {experiment: cycles} of schemes that the mapping describes.
         mapping: Ports and slots.
         simulated: None without a scheduler.
-        least: {experiment: cycles that it takes on any ports}, as `WasteSource.least_cycles` tells.
+        least: {experiment: cycles that it takes on any ports}, from `WasteSource.least_cycles`.
         pulse: Called between experiments.
     """
     experiments = tuple(measured)

@@ -23,20 +23,20 @@ from inference.isa.blocks import (
     general_registers,
     iteration_of,
     mask_bits,
+    needs_avx,
     stores_of,
-    wants_avx,
 )
-from inference.isa.code.block import LONGEST, usual_copies
+from inference.isa.code.block import MOST_COPIES_BYTES, usual_copies
 from inference.isa.front_end import CodeReading, TimedCode
 from inference.isa.start_values import START, StartValues
 from inference.isa.targets import target_of
 from inference.measuring.items import ItemMeasurer
-from inference.measuring.remote import PATIENCE
+from inference.measuring.remote import CONTENTION_TIMEOUT
 
 UNROLLED, LOOP = "unrolled", "loop"
 MODES = (UNROLLED, LOOP)
-MOST_COPIES = 2000
-MOST_PAGES = 4096
+MAX_COPIES = 2000
+MAX_PAGES = 4096
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class BlockOptions:
     pages: int = 2000
 
     @classmethod
-    def parse(cls, given: Mapping[str, Any]) -> BlockOptions:
+    def parse(cls, values: Mapping[str, Any]) -> BlockOptions:
         """From names to values or their text. Raises `InvalidInputError`."""
-        options = cls(**values_of(cls, given, "a run over blocks"))
+        options = cls(**values_of(cls, values, "a run over blocks"))
         for name, problem in options.problems().items():
             raise InvalidInputError(f"{name} {problem}")
         return options
@@ -76,23 +76,23 @@ class BlockOptions:
     def problems(self) -> dict[str, str]:
         """{field: what is wrong with it, and what would be right}."""
         limits = {
-            "copies": (0, MOST_COPIES),
+            "copies": (0, MAX_COPIES),
             "registers": (0, 2**64 - 1),
             "memory": (0, 2**64 - 1),
-            "pages": (1, MOST_PAGES),
+            "pages": (1, MAX_PAGES),
         }
-        found = (
+        problems = (
             {}
             if self.mode in MODES
             else {"mode": f"must be one of {', '.join(MODES)}, not {as_written(self.mode)}"}
         )
-        for name, (least, most) in limits.items():
+        for name, (low, high) in limits.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                found[name] = f"must be a whole number from {least:,} to {most:,}, not {as_written(value)}"
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                problems[name] = f"must be a whole number from {low:,} to {high:,}, not {as_written(value)}"
         if self.mode == UNROLLED and self.copies == 1:
-            found["copies"] = "must be at least 2 where the difference of two lengths counts, or 0"
-        return found
+            problems["copies"] = "must be at least 2 where the difference of two lengths counts, or 0"
+        return problems
 
 
 def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None) -> str:
@@ -100,13 +100,15 @@ def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None)
     if reason := block.obstacle():
         return reason
     catalogue = target_of(block.isa).schemes
-    for one in block.instructions:
-        scheme = catalogue.scheme_of(one.scheme) if one.scheme else None
+    for instruction in block.instructions:
+        scheme = catalogue.scheme_of(instruction.scheme) if instruction.scheme else None
         if flags is not None and scheme is not None and (reason := catalogue.missing_feature(scheme, flags)):
-            return f"{one.text}: {reason}"
+            return f"{instruction.text}: {reason}"
     length = len(iteration_of(block).code) * max(options.copies, 2)
-    if length > LONGEST:
-        return f"{max(options.copies, 2)} copies of it have {length:,} bytes; {LONGEST:,} is the limit"
+    if length > MOST_COPIES_BYTES:
+        return (
+            f"{max(options.copies, 2)} copies of it have {length:,} bytes; {MOST_COPIES_BYTES:,} is the limit"
+        )
     return ""
 
 
@@ -126,19 +128,19 @@ def shared_counters(blocks: Sequence[Block]) -> list[str]:
     over than to measure.
     """
     free = [free_registers(block) for block in blocks]
-    found = [""] * len(blocks)
-    left = {number for number, names in enumerate(free) if names}
-    while left:
-        counts = Counter(name for number in sorted(left) for name in free[number])
+    counters = [""] * len(blocks)
+    remaining = {number for number, names in enumerate(free) if names}
+    while remaining:
+        counts = Counter(name for number in sorted(remaining) for name in free[number])
         name, _ = counts.most_common(1)[0]
-        served = {number for number in left if name in free[number]}
-        left -= served
-        for number in served:
-            found[number] = name
-    return found
+        sharing = {number for number in remaining if name in free[number]}
+        remaining -= sharing
+        for number in sharing:
+            counters[number] = name
+    return counters
 
 
-def prepared(
+def item_for(
     block: Block,
     options: BlockOptions,
     flags: Collection[str] | None,
@@ -153,19 +155,19 @@ def prepared(
     of a loop, of those that are free. `start`: other values than those of the options.
     """
     start = start or options.start
-    once = iteration_of(block)
+    body = iteration_of(block)
     unrolled = options.mode == UNROLLED
-    instructions = len(block.instructions) + once.jumps
+    instructions = len(block.instructions) + body.jumps
     if counter is None:
         (counter,) = shared_counters([block])
     masks = mask_bits(block, flags) if wide else 0
     frame = Frame(
         memory_register="",
         counter_register="" if unrolled else counter,
-        registers={**start.registers, **once.registers},
+        registers={**start.registers, **body.registers},
         vector=start.vector,
         memory=start.memory,
-        avx=wants_avx(block, flags),
+        avx=needs_avx(block, flags),
         mask_bits=masks,
         fpu=filled_fpu(block),
         pages=options.pages,
@@ -173,11 +175,11 @@ def prepared(
         clear_masks=bool(masks) and not start.masks,
     )
     stores = sum(map(stores_of, block.instructions))
-    copies = options.copies or usual_copies(instructions, len(once.code), in_loop=not unrolled, stores=stores)
-    return frame, _item(frame, block.hex, once.code, instructions, copies, block.terms)
+    copies = options.copies or usual_copies(instructions, len(body.code), in_loop=not unrolled, stores=stores)
+    return frame, _item(frame, block.hex, body.code, instructions, copies, block.terms)
 
 
-def prepared_code(code: TimedCode, flags: Collection[str] | None) -> tuple[Frame, BatchItem]:
+def item_for_code(code: TimedCode, flags: Collection[str] | None) -> tuple[Frame, BatchItem]:
     """What an agent is sent for code of our own, which leaves r15 alone: that counts the iterations."""
     frame = Frame(
         memory_register="",
@@ -196,7 +198,7 @@ def prepared_code(code: TimedCode, flags: Collection[str] | None) -> tuple[Frame
 def _item(
     frame: Frame,
     digits: str,
-    once: bytes,
+    code: bytes,
     instructions: int,
     copies: int,
     terms: tuple[tuple[str, int], ...] = (),
@@ -205,12 +207,12 @@ def _item(
     half = max(copies // 2, 1)
     # Not by the register that counts, which depends on what else is measured at the same time.
     surroundings = sorted(replace(frame, counter_register="").as_json().items())
-    described_so = f"{digits} {surroundings} {copies}"
+    description = f"{digits} {surroundings} {copies}"
     return BatchItem(
-        id=hashlib.blake2b(described_so.encode(), digest_size=12).hexdigest(),
-        code=once * copies,
+        id=hashlib.blake2b(description.encode(), digest_size=12).hexdigest(),
+        code=code * copies,
         copies=copies,
-        half_bytes=len(once) * half,
+        half_bytes=len(code) * half,
         half_copies=half,
         instructions=instructions,
         terms=terms,
@@ -239,10 +241,10 @@ class BlockMeasurer:
         x87: bool = True,
         clears_masks: bool = True,
         shares: bool = True,
-        patience: float = PATIENCE,
+        contention_timeout: float = CONTENTION_TIMEOUT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._items = ItemMeasurer(board, settings, patience=patience, clock=clock)
+        self._items = ItemMeasurer(board, settings, contention_timeout=contention_timeout, clock=clock)
         self._flags = flags
         self._options = options
         self._wide = wide
@@ -272,22 +274,22 @@ class BlockMeasurer:
         options = replace(
             self._options, mode=mode or self._options.mode, copies=copies or self._options.copies
         )
-        fit: dict[int, Block] = {}
+        measurable: dict[int, Block] = {}
         for index, block in enumerate(blocks):
             start = starts[index] if starts else None
             if reason := obstacle(block, options, self._flags) or self._too_old_for(block, start):
                 yield index, Result("", "failed", note=reason)
             else:
-                fit[index] = block
-        able: dict[int, tuple[Frame, BatchItem]] = {}
-        counters = shared_counters([*fit.values()]) if options.mode == LOOP else [""] * len(fit)
-        for (index, block), counter in zip(fit.items(), counters, strict=True):
+                measurable[index] = block
+        items: dict[int, tuple[Frame, BatchItem]] = {}
+        counters = shared_counters([*measurable.values()]) if options.mode == LOOP else [""] * len(measurable)
+        for (index, block), counter in zip(measurable.items(), counters, strict=True):
             start = starts[index] if starts else None
-            frame, item = prepared(block, options, self._flags, wide=self._wide, counter=counter, start=start)
+            frame, item = item_for(block, options, self._flags, wide=self._wide, counter=counter, start=start)
             bound = self._shares and index in latency_bound
             name = f"{item.id} {repeat}" if repeat else item.id
-            able[index] = frame, replace(item, id=name, latency_bound=bound)
-        yield from self._each(able)
+            items[index] = frame, replace(item, id=name, latency_bound=bound)
+        yield from self._results_by_index(items)
 
     def _too_old_for(self, block: Block, start: StartValues | None) -> str:
         subject = "" if self._x87 else filled_fpu(block)
@@ -297,17 +299,17 @@ class BlockMeasurer:
 
     def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
         """See `CodeTimer`; the codes must be such as every CPU of the instruction set can execute."""
-        able = {index: prepared_code(code, self._flags) for index, code in enumerate(codes)}
-        for index, result in self._each(able):
+        items = {index: item_for_code(code, self._flags) for index, code in enumerate(codes)}
+        for index, result in self._results_by_index(items):
             settled = result.state == "settled"
             note = "" if settled else result.note or f"the reading is {result.state}"
             yield CodeReading(codes[index], result.cycles if settled else None, result.spread or 0.0, note)
 
-    def _each(self, able: Mapping[int, tuple[Frame, BatchItem]]) -> Iterator[tuple[int, Result]]:
+    def _results_by_index(self, items: Mapping[int, tuple[Frame, BatchItem]]) -> Iterator[tuple[int, Result]]:
         """(index, result) of every item; equal ones are measured once."""
-        waiting: dict[str, list[int]] = defaultdict(list)
-        for index, (_, item) in able.items():
-            waiting[item.id].append(index)
-        for name, result in self._items.results({item.id: (frame, item) for frame, item in able.values()}):
-            for index in waiting[name]:
+        indices: dict[str, list[int]] = defaultdict(list)
+        for index, (_, item) in items.items():
+            indices[item.id].append(index)
+        for name, result in self._items.results({item.id: (frame, item) for frame, item in items.values()}):
+            for index in indices[name]:
                 yield index, result

@@ -18,17 +18,17 @@ from enum import StrEnum
 from inference.agent.protocol import Settings
 from inference.core.experiment import Experiment, Measured, MeasurementState
 
-EVERY = 180.0
+CHECK_INTERVAL = 180.0
 """Seconds of measuring between two checks."""
-MOST = 8
+MAX_CHECKS = 8
 """Results measured again at a time."""
-SHARE = 0.02
+MAX_CHECK_SHARE = 0.02
 """Of the experiments measured since the last check, at most so many are measured again."""
-MEMORY = 2000
+MAX_CANDIDATES = 2000
 """Results to choose from: of more, a random sample."""
 
-_RELATIVE = 0.005  # what settling allows slow experiments (docs/measuring.md)
-_ENDS = 2  # both numbers may be off by the tolerance
+_RELATIVE_TOLERANCE = 0.005  # what settling allows slow experiments (docs/measuring.md)
+_READINGS = 2  # both numbers may be off by the tolerance
 
 Measure = Callable[[Iterable[Experiment]], Iterator[Measured]]
 
@@ -77,9 +77,9 @@ class _Round:
     amended: list[tuple[float, Measured]] = field(default_factory=list)
 
 
-def allowed(cycles: float, length: int, tolerance: float) -> float:
+def allowed_difference(cycles: float, length: int, tolerance: float) -> float:
     """Cycles by which two settled results of an experiment of `length` instructions may differ."""
-    return _ENDS * max(tolerance * length, _RELATIVE * cycles)
+    return _READINGS * max(tolerance * length, _RELATIVE_TOLERANCE * cycles)
 
 
 class DriftWatch:
@@ -91,18 +91,18 @@ class DriftWatch:
     def __init__(
         self,
         settings: Settings,
-        tell: Callable[[DriftCheck], None],
+        report: Callable[[DriftCheck], None],
         *,
         seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._tolerance = settings.tolerance
-        self._tell = tell
+        self._report = report
         self._random = random.Random(seed)  # noqa: S311  a sample, not a secret
         self._clock = clock
-        self._known: list[Measured] = []
-        self._seen = 0
-        self._fresh = 0
+        self._settled: list[Measured] = []
+        self._n_settled = 0
+        self._n_since_check = 0
         self._measuring = 0.0
         self._round: _Round | None = None
         self._doubts: dict[Experiment, tuple[Measured, float]] = {}
@@ -112,7 +112,7 @@ class DriftWatch:
         """What `measure` answers to the experiments, in order; checks are asked along and kept back."""
         checks: deque[bool] = deque()
 
-        def asked() -> Iterator[Experiment]:
+        def with_checks() -> Iterator[Experiment]:
             for experiment in experiments:
                 for again in self._due():
                     checks.append(True)
@@ -122,16 +122,16 @@ class DriftWatch:
 
         since = self._clock()
         try:
-            for result in measure(asked()):
+            for result in measure(with_checks()):
                 self._measuring += self._clock() - since
                 if checks.popleft():
                     self._compare(result)
                 else:
-                    self._note(result)
+                    self._remember(result)
                     yield result
                 since = self._clock()
-            while rest := self._second_looks():
-                for result in measure(rest):
+            while doubtful := self._second_checks():
+                for result in measure(doubtful):
                     self._compare(result)
         except GeneratorExit:  # nobody listens any more, perhaps not even the run: nothing can be told
             self._round = None
@@ -139,39 +139,39 @@ class DriftWatch:
         finally:
             self._end_round()
 
-    def _note(self, result: Measured) -> None:
+    def _remember(self, result: Measured) -> None:
         """Remember a settled result; each seen so far is among the remembered with the same probability."""
         if not result.usable:
             return
-        self._fresh += 1
-        self._seen += 1
-        if len(self._known) < MEMORY:
-            self._known.append(result)
-        elif (place := self._random.randrange(self._seen)) < MEMORY:
-            self._known[place] = result
+        self._n_since_check += 1
+        self._n_settled += 1
+        if len(self._settled) < MAX_CANDIDATES:
+            self._settled.append(result)
+        elif (place := self._random.randrange(self._n_settled)) < MAX_CANDIDATES:
+            self._settled[place] = result
 
     def _due(self) -> list[Experiment]:
         """What is to be measured again now: second looks, and every few minutes a new round."""
-        if second := self._second_looks():
+        if second := self._second_checks():
             return second
-        number = min(MOST, math.floor(SHARE * self._fresh))
-        if self._round is not None or self._measuring < EVERY or number < 1:
+        number = min(MAX_CHECKS, math.floor(MAX_CHECK_SHARE * self._n_since_check))
+        if self._round is not None or self._measuring < CHECK_INTERVAL or number < 1:
             return []
-        chosen = {each.experiment: each for each in self._random.sample(self._known, number)}
+        chosen = {result.experiment: result for result in self._random.sample(self._settled, number)}
         self._round = _Round(len(chosen))
         self._under_check |= chosen
         self._measuring = 0.0
-        self._fresh = 0
+        self._n_since_check = 0
         return list(chosen)
 
-    def _second_looks(self) -> list[Experiment]:
+    def _second_checks(self) -> list[Experiment]:
         """Contradicted results, each asked once more."""
-        wanted = [each for each in self._doubts if each not in self._under_check]
-        self._under_check |= {each: self._doubts[each][0] for each in wanted}
-        if wanted:
+        doubtful = [experiment for experiment in self._doubts if experiment not in self._under_check]
+        self._under_check |= {experiment: self._doubts[experiment][0] for experiment in doubtful}
+        if doubtful:
             self._round = self._round or _Round(0)
-            self._round.waiting += len(wanted)
-        return wanted
+            self._round.waiting += len(doubtful)
+        return doubtful
 
     def _compare(self, result: Measured) -> None:
         before = self._under_check.pop(result.experiment, None)
@@ -183,9 +183,9 @@ class DriftWatch:
         if result.cycles is None or not result.usable:
             round_.unanswered += 1
         elif doubt is None:
-            self._first_look(round_, before, result.cycles)
+            self._record_first(round_, before, result.cycles)
         else:
-            self._second_look(round_, before, doubt[1], result)
+            self._record_second(round_, before, doubt[1], result)
         if not round_.waiting:
             self._end_round()
 
@@ -194,9 +194,9 @@ class DriftWatch:
         round_, self._round = self._round, None
         self._under_check.clear()
         if round_ is not None and (round_.compared or round_.unanswered):
-            self._tell(DriftCheck(tuple(round_.compared), round_.unanswered, tuple(round_.amended)))
+            self._report(DriftCheck(tuple(round_.compared), round_.unanswered, tuple(round_.amended)))
 
-    def _first_look(self, round_: _Round, before: Measured, now: float) -> None:
+    def _record_first(self, round_: _Round, before: Measured, now: float) -> None:
         assert before.cycles is not None
         agrees = self._agree(before.experiment, before.cycles, now)
         verdict = DriftVerdict.AGREES if agrees else DriftVerdict.DOUBTED
@@ -204,7 +204,7 @@ class DriftWatch:
         if not agrees:
             self._doubts[before.experiment] = (before, now)
 
-    def _second_look(self, round_: _Round, before: Measured, first: float, result: Measured) -> None:
+    def _record_second(self, round_: _Round, before: Measured, first: float, result: Measured) -> None:
         assert before.cycles is not None
         assert result.cycles is not None
         experiment, second = before.experiment, result.cycles
@@ -217,10 +217,10 @@ class DriftWatch:
             note = f"drift check: {before.cycles:.4g} cycles before, measured again as {again}"
             state = MeasurementState.SETTLED if agree else MeasurementState.UNSETTLED
             round_.amended.append((before.cycles, replace(result, state=state, note=note)))
-            self._known = [each for each in self._known if each.experiment != experiment]
+            self._settled = [row for row in self._settled if row.experiment != experiment]
             if agree:
-                self._known.append(result)
+                self._settled.append(result)
         round_.compared.append(DriftComparison(experiment, before.cycles, (first, second), verdict))
 
     def _agree(self, experiment: Experiment, before: float, now: float) -> bool:
-        return abs(now - before) <= allowed(min(before, now), experiment.length, self._tolerance)
+        return abs(now - before) <= allowed_difference(min(before, now), experiment.length, self._tolerance)

@@ -15,14 +15,14 @@ from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.core.latency import ChainReading
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.chains import DependencyChain
-from inference.measuring.remote import PATIENCE, batch_of
+from inference.measuring.remote import CONTENTION_TIMEOUT, batch_of
 
-_BATCH = 48
-_TRIES = 3
+_BATCH_ITEMS = 48
+_MAX_TRIES = 3
 """How often what does not settle is measured: a neighbour is busy for a while, and then is not."""
 
-INSTRUCTIONS = 100
-_BYTES = 4  # of an instruction
+MIN_INSTRUCTIONS = 100
+_INSTRUCTION_BYTES = 4  # of an instruction
 
 
 def reading_of(chain: DependencyChain, result: Result) -> ChainReading:
@@ -44,55 +44,55 @@ class ItemMeasurer:
         board: BatchBoard,
         settings: Settings,
         *,
-        patience: float = PATIENCE,
+        contention_timeout: float = CONTENTION_TIMEOUT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._board = board
         self._settings = settings
-        self._patience = patience
+        self._contention_timeout = contention_timeout
         self._clock = clock
 
     def results(self, items: Mapping[str, tuple[Frame, BatchItem]]) -> Iterator[tuple[str, Result]]:
         """(id, result) of every item, {id: it and its frame}, in the order in which they come."""
         earlier = self._board.earlier()
-        left = dict(items)
+        remaining = dict(items)
         for name, result in earlier.items():
-            if name in left and result.state != "contended":
-                del left[name]
+            if name in remaining and result.state != "contended":
+                del remaining[name]
                 yield name, result
         began = self._clock()
         tries: Counter[str] = Counter()
-        while left:
-            for batch in list(self._batches(left)):
-                answers = self._answered(batch)
-                if any(one.state != "contended" for one in answers):
+        while remaining:
+            for batch in list(self._batches(remaining)):
+                answers = self._batch_results(batch)
+                if any(answer.state != "contended" for answer in answers):
                     began = self._clock()
-                gives_up = self._clock() - began >= self._patience
+                has_timed_out = self._clock() - began >= self._contention_timeout
                 for result in answers:
                     tries[result.id] += result.state == "unsettled"
-                    tried_again = result.state == "contended" and not gives_up
-                    tried_again |= result.state == "unsettled" and tries[result.id] < _TRIES
-                    if not tried_again:
-                        del left[result.id]
+                    is_retried = result.state == "contended" and not has_timed_out
+                    is_retried |= result.state == "unsettled" and tries[result.id] < _MAX_TRIES
+                    if not is_retried:
+                        del remaining[result.id]
                         yield result.id, result
 
-    def _batches(self, left: dict[str, tuple[Frame, BatchItem]]) -> Iterator[Batch]:
+    def _batches(self, remaining: dict[str, tuple[Frame, BatchItem]]) -> Iterator[Batch]:
         """Blocks with the same frame together."""
-        together: dict[str, list[tuple[Frame, BatchItem]]] = defaultdict(list)
-        for frame, item in left.values():
-            together[repr(sorted(frame.as_json().items()))].append((frame, item))
-        for group in together.values():
-            for begin in range(0, len(group), _BATCH):
-                items = tuple(item for _, item in group[begin : begin + _BATCH])
+        by_frame: dict[str, list[tuple[Frame, BatchItem]]] = defaultdict(list)
+        for frame, item in remaining.values():
+            by_frame[repr(sorted(frame.as_json().items()))].append((frame, item))
+        for group in by_frame.values():
+            for begin in range(0, len(group), _BATCH_ITEMS):
+                items = tuple(item for _, item in group[begin : begin + _BATCH_ITEMS])
                 yield batch_of(group[0][0], self._settings, items)
 
-    def _answered(self, batch: Batch) -> Sequence[Result]:
+    def _batch_results(self, batch: Batch) -> Sequence[Result]:
         """The results of one batch; a missing one is a failure."""
         self._board.post(batch)
         _, results = self._board.collect()
-        found = {result.id: result for result in results}
+        by_id = {result.id: result for result in results}
         missing = Result("", "failed", note="the agent gave no result for it")
-        return [found.get(item.id) or replace(missing, id=item.id) for item in batch.items]
+        return [by_id.get(item.id) or replace(missing, id=item.id) for item in batch.items]
 
 
 class FramedChains:
@@ -112,8 +112,8 @@ class FramedChains:
 
 
 def _item(chain: DependencyChain, repeat: int) -> BatchItem:
-    instructions = len(chain.code) // _BYTES
-    copies = max(2, -(-INSTRUCTIONS // instructions))
+    instructions = len(chain.code) // _INSTRUCTION_BYTES
+    copies = max(2, -(-MIN_INSTRUCTIONS // instructions))
     half = copies // 2
     return BatchItem(
         id=hashlib.blake2b(chain.code, digest_size=12, person=b"chain", salt=bytes([repeat])).hexdigest(),

@@ -20,10 +20,10 @@ from dataclasses import replace
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.protocols import Json, MeasurementStore, Measurer
 
-WINDOW = 256  # experiments looked up in the store at once
-FLUSH_AFTER = 1.0  # seconds: the most measuring time that a crash can cost
+LOOKUP_SIZE = 256  # experiments looked up in the store at once
+FLUSH_INTERVAL = 1.0  # seconds: the most measuring time that a crash can cost
 
-LONGEST = 15  # instructions whose triple still fits into a loop body
+MAX_LENGTH = 15  # instructions whose triple still fits into a loop body
 
 
 class CachedMeasurer:
@@ -53,8 +53,8 @@ class CachedMeasurer:
         works in batches never runs dry.
         """
         source = iter(experiments)
-        while window := list(itertools.islice(source, WINDOW)):
-            known = _answered(self._store.known(window))
+        while window := list(itertools.islice(source, LOOKUP_SIZE)):
+            known = _uncontended(self._store.known(window))
             if not known.keys() >= set(window):
                 yield from self._with_gaps(itertools.chain(window, source))
                 return
@@ -78,13 +78,13 @@ class CachedMeasurer:
     ) -> Iterator[Experiment]:
         """Those without an answer, each once; all of them go to `waiting`, what is known to `answers`."""
         source = iter(experiments)
-        asked: set[Experiment] = set()
-        while window := list(itertools.islice(source, WINDOW)):
-            answers |= _answered(self._store.known(window))
+        requested: set[Experiment] = set()
+        while window := list(itertools.islice(source, LOOKUP_SIZE)):
+            answers |= _uncontended(self._store.known(window))
             for experiment in window:
                 waiting.append(experiment)
-                if experiment not in answers and experiment not in asked:
-                    asked.add(experiment)
+                if experiment not in answers and experiment not in requested:
+                    requested.add(experiment)
                     yield experiment
 
     def _measure_and_remember(self, missing: Iterable[Experiment]) -> Iterator[Measured]:
@@ -93,7 +93,7 @@ class CachedMeasurer:
         try:
             for result in self._measurer.measure(missing):
                 pending.append(result)
-                if time.monotonic() - flushed > FLUSH_AFTER:
+                if time.monotonic() - flushed > FLUSH_INTERVAL:
                     self._store.remember(pending)
                     pending, flushed = [], time.monotonic()
                 yield result
@@ -110,16 +110,16 @@ class RepeatingCache(CachedMeasurer):
     ) -> None:
         super().__init__(measurer, store)
         self._repetition = repetition
-        self._made: dict[int, Measurer] = {0: self}
+        self._repetitions: dict[int, Measurer] = {0: self}
 
-    def again(self, number: int) -> Measurer:
+    def repetition(self, number: int) -> Measurer:
         """The measurer of that repetition; 0 is this one."""
-        if number not in self._made:
-            self._made[number] = self._repetition(number)
-        return self._made[number]
+        if number not in self._repetitions:
+            self._repetitions[number] = self._repetition(number)
+        return self._repetitions[number]
 
 
-def _answered(known: Mapping[Experiment, Measured]) -> dict[Experiment, Measured]:
+def _uncontended(known: Mapping[Experiment, Measured]) -> dict[Experiment, Measured]:
     return {
         experiment: result
         for experiment, result in known.items()
@@ -143,17 +143,17 @@ class SecondOpinion:
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         """One result per experiment, in order; what cannot be measured once is not asked again."""
-        asked = list(experiments)
-        both = [each for e in asked for each in ((e,) if e.length > LONGEST else (e, multiple(e, 2)))]
-        answers = {result.experiment: result for result in self._measurer.measure(both)}
-        for experiment in asked:
+        originals = list(experiments)
+        variants = [v for e in originals for v in ((e,) if e.length > MAX_LENGTH else (e, multiple(e, 2)))]
+        answers = {result.experiment: result for result in self._measurer.measure(variants)}
+        for experiment in originals:
             yield self._judged(answers[experiment], answers.get(multiple(experiment, 2)))
 
     def _judged(self, first: Measured, second: Measured | None) -> Measured:
         if second is None or not second.usable or second.cycles is None:
             return first
         if first.state is MeasurementState.UNSETTLED:
-            return self._settled_by_others(first, second.cycles / 2)
+            return self._settled_by_multiples(first, second.cycles / 2)
         if not first.usable or first.cycles is None:
             return first
         once, twofold = first.cycles, second.cycles / 2
@@ -162,7 +162,7 @@ class SecondOpinion:
         third = self._threefold(first.experiment)
         return replace(first, cycles=statistics.median_low([once, twofold, *third]))
 
-    def _settled_by_others(self, first: Measured, twofold: float) -> Measured:
+    def _settled_by_multiples(self, first: Measured, twofold: float) -> Measured:
         for threefold in self._threefold(first.experiment):
             if self._agree(twofold, threefold, first.experiment):
                 cycles = min(twofold, threefold)
@@ -176,8 +176,8 @@ class SecondOpinion:
         (third,) = self._measurer.measure([multiple(experiment, 3)])
         return [third.cycles / 3] if third.usable and third.cycles is not None else []
 
-    def _agree(self, one: float, other: float, experiment: Experiment) -> bool:
-        return abs(one - other) <= self._epsilon * experiment.length
+    def _agree(self, first: float, second: float, experiment: Experiment) -> bool:
+        return abs(first - second) <= self._epsilon * experiment.length
 
 
 def multiple(experiment: Experiment, times: int) -> Experiment:

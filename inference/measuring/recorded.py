@@ -24,7 +24,7 @@ class RecordedMeasurer:
         repeats: dict[Experiment, list[Measured]] = {}
         for result in results:
             repeats.setdefault(result.experiment, []).append(result)
-        self._answers = {experiment: _merge(found) for experiment, found in repeats.items()}
+        self._answers = {experiment: _merge(group) for experiment, group in repeats.items()}
 
     @property
     def identity(self) -> Json:
@@ -79,5 +79,5 @@ class RecordedChains:
         """
         del repeat
         for chain in chains:
-            found = self._recorded.get((chain.code, chain.loop)) or self._recorded.get((chain.code, False))
-            yield ChainReading(chain, *(found or (None, 0.0, MISSING)))
+            reading = self._recorded.get((chain.code, chain.loop)) or self._recorded.get((chain.code, False))
+            yield ChainReading(chain, *(reading or (None, 0.0, MISSING)))

@@ -11,7 +11,7 @@ from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.core.experiment import Experiment, Measured, MeasurementState, OrderedExperiment
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.bodies import body_maker
-from inference.isa.machine_bodies import Around, CannotMeasureError, Kind, MachineCode
+from inference.isa.machine_bodies import BodyContext, CannotMeasureError, Kind, MachineCode
 from inference.isa.targets import DEFAULT, code_target
 from inference.measuring.drift import DriftWatch
 
@@ -47,12 +47,12 @@ def failure(experiment: Experiment, reason: str) -> Measured:
     return Measured(experiment, None, MeasurementState.FAILED, passes=0, note=reason)
 
 
-BATCH = 96
-FIRST_BATCH = 24
+BATCH_SIZE = 96
+FIRST_BATCH_SIZE = 24
 """Of a long list of experiments, so that the first results come soon."""
-OUTSTANDING = 2
+MAX_OUTSTANDING = 2
 """Batches posted at a time: the agent never waits for the next one, and a stop leaves little undone."""
-PATIENCE = 1800.0
+CONTENTION_TIMEOUT = 1800.0
 """Seconds of a disturbed computer until its contended results are taken as they are."""
 
 
@@ -83,8 +83,8 @@ class RemoteMeasurer:
         isa: str = DEFAULT,
         assemble: Assemble | None = None,
         assemble_in_order: AssembleInOrder | None = None,
-        surroundings: Around | None = None,
-        patience: float = PATIENCE,
+        surroundings: BodyContext | None = None,
+        contention_timeout: float = CONTENTION_TIMEOUT,
         watch: DriftWatch | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -92,7 +92,7 @@ class RemoteMeasurer:
         self._flags = flags
         self._bodies = body_maker(isa)
         self._catalogue = code_target(isa).schemes
-        self._surroundings: Around = surroundings or self._bodies.around(avx)
+        self._surroundings: BodyContext = surroundings or self._bodies.around(avx)
         self._settings = settings
         self._frame = self._surroundings.frame
         self._identity = {
@@ -104,12 +104,12 @@ class RemoteMeasurer:
             self._identity["bodies"] = chosen
         self._assemble = assemble or self._bodies.unroll
         self._assemble_in_order = assemble_in_order or self._bodies.unroll_in_order
-        self._patience = patience
+        self._contention_timeout = contention_timeout
         self._clock = clock
         self._watch = watch
         self._obstacles: dict[str, str] = {}
         self._posted: dict[int, Sequence[_Prepared]] = {}
-        self._spare: dict[str, Result] | None = None
+        self._unclaimed: dict[str, Result] | None = None
         self._disturbed: dict[Experiment, float] = {}
         self._disturbed_since: float | None = None
 
@@ -125,7 +125,7 @@ class RemoteMeasurer:
     def obstacle(self, scheme: str) -> str:
         """Why a scheme cannot be measured there, "" where nothing is known to be in the way."""
         if scheme not in self._obstacles:
-            self._obstacles[scheme] = self._look(scheme)
+            self._obstacles[scheme] = self._find_obstacle(scheme)
         return self._obstacles[scheme]
 
     def breakers(self, scheme: str) -> Sequence[Kind]:
@@ -141,12 +141,12 @@ class RemoteMeasurer:
         return self._answers(experiments)
 
     def _answers(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
-        work = _Work(experiments)
-        size = FIRST_BATCH
+        work = _Request(experiments)
+        size = FIRST_BATCH_SIZE
         while True:
-            while len(self._posted) < OUTSTANDING and (taken := self._take(work, size)):
-                self._post(taken)
-                size = BATCH
+            while len(self._posted) < MAX_OUTSTANDING and (batch := self._next_batch(work, size)):
+                self._post(batch)
+                size = BATCH_SIZE
             if work.has_ready:
                 yield from work.ready()
             elif work.is_over:
@@ -154,7 +154,7 @@ class RemoteMeasurer:
             else:
                 self._collect(work)
 
-    def _look(self, scheme: str) -> str:
+    def _find_obstacle(self, scheme: str) -> str:
         known = None if self._flags is None else self._catalogue.scheme_of(scheme)
         if known is not None and self._flags is not None:
             if reason := self._catalogue.missing_feature(known, self._flags):
@@ -167,29 +167,29 @@ class RemoteMeasurer:
             return error.reason
         return ""
 
-    def _take(self, work: _Work, size: int) -> list[_Prepared]:
+    def _next_batch(self, work: _Request, size: int) -> list[_Prepared]:
         """The next experiments to post, at most `size`; what has an answer already gets it.
 
         Their code is asked for in the end: some assemblers make it for all of them at once.
         """
-        taken: list[tuple[Experiment, MachineCode]] = []
-        while len(taken) < size and (experiment := work.next()) is not None:
-            found = self._at_hand(experiment) or self._prepared(experiment)
-            if not isinstance(found, Measured):
-                taken.append((experiment, found))
+        assembled: list[tuple[Experiment, MachineCode]] = []
+        while len(assembled) < size and (experiment := work.next()) is not None:
+            answer = self._earlier_answer(experiment) or self._prepared(experiment)
+            if not isinstance(answer, Measured):
+                assembled.append((experiment, answer))
             else:
-                work.answer(experiment, found)
+                work.answer(experiment, answer)
                 if work.has_ready:
                     break
-        return [(experiment, _item(experiment, code)) for experiment, code in taken]
+        return [(experiment, _item(experiment, code)) for experiment, code in assembled]
 
-    def _at_hand(self, experiment: Experiment) -> Measured | None:
+    def _earlier_answer(self, experiment: Experiment) -> Measured | None:
         """A result that came when nobody waited for it."""
-        if self._spare is None:
-            came = self._board.earlier().items()
-            self._spare = {item: result for item, result in came if result.state != "contended"}
-        found = self._spare.pop(item_id(experiment), None)
-        return None if found is None else measured_of(experiment, found)
+        if self._unclaimed is None:
+            earlier = self._board.earlier().items()
+            self._unclaimed = {item: result for item, result in earlier if result.state != "contended"}
+        answer = self._unclaimed.pop(item_id(experiment), None)
+        return None if answer is None else measured_of(experiment, answer)
 
     def _prepared(self, experiment: Experiment) -> MachineCode | Measured:
         """As code, or a failure that says why there is none."""
@@ -208,22 +208,22 @@ class RemoteMeasurer:
         number = self._board.post(batch_of(self._frame, self._settings, items))
         self._posted[number] = prepared
 
-    def _collect(self, work: _Work) -> None:
+    def _collect(self, work: _Request) -> None:
         """Wait for a batch; results that nobody here waits for any more are kept for the next question."""
         number, results = self._board.collect()
-        found = {result.id: result for result in results}
+        by_id = {result.id: result for result in results}
         prepared = self._posted.pop(number, ())
-        answers = [_answer(experiment, found.get(item.id)) for experiment, item in prepared]
+        answers = [_answer(experiment, by_id.get(item.id)) for experiment, item in prepared]
         again = self._contended(answers)
-        assert self._spare is not None, "nothing is posted before earlier results are known"
+        assert self._unclaimed is not None, "nothing is posted before earlier results are known"
         for answer, (_, item) in zip(answers, prepared, strict=True):
             if work.waits_for(answer.experiment):
                 if answer.experiment in again:
                     work.ask_again(answer.experiment)
                 else:
                     work.answer(answer.experiment, answer)
-            elif answer.experiment not in again and item.id in found:
-                self._spare[item.id] = found[item.id]
+            elif answer.experiment not in again and item.id in by_id:
+                self._unclaimed[item.id] = by_id[item.id]
 
     def _contended(self, answers: Sequence[Measured]) -> set[Experiment]:
         """Those of the experiments that are worth another try."""
@@ -241,7 +241,7 @@ class RemoteMeasurer:
             since = self._disturbed.setdefault(experiment, now)
             if self._disturbed_since is not None:
                 since = min(since, self._disturbed_since)
-            if now - since < self._patience:
+            if now - since < self._contention_timeout:
                 again.add(experiment)
             else:
                 del self._disturbed[experiment]
@@ -257,13 +257,13 @@ def batch_of(frame: Frame, settings: Settings, items: tuple[BatchItem, ...]) -> 
     return Batch(frame, settings, items, seed)
 
 
-class _Work:
+class _Request:
     """One question's experiments: what is still to post, what is waited for, what can be given back."""
 
     def __init__(self, experiments: Iterable[Experiment]) -> None:
         self._source = iter(experiments)
         self._order: deque[Experiment] = deque()
-        self._wanted: Counter[Experiment] = Counter()
+        self._requests: Counter[Experiment] = Counter()
         self._again: deque[Experiment] = deque()
         self._answers: dict[Experiment, Measured] = {}
         self._exhausted = False
@@ -284,15 +284,15 @@ class _Work:
             return self._again.popleft()
         for experiment in self._source:
             self._order.append(experiment)
-            self._wanted[experiment] += 1
-            if self._wanted[experiment] == 1:
+            self._requests[experiment] += 1
+            if self._requests[experiment] == 1:
                 return experiment
         self._exhausted = True
         return None
 
     def waits_for(self, experiment: Experiment) -> bool:
         """Whether a result of it is wanted and not there yet."""
-        return self._wanted[experiment] > 0 and experiment not in self._answers
+        return self._requests[experiment] > 0 and experiment not in self._answers
 
     def ask_again(self, experiment: Experiment) -> None:
         """Post it once more, before anything new."""
@@ -306,9 +306,9 @@ class _Work:
         while self.has_ready:
             experiment = self._order.popleft()
             result = self._answers[experiment]
-            self._wanted[experiment] -= 1
-            if not self._wanted[experiment]:
-                del self._wanted[experiment]
+            self._requests[experiment] -= 1
+            if not self._requests[experiment]:
+                del self._requests[experiment]
                 del self._answers[experiment]
             yield result
 
@@ -327,8 +327,8 @@ def _item(experiment: Experiment, code: MachineCode) -> BatchItem:
 
 def item_id(experiment: Experiment) -> str:
     """The same for the same experiment wherever it is posted; an order is part of it."""
-    told = experiment.order if isinstance(experiment, OrderedExperiment) else experiment.terms
-    return hashlib.blake2b(repr(told).encode(), digest_size=12).hexdigest()
+    terms = experiment.order if isinstance(experiment, OrderedExperiment) else experiment.terms
+    return hashlib.blake2b(repr(terms).encode(), digest_size=12).hexdigest()
 
 
 def _answer(experiment: Experiment, result: Result | None) -> Measured:

@@ -36,23 +36,23 @@ from inference.core.tunables import check_choice
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.machine_bodies import CannotMeasureError
 
-BATCH = 512  # experiments simulated at once
-LEAST_FACTOR = 0.01  # noise never makes a time zero or negative
-_MOST_REMEMBERED = 200_000  # exact times, for experiments that are measured again and again
+BATCH_SIZE = 512  # experiments simulated at once
+MIN_FACTOR = 0.01  # noise never makes a time zero or negative
+_MAX_CACHED = 200_000  # exact times, for experiments that are measured again and again
 
-FRONT_END = 4
+SEQUENCER_UOPS = 4
 """µops that a microcode sequencer emits per cycle, while nothing else is decoded."""
 
-_LEAST_MICROCODE = 6
-_WAIT = 0.3
-_TWO_SPEEDS = 1.5
-_BUSY = 3  # cycles for which a unit that is not pipelined takes nothing else
+_MIN_MICROCODE_UOPS = 6
+_WAIT_CYCLES = 0.3
+_SLOW_FACTOR = 1.5
+_BUSY_CYCLES = 3  # cycles for which a unit that is not pipelined takes nothing else
 
 NOTHING, UOPS, PORTS = "nothing", "uops", "ports"
 COUNTERS = (NOTHING, UOPS, PORTS)
 """What a simulated processor counts: all executed µops, or those of each port as well."""
 
-NOISE = (
+NOISE_OPTIONS = (
     "noise",
     "noise_cpi",
     "outlier_share",
@@ -61,7 +61,7 @@ NOISE = (
     "counters",
 )
 """What a simulation of experiments may be told beside its mapping; see `SimulatedProcessor`."""
-OF_BLOCKS = ("zero_count_cycles",)
+BLOCK_OPTIONS = ("zero_count_cycles",)
 """What a simulated machine may be told besides, since it measures blocks too."""
 
 
@@ -112,10 +112,10 @@ class SimulatedProcessor:
         self._chosen = quirks is not None
         self.zero_count_cycles = zero_count_cycles
         self._repetition = 0
-        self.quirks = misbehaving(mapping, odd_share, seed) if quirks is None else dict(quirks)
+        self.quirks = sample_quirks(mapping, odd_share, seed) if quirks is None else dict(quirks)
         self._truth = mapping
         self._core = core
-        self._mapping = keeping_ports_busy(mapping, self.quirks)
+        self._mapping = with_busy_ports(mapping, self.quirks)
         self._uops = {scheme: sum(count for _, count in uops) for scheme, uops in mapping.usage.items()}
         self._exact: dict[Experiment, float] = {}
         self._counted: dict[Experiment, dict[str, float]] = {}
@@ -127,7 +127,7 @@ class SimulatedProcessor:
         content = repr((truth.ports, sorted(truth.usage.items()), truth.r_max))
         if truth.issue_width is not None:
             content += repr((truth.issue_width, sorted(truth.slots.items())))
-        told: Json = {
+        parameters: Json = {
             "kind": "simulated",
             "mapping": hashlib.sha256(content.encode()).hexdigest(),
             "noise": self._noise,
@@ -144,13 +144,13 @@ class SimulatedProcessor:
             "core": "" if self._core is None else self._core.identity,
             "zero_count_cycles": self.zero_count_cycles,
         }
-        return told | {name: value for name, value in later.items() if value}
+        return parameters | {name: value for name, value in later.items() if value}
 
     def offers(self) -> Sequence[Experiment] | None:
         """None: anything made of the mapping's schemes can be asked."""
         return None
 
-    def again(self, number: int) -> SimulatedProcessor:
+    def repetition(self, number: int) -> SimulatedProcessor:
         """The same processor, measured another time."""
         other = copy.copy(self)
         other._repetition = number
@@ -159,18 +159,18 @@ class SimulatedProcessor:
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         """Simulated cycles; a scheme without a port usage, or one that takes no time, is a failure."""
         source = iter(experiments)
-        while batch := list(itertools.islice(source, BATCH)):
+        while batch := list(itertools.islice(source, BATCH_SIZE)):
             self._simulate(batch)
             yield from map(self._observe, batch)
 
     def _simulate(self, batch: Sequence[Experiment]) -> None:
         """See to it that the exact times of these experiments are known."""
-        if len(self._exact) > _MOST_REMEMBERED:
+        if len(self._exact) > _MAX_CACHED:
             self._exact.clear()
             self._counted.clear()
         new = [e for e in batch if e not in self._exact and all(s in self._mapping.usage for s in e.schemes)]
         rests = {e: without_microcode(e, self.quirks) for e in new}
-        known = sorted({rest for rest in rests.values() if rest is not None})
+        known = sorted({residue for residue in rests.values() if residue is not None})
         exact: dict[Experiment | None, float] = {None: 0.0}
         if known and self._core is not None:
             exact |= {experiment: self._scheduled(self._core, experiment) for experiment in known}
@@ -178,8 +178,8 @@ class SimulatedProcessor:
             schemes = sorted({scheme for e in known for scheme in e.schemes})
             mapping = self._mapping.restricted(schemes)
             evaluator = Evaluator(ExperimentTable.from_experiments(known, schemes), len(mapping.ports))
-            exact |= dict(zip(known, evaluator.cycles_one(mapping).tolist(), strict=True))
-        self._exact |= {experiment: exact[rest] for experiment, rest in rests.items()}
+            exact |= dict(zip(known, evaluator.mapping_cycles(mapping).tolist(), strict=True))
+        self._exact |= {experiment: exact[residue] for experiment, residue in rests.items()}
 
     @staticmethod
     def _scheduled(core: ScheduledCore, experiment: Experiment) -> float:
@@ -205,7 +205,7 @@ class SimulatedProcessor:
         random = np.random.default_rng(
             int.from_bytes(hashlib.blake2b(content.encode(), digest_size=16).digest())
         )
-        factor = max(LEAST_FACTOR, 1 + self._noise * random.standard_normal())
+        factor = max(MIN_FACTOR, 1 + self._noise * random.standard_normal())
         if random.random() < self._outlier_share:
             factor *= self._outlier_factor
         if self.quirks:
@@ -214,11 +214,11 @@ class SimulatedProcessor:
             return Measured(
                 experiment, None, MeasurementState.FAILED, note="uses no port: takes no measurable time"
             )
-        seen = cycles * factor
+        observed = cycles * factor
         if self._noise_cpi:
             error = self._noise_cpi * experiment.length * random.standard_normal()
-            seen = max(LEAST_FACTOR * cycles, seen + error)
-        return Measured(experiment, seen, counters=self._count(experiment))
+            observed = max(MIN_FACTOR * cycles, observed + error)
+        return Measured(experiment, observed, counters=self._count(experiment))
 
     def _count(self, experiment: Experiment) -> dict[str, float]:
         """What the counters show; they see what is executed, not what keeps a port from executing."""
@@ -251,11 +251,11 @@ class AsMultisets:
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         """One result per experiment, in the order asked."""
-        asked, behind = tee(experiments)
+        originals, inputs = tee(experiments)
         results = self._measurer.measure(
-            each.multiset if isinstance(each, OrderedExperiment) else each for each in behind
+            item.multiset if isinstance(item, OrderedExperiment) else item for item in inputs
         )
-        for experiment, result in zip(asked, results, strict=True):
+        for experiment, result in zip(originals, results, strict=True):
             yield replace(result, experiment=experiment)
 
 
@@ -267,7 +267,7 @@ class Quirk(StrEnum):
     MICROCODE = "microcode"  # horizontal additions, bit scans: stops everything else while it is decoded
 
 
-def misbehaving(mapping: PortMapping, share: float, seed: int) -> dict[str, Quirk]:
+def sample_quirks(mapping: PortMapping, share: float, seed: int) -> dict[str, Quirk]:
     """That share of the mapping's schemes, each with a quirk, in turn; the same seed chooses the same."""
     schemes = sorted(scheme for scheme, uops in mapping.usage.items() if uops)
     chosen = random.Random(seed).sample(schemes, round(share * len(schemes)))  # noqa: S311  no secret
@@ -275,7 +275,7 @@ def misbehaving(mapping: PortMapping, share: float, seed: int) -> dict[str, Quir
     return {scheme: kinds[k % len(kinds)] for k, scheme in enumerate(chosen)}
 
 
-def keeping_ports_busy(mapping: PortMapping, quirks: Mapping[str, Quirk]) -> PortMapping:
+def with_busy_ports(mapping: PortMapping, quirks: Mapping[str, Quirk]) -> PortMapping:
     """The mapping with a port more in use by those that keep one busy beside their own."""
     usage = dict(mapping.usage)
     for scheme, quirk in quirks.items():
@@ -290,8 +290,8 @@ def keeping_ports_busy(mapping: PortMapping, quirks: Mapping[str, Quirk]) -> Por
 
 def without_microcode(experiment: Experiment, quirks: Mapping[str, Quirk]) -> Experiment | None:
     """What is left for the ports while the sequencer is idle; None for nothing."""
-    rest = {scheme: count for scheme, count in experiment.terms if quirks.get(scheme) is not Quirk.MICROCODE}
-    return Experiment.of(rest) if rest else None
+    counts = {text: count for text, count in experiment.terms if quirks.get(text) is not Quirk.MICROCODE}
+    return Experiment.of(counts) if counts else None
 
 
 def slowed_down(
@@ -302,13 +302,13 @@ def slowed_down(
     for scheme, count in experiment.terms:
         quirk = quirks.get(scheme)
         if quirk is Quirk.NOT_PIPELINED:
-            cycles = max(cycles, count * (_BUSY + uops[scheme]))
+            cycles = max(cycles, count * (_BUSY_CYCLES + uops[scheme]))
         elif quirk is Quirk.WAITS and mixed:
-            cycles += _WAIT * count
+            cycles += _WAIT_CYCLES * count
         elif quirk is Quirk.MICROCODE:
-            cycles += count * max(_LEAST_MICROCODE, uops[scheme]) / FRONT_END
+            cycles += count * max(_MIN_MICROCODE_UOPS, uops[scheme]) / SEQUENCER_UOPS
     unstable = any(quirks.get(scheme) is Quirk.TWO_SPEEDS for scheme, _ in experiment.terms)
-    return cycles * _TWO_SPEEDS if unstable and mixed and chance < 0.5 else cycles
+    return cycles * _SLOW_FACTOR if unstable and mixed and chance < 0.5 else cycles
 
 
 ExperimentBody = tuple[Sequence[InstructionAccesses], int]

@@ -15,7 +15,7 @@ from inference.agent.reading import Json
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.isa.blocks import Block, shifts_by_nothing
+from inference.isa.blocks import Block, zero_bit_shifts
 from inference.isa.start_values import StartValues
 from inference.measuring.remote import result_of
 from inference.measuring.simulated import NOTHING, SimulatedProcessor
@@ -35,7 +35,7 @@ class StandIn:
     half_copies: int = 1
 
 
-def stand_in(_asked: Sequence[object]) -> StandIn:
+def stand_in(_instructions: Sequence[object]) -> StandIn:
     """What stands for the code of any experiment, in whatever order."""
     return StandIn()
 
@@ -156,4 +156,4 @@ def with_zero_counts(result: Result, block: Block, start: StartValues, cycles: f
     """
     if not cycles or result.cycles is None:
         return result
-    return replace(result, cycles=result.cycles + cycles * shifts_by_nothing(block, start.registers))
+    return replace(result, cycles=result.cycles + cycles * zero_bit_shifts(block, start.registers))

@@ -10,7 +10,7 @@ from functools import cache
 
 from inference.core.latency import ChainReading
 from inference.isa.bodies import chain_maker
-from inference.isa.chains import OLD_VALUE, ONE_REGISTER, QUICK, SLOW, ChainLink, DependencyChain
+from inference.isa.chains import OLD_VALUE, QUICK, SAME_REGISTER, SLOW, ChainLink, DependencyChain
 from inference.isa.targets import DEFAULT
 from inference.measuring.simulated_memory import SimulatedMemory
 
@@ -20,18 +20,18 @@ PASSES = 5
 Latency = Callable[[ChainLink], float | None]
 """Cycles of a link; None where the destination does not wait for the source."""
 
-_IDIOMATIC = 0.1
+_IDIOM_SHARE = 0.1
 """Share of the schemes that wait for nothing with one register, and of those that wait for an old value."""
 
-_BY_IMMEDIATE = 0.03
+_SLOW_IMMEDIATE_SHARE = 0.03
 """Share of the immediates with which an instruction takes longer."""
-_MORE = 3
+_MAX_IMMEDIATE_CYCLES = 3
 """Cycles that an instruction takes more with another immediate at most."""
-_SLOWER = 30
+_MAX_VALUE_CYCLES = 30
 """Cycles by which slow values make an instruction slower at most."""
 
 
-def drawn_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Latency:
+def sampled_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Latency:
     """Latencies from 1 to 12 cycles, drawn by a seed; those of `quick` links, else of x86-64's connectors,
     take one, as on most cores.
 
@@ -41,32 +41,32 @@ def drawn_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Latency
     maker = chain_maker(DEFAULT)
     single = frozenset(quick or maker.connectors())
 
-    def drawn(link: ChainLink) -> float | None:
+    def latency_of(link: ChainLink) -> float | None:
         if link.values == QUICK:  # what takes no values is quick
-            return drawn(replace(link, values=""))
+            return latency_of(replace(link, values=""))
         dice = random.Random(f"{seed} {link}")  # noqa: S311  not for secrets
-        if link.source == OLD_VALUE and dice.random() > _IDIOMATIC:
+        if link.source == OLD_VALUE and dice.random() > _IDIOM_SHARE:
             return None
-        if link.source == ONE_REGISTER:
-            return None if dice.random() < _IDIOMATIC else _slowest(link)
+        if link.source == SAME_REGISTER:
+            return None if dice.random() < _IDIOM_SHARE else _slowest(link)
         if link.values == SLOW:
-            return (drawn(replace(link, values="")) or 0.0) + dice.randint(0, _SLOWER)
+            return (latency_of(replace(link, values="")) or 0.0) + dice.randint(0, _MAX_VALUE_CYCLES)
         if link.values:  # another immediate than the usual one
-            more = dice.randint(1, _MORE) if dice.random() < _BY_IMMEDIATE else 0
-            return (drawn(replace(link, values="")) or 0.0) + more
+            more = dice.randint(1, _MAX_IMMEDIATE_CYCLES) if dice.random() < _SLOW_IMMEDIATE_SHARE else 0
+            return (latency_of(replace(link, values="")) or 0.0) + more
         return 1.0 if link in single else float(dice.randint(1, 12))
 
     def _slowest(link: ChainLink) -> float:
         """With one register, the destination waits for whichever source takes longest."""
-        to_it = (one for one in maker.links_of(link.scheme) if one.destination == link.destination)
-        return max(filter(None, map(drawn, to_it)))
+        to_it = (other for other in maker.links_of(link.scheme) if other.destination == link.destination)
+        return max(filter(None, map(latency_of, to_it)))
 
-    return drawn
+    return latency_of
 
 
 @cache
 def _through_memory() -> frozenset[DependencyChain]:
-    return frozenset(asked.chain for asked in chain_maker(DEFAULT).memory_chains())
+    return frozenset(memory_chain.chain for memory_chain in chain_maker(DEFAULT).memory_chains())
 
 
 @dataclass(frozen=True)

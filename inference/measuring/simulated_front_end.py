@@ -11,7 +11,7 @@ from statistics import median
 
 from inference.isa.blocks import MOST_INSTRUCTIONS, accesses_of, block_of_bytes
 from inference.isa.bodies import front_end_maker
-from inference.isa.dependences import reads_of_kept_flags
+from inference.isa.dependences import reads_of_preserved_flags
 from inference.isa.front_end import CodeReading, FetchedInstruction, TimedCode
 from inference.isa.targets import DEFAULT
 
@@ -50,9 +50,9 @@ class SimulatedFrontEnd:
     seed: int = 1
 
     @classmethod
-    def drawn(cls, seed: int, noise: float = 0.0) -> SimulatedFrontEnd:
+    def sampled(cls, seed: int, noise: float = 0.0) -> SimulatedFrontEnd:
         dice = random.Random(f"front end {seed}")  # noqa: S311  not for secrets
-        some = dice.sample(("cmp", "test", "add", "sub", "and", "inc", "dec"), dice.randint(0, 7))
+        fused = dice.sample(("cmp", "test", "add", "sub", "and", "inc", "dec"), dice.randint(0, 7))
         core = cls(
             slots=dice.randint(4, 8),
             decoded=dice.randint(3, 4),
@@ -62,7 +62,7 @@ class SimulatedFrontEnd:
             untaken=dice.choice((1.0, 2.0)),
             crossing=float(dice.randint(0, 2)),
             wide=dice.randint(1, 2),
-            fused=frozenset(some),
+            fused=frozenset(fused),
             noise=noise,
             seed=seed,
         )
@@ -78,11 +78,11 @@ class SimulatedFrontEnd:
             yield CodeReading(code, median(passes), max(passes) - min(passes))
 
     def _cycles(self, code: TimedCode) -> float:
-        instructions = front_end_maker(DEFAULT).fetched(code.code)
-        jumps = [one for one in instructions if one.flow in ("branch", "jump")]
-        taken = sum(one.flow == "jump" for one in jumps)
-        reached = instructions if not taken else jumps
-        branching = taken / self.taken + (len(jumps) - taken) / self.untaken
+        instructions = front_end_maker(DEFAULT).fetched_instructions(code.code)
+        jumps = [instruction for instruction in instructions if instruction.flow in ("branch", "jump")]
+        n_jumps = sum(instruction.flow == "jump" for instruction in jumps)
+        reached = instructions if not n_jumps else jumps
+        branching = n_jumps / self.taken + (len(jumps) - n_jumps) / self.untaken
         straight = max(len(reached) / self.decoded, len(code.code) / self.fetched_bytes)
         if not code.loop:
             return max(straight, branching)
@@ -115,7 +115,7 @@ class SimulatedFrontEnd:
 def _stalls(code: TimedCode) -> int:
     if code.instructions > MOST_INSTRUCTIONS:  # of what needs no port
         return 0
-    return reads_of_kept_flags(accesses_of(block_of_bytes(code.code), alike=True))
+    return reads_of_preserved_flags(accesses_of(block_of_bytes(code.code), alike=True))
 
 
 def _is_portless(instruction: FetchedInstruction) -> bool:

@@ -21,12 +21,12 @@ from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, Me
 
 _LINE = 64
 _IN_ADDRESS = ("address", "base", "index")
-_LEAST_BITS = 32
+_MIN_BITS = 32
 """Of a value that is renamed or learned."""
 _WIDEST_BITS = 512
-_MOST_COPIES = 140
+_MAX_COPIES = 140
 """Executed: more loads than any drawn memory unit learns."""
-_REMEMBERED = 4096
+_CACHE_SIZE = 4096
 """Codes, of which a machine is asked for some 260 in each run."""
 _ROUNDS = 4
 """Of the code; the last half of them is timed."""
@@ -79,7 +79,7 @@ class MemoryUnit:
     behind_pop: int = 2
 
 
-def drawn_memory_unit(seed: int) -> MemoryUnit:
+def sampled_memory_unit(seed: int) -> MemoryUnit:
     """A memory unit whose properties are drawn by a seed."""
     dice = random.Random(f"memory unit {seed}")  # noqa: S311  not for secrets
     load = dice.randint(3, 6)
@@ -127,7 +127,7 @@ class SimulatedMemory:
         return _cycles(self.unit, block.code, in_loop=in_loop, copies=copies)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _cycles(unit: MemoryUnit, code: bytes, *, in_loop: bool, copies: int) -> float:
     block = block_of_bytes(code)
     copies = copies or usual_copies(
@@ -136,11 +136,11 @@ def _cycles(unit: MemoryUnit, code: bytes, *, in_loop: bool, copies: int) -> flo
         in_loop=in_loop,
         stores=sum(map(stores_of, block.instructions)),
     )
-    copies = min(copies, _MOST_COPIES)
-    once = [_Decoded.of(one) for one in accesses_of(block, alike=True)]
+    copies = min(copies, _MAX_COPIES)
+    body = [_Decoded.of(accesses) for accesses in accesses_of(block, alike=True)]
     run = _Run(unit)
     rounds = _ROUNDS if in_loop else 2
-    ends = [run.round(once, copies, k) for k in range(rounds)]
+    ends = [run.round(body, copies, k) for k in range(rounds)]
     timed = rounds // 2
     return (ends[-1] - ends[-1 - timed]) / (timed * copies)
 
@@ -159,20 +159,20 @@ class _Decoded:
     behind_stack: bool
 
     @classmethod
-    def of(cls, one: InstructionAccesses) -> _Decoded:
+    def of(cls, accesses: InstructionAccesses) -> _Decoded:
         """Where memory is only addressed, as by `lea`, the address is the value."""
-        reads = [access for access in one.reads if access.memory is None]
-        in_address = tuple(each.location for each in reads if each.operand.endswith(_IN_ADDRESS))
-        values = tuple(each.location for each in reads if not each.operand.endswith(_IN_ADDRESS))
+        reads = [access for access in accesses.reads if access.memory is None]
+        in_address = tuple(read.location for read in reads if read.operand.endswith(_IN_ADDRESS))
+        values = tuple(read.location for read in reads if not read.operand.endswith(_IN_ADDRESS))
         return cls(
-            in_address if one.in_memory else (),
-            values if one.in_memory else values + in_address,
-            tuple(access.memory for access in one.reads if access.memory is not None),
-            tuple(access.memory for access in one.writes if access.memory is not None),
-            tuple(access.location for access in one.writes if access.memory is None),
-            0 if _is_move(one) else 1,
-            one.vector,
-            one.behind_stack,
+            in_address if accesses.in_memory else (),
+            values if accesses.in_memory else values + in_address,
+            tuple(access.memory for access in accesses.reads if access.memory is not None),
+            tuple(access.memory for access in accesses.writes if access.memory is not None),
+            tuple(access.location for access in accesses.writes if access.memory is None),
+            0 if _is_move(accesses) else 1,
+            accesses.vector,
+            accesses.behind_stack,
         )
 
     @property
@@ -183,13 +183,13 @@ class _Decoded:
     @property
     def pops(self) -> bool:
         """Whether it loads by a stack pointer that goes on from iteration to iteration."""
-        return _goes_on(self.loads)
+        return _moves_stack(self.loads)
 
     def on_stack(self, unit: MemoryUnit, *, beside_pops: bool) -> float:
         """Until the next one that goes on through the stack; 0 where this one does nothing to that."""
         if self.pops:
             return unit.pop
-        if _goes_on(self.stores):
+        if _moves_stack(self.stores):
             return unit.push
         return unit.beside_pop * len(self.loads) if beside_pops else 0.0
 
@@ -209,7 +209,7 @@ class _Commits:
 
     unit: MemoryUnit
     cycle: float = 0.0
-    taken: int = 0
+    used_slots: int = 0
     has_far: bool = False
     lines: deque[int] = field(default_factory=deque)
 
@@ -222,12 +222,12 @@ class _Commits:
         if len(self.lines) > self.unit.lines:
             self.lines.popleft()
         if earliest >= self.cycle + 1:
-            self.cycle, self.taken, self.has_far = float(int(earliest)), 0, False
-        elif self.taken + slots > self.unit.slots or (is_far and self.has_far):
-            self.cycle, self.taken, self.has_far = self.cycle + 1, 0, False
+            self.cycle, self.used_slots, self.has_far = float(int(earliest)), 0, False
+        elif self.used_slots + slots > self.unit.slots or (is_far and self.has_far):
+            self.cycle, self.used_slots, self.has_far = self.cycle + 1, 0, False
         if is_far:
             self.cycle += self.unit.far - 1
-        self.taken, self.has_far = self.taken + slots, self.has_far or is_far
+        self.used_slots, self.has_far = self.used_slots + slots, self.has_far or is_far
         return self.cycle + 1
 
 
@@ -248,34 +248,34 @@ class _Run:
         self._not_renamed: set[int] = set()
         self._learned: frozenset[int] = frozenset()
 
-    def round(self, once: Sequence[_Decoded], copies: int, number: int) -> float:
+    def round(self, body: Sequence[_Decoded], copies: int, number: int) -> float:
         """When all copies have ended once more."""
-        self._has_pops = any(one.pops for one in once)
+        self._has_pops = any(instruction.pops for instruction in body)
         for copy in range(copies):
-            for place, one in enumerate(once):
-                self._execute(copy * len(once) + place, one, number * copies + copy)
+            for place, instruction in enumerate(body):
+                self._execute(copy * len(body) + place, instruction, number * copies + copy)
         few = len(self._not_renamed) <= self._unit.learned
         self._learned = frozenset(self._not_renamed) if few else frozenset()
         return max(self._ended, self._commits.cycle)
 
-    def _execute(self, code: int, one: _Decoded, iteration: int) -> None:
+    def _execute(self, code: int, instruction: _Decoded, iteration: int) -> None:
         at = self._dispatched / self._unit.width
         self._dispatched += 1
-        if on_stack := one.on_stack(self._unit, beside_pops=self._has_pops):
+        if on_stack := instruction.on_stack(self._unit, beside_pops=self._has_pops):
             at = max(at, self._stack_free)
             self._stack_free = at + on_stack
         ready = self._ready
-        address = max([at, *(ready.get(name, 0.0) for name in one.in_address)])
-        values = max([at, *(ready.get(name, 0.0) for name in one.values)])
-        for place in one.loads:
-            values = max(values, self._loaded(code, _moved(place, iteration), address, one))
-        done = values + (self._unit.behind_pop if one.behind_stack else one.latency)
+        address = max([at, *(ready.get(name, 0.0) for name in instruction.in_address)])
+        values = max([at, *(ready.get(name, 0.0) for name in instruction.values)])
+        for place in instruction.loads:
+            values = max(values, self._loaded(code, _in_iteration(place, iteration), address, instruction))
+        done = values + (self._unit.behind_pop if instruction.behind_stack else instruction.latency)
         self._ended = max(self._ended, done)
-        for name in one.writes:
+        for name in instruction.writes:
             ready[name] = done
             self._forget(name)
-        for place in one.stores:
-            self._store(_moved(place, iteration), done, one.is_update)
+        for place in instruction.stores:
+            self._store(_in_iteration(place, iteration), done, instruction.is_update)
 
     def _forget(self, location: str) -> None:
         """Addresses of a register that is written are others now."""
@@ -290,7 +290,7 @@ class _Run:
             self._written[byte] = store
         self._by_text[_text(place)] = store
 
-    def _loaded(self, code: int, place: MemoryPlace, address: float, one: _Decoded) -> float:
+    def _loaded(self, code: int, place: MemoryPlace, address: float, instruction: _Decoded) -> float:
         """When a loaded value is there."""
         writers = {id(store): store for byte in _bytes(place) if (store := self._written.get(byte))}
         usual = address + self._unit.load
@@ -302,25 +302,25 @@ class _Run:
             return max(usual, last.in_cache + self._unit.failing)
         named = self._by_text.get(_text(place))
         is_near = named is not None and self._stores - named.number <= self._unit.other_stores
-        fits = not one.vector and not behind and min(last.place.bits, place.bits) >= _LEAST_BITS
+        fits = not instruction.vector and not behind and min(last.place.bits, place.bits) >= _MIN_BITS
         if self._unit.renames and fits and named is last and is_near:
             return last.ready
         self._not_renamed.add(code)
         if code in self._learned and fits:
             return last.ready
-        if self._unit.renames and one.is_update and last.by_update and is_near:
+        if self._unit.renames and instruction.is_update and last.by_update and is_near:
             return max(usual, last.ready + self._unit.overtaken - 1)
-        forwarding = self._unit.vector_forwarding if one.vector else self._unit.forwarding
+        forwarding = self._unit.vector_forwarding if instruction.vector else self._unit.forwarding
         if place.bits == _WIDEST_BITS:
             forwarding = self._unit.widest_forwarding
-        return max(usual, last.ready + forwarding - one.is_update)
+        return max(usual, last.ready + forwarding - instruction.is_update)
 
 
-def _goes_on(places: Sequence[MemoryPlace]) -> bool:
+def _moves_stack(places: Sequence[MemoryPlace]) -> bool:
     return any(place.registers == STACK and place.step for place in places)
 
 
-def _moved(place: MemoryPlace, iteration: int) -> MemoryPlace:
+def _in_iteration(place: MemoryPlace, iteration: int) -> MemoryPlace:
     """Where an access is in a later iteration."""
     if not place.step:
         return place
@@ -335,9 +335,9 @@ def _bytes(place: MemoryPlace) -> Iterator[int]:
     return iter(range(place.offset, place.offset + place.bits // 8))
 
 
-def _is_move(one: InstructionAccesses) -> bool:
+def _is_move(accesses: InstructionAccesses) -> bool:
     """Whether it hands on what it reads, without computing: memory is extended on the way."""
-    scheme = one.scheme or ""
+    scheme = accesses.scheme or ""
     return scheme.startswith(("mov ", "nop")) or (
-        one.in_memory and scheme.startswith(("mov", "vmov", "push", "pop"))
+        accesses.in_memory and scheme.startswith(("mov", "vmov", "push", "pop"))
     )

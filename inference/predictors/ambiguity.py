@@ -27,7 +27,7 @@ from inference.core.errors import InvalidInputError
 from inference.predictors.pattern_automaton import Automaton, PatternUse, atomic_bodies
 from inference.predictors.protocol import Answer, Failure, PredictorError
 
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 
 Places = tuple[int, ...]
 Rooms = Sequence[frozenset[int]]
@@ -155,14 +155,14 @@ class _Loops:
                 if after not in origins:
                     origins[after] = (places, mask)
                     waiting.append(after)
-            if len(waiting) > MOST_STEPS:
+            if len(waiting) > MAX_STEPS:
                 raise re.error("it is too complicated to be checked for ambiguity")
         return ""
 
     def _steps(self, places: Places, rooms: Rooms) -> Iterator[tuple[Places, int]]:
         """Where one character leads from places side by side, and which characters do."""
         automaton = self._automaton
-        ways: list[tuple[Places, int]] = [((), automaton.everything)]
+        ways: list[tuple[Places, int]] = [((), automaton.all_characters)]
         for place, room in zip(places, rooms, strict=True):
             after = [p for p in automaton.after[place] if p in room]
             ways = [((*way, p), mask & automaton.masks[p]) for way, mask in ways for p in after]
@@ -178,9 +178,9 @@ def _masks_to(places: Places | None, origins: dict[Places, tuple[Places | None, 
     return masks[::-1]
 
 
-MOST_AMBIGUOUS = 1 << 14
+MAX_AMBIGUOUS_TEXT = 1 << 14
 """Characters searched by a pattern whose time grows as their square: at worst a second."""
-NOT_EXECUTABLE, NOT_FOUND = 126, 127
+NOT_EXECUTABLE, NO_SUCH_COMMAND = 126, 127
 """Exit statuses by which a wrapper says that what it should start is not there."""
 
 
@@ -197,39 +197,39 @@ class CyclesPattern:
     unknown: str = ""
 
     def __post_init__(self) -> None:
-        if compiled("pattern", self.number).groups != 1:
+        if compile_pattern("pattern", self.number).groups != 1:
             raise InvalidInputError(
                 f"pattern must have one group in parentheses, the number: {self.number!r}"
             )
         if self.unknown:
-            compiled("unknown", self.unknown)
+            compile_pattern("unknown", self.unknown)
 
     def of_call(self, ended: CallOutcome) -> Answer:
         """The answer of a program that ran for one block.
 
         Raises `PredictorError` where the program, or what it should start, was not there.
         """
-        if ended.status in (NOT_EXECUTABLE, NOT_FOUND) and not ended.output:
-            raise PredictorError(f"what the command should start is missing: {ended.last_complaint}")
-        if ended.late:
+        if ended.status in (NOT_EXECUTABLE, NO_SUCH_COMMAND) and not ended.stdout:
+            raise PredictorError(f"what the command should start is missing: {ended.last_error_line}")
+        if ended.timed_out:
             return Answer(failure=Failure.TIMEOUT, detail=ended.ending)
-        if ended.flooded:
+        if ended.output_exceeded:
             return Answer(failure=Failure.NO_NUMBER, detail=ended.ending)
-        output = ended.output.decode(errors="replace")
-        reason = self.unsupported(output) or self.unsupported(ended.complaints.decode(errors="replace"))
+        output = ended.stdout.decode(errors="replace")
+        reason = self.unsupported(output) or self.unsupported(ended.stderr.decode(errors="replace"))
         if reason:
             return Answer(failure=Failure.UNSUPPORTED, detail=reason)
         if ended.status != 0:
-            return Answer(failure=Failure.CRASH, detail=ended.ending_with_complaint)
+            return Answer(failure=Failure.CRASH, detail=ended.ending_with_error)
         return self.of_text(output)
 
     def of_text(self, text: str) -> Answer:
         """The answer that a text holds."""
         if reason := self.unsupported(text):
             return Answer(failure=Failure.UNSUPPORTED, detail=reason)
-        found = _search(self.number, text)
+        match = _bounded_search(self.number, text)
         try:
-            cycles = math.nan if found is None else float(found.group(1)) * self.scale
+            cycles = math.nan if match is None else float(match.group(1)) * self.scale
         except (ValueError, TypeError):
             cycles = math.nan
         if math.isfinite(cycles) and cycles >= 0:
@@ -239,14 +239,14 @@ class CyclesPattern:
 
     def unsupported(self, text: str) -> str:
         """The line by which a text says that an instruction is not known, "" where it does not."""
-        found = _search(self.unknown, text) if self.unknown else None
-        if found is None:
+        match = _bounded_search(self.unknown, text) if self.unknown else None
+        if match is None:
             return ""
-        begin = text.rfind("\n", 0, found.start()) + 1
+        begin = text.rfind("\n", 0, match.start()) + 1
         return text[begin:].partition("\n")[0].strip()[:300] or "it says so"
 
 
-def compiled(name: str, pattern: str) -> re.Pattern[str]:
+def compile_pattern(name: str, pattern: str) -> re.Pattern[str]:
     """A regular expression that a user wrote. Raises `InvalidInputError`, also for exponential ambiguity."""
     try:
         ambiguity = _ambiguity(pattern)
@@ -261,9 +261,9 @@ def compiled(name: str, pattern: str) -> re.Pattern[str]:
     return expression
 
 
-def _search(pattern: str, text: str) -> re.Match[str] | None:
+def _bounded_search(pattern: str, text: str) -> re.Match[str] | None:
     """Search in a text, of which an ambiguous pattern gets the beginning alone."""
-    end = len(text) if _ambiguity(pattern) is None else MOST_AMBIGUOUS
+    end = len(text) if _ambiguity(pattern) is None else MAX_AMBIGUOUS_TEXT
     return re.compile(pattern, re.MULTILINE).search(text, 0, end)  # bounded: by the line above
 
 

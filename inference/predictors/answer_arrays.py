@@ -11,10 +11,10 @@ from inference.core.judging.sheet import Answers
 from inference.core.tables import Floats
 from inference.predictors.protocol import Answer, Failure
 
-ODD = 1.5
+OUTLIER_FACTOR = 1.5
 """Times the median, or one part in so many of it, from which an answer is odd."""
 
-_FEWEST = 3
+_MIN_NUMBERS = 3
 """Numbers among which one can be odd: of two that differ, either may be."""
 
 
@@ -41,20 +41,21 @@ def answers_in(column: Answers) -> list[Answer]:
     ]
 
 
-def odd_answers(cycles: Sequence[float | None]) -> frozenset[int]:
+def outlying_answers(cycles: Sequence[float | None]) -> frozenset[int]:
     """The places of those that are far from the median of all."""
-    told = [(place, number) for place, number in enumerate(cycles) if number]
-    if len(told) < _FEWEST:
+    numbers = [(place, number) for place, number in enumerate(cycles) if number]
+    if len(numbers) < _MIN_NUMBERS:
         return frozenset()
-    usual = statistics.median(number for _, number in told)
-    found = [place for place, number in told if number > ODD * usual or number < usual / ODD]
+    usual = statistics.median(number for _, number in numbers)
+    low, high = usual / OUTLIER_FACTOR, OUTLIER_FACTOR * usual
+    outliers = [place for place, number in numbers if number > high or number < low]
     # Where most answers are odd there is nothing usual that some could differ from.
-    return frozenset(found) if 2 * len(found) < len(told) else frozenset()
+    return frozenset(outliers) if 2 * len(outliers) < len(numbers) else frozenset()
 
 
-def apart(cycles: Sequence[float | None]) -> float | None:
+def relative_spread(cycles: Sequence[float | None]) -> float | None:
     """How far the largest and the smallest number are apart, in parts of their mean; None for a single."""
-    told = [number for number in cycles if number is not None]
-    if len(told) < 2 or not max(told):
+    numbers = [number for number in cycles if number is not None]
+    if len(numbers) < 2 or not max(numbers):
         return None
-    return 2 * (max(told) - min(told)) / (max(told) + min(told))
+    return 2 * (max(numbers) - min(numbers)) / (max(numbers) + min(numbers))

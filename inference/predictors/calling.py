@@ -29,14 +29,14 @@ from inference.containment import (
 )
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import check_choices, check_number, check_whole, setting
+from inference.core.tunables import check_choices, check_integer, check_number, setting
 from inference.isa.blocks import (
     BlockError,
+    as_loop,
     att_of_bytes,
-    between_markers,
-    in_loop,
     intel_of_bytes,
     object_file,
+    with_markers,
 )
 from inference.predictors.ambiguity import CyclesPattern
 from inference.predictors.permission import PROGRAM
@@ -45,7 +45,7 @@ from inference.predictors.protocol import Answer, Failure, PredictorError
 PROBE = bytes.fromhex("4801d8")
 """`add rax, rbx`: a tool that gives no number for it is not set up."""
 
-_LARGEST_DIGESTED = 256 << 20
+_MAX_DIGESTED_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class CallSettings:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_whole("processes", self.processes, 0, 1024)
+        check_integer("processes", self.processes, 0, 1024)
         check_number("seconds", self.seconds, 0.1, 3600)
-        check_whole("memory", self.memory, 64, 1 << 20)
+        check_integer("memory", self.memory, 64, 1 << 20)
 
     @property
     def limits(self) -> Limits:
@@ -86,7 +86,7 @@ class Call:
     """What is run for one block."""
 
     command: Sequence[str]
-    given: bytes = b""
+    stdin: bytes = b""
     files: Mapping[str, bytes] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     elsewhere: str = ""
@@ -118,7 +118,7 @@ class CalledTool:
         self._limits = settings.limits
         self._access = access
         self._advice = advice
-        self._pool = ThreadPoolExecutor(settings.processes or cores(), thread_name_prefix=name)
+        self._pool = ThreadPoolExecutor(settings.processes or cpu_count(), thread_name_prefix=name)
         self._checked = not probed
         self._checking = threading.Lock()
 
@@ -147,11 +147,11 @@ class CalledTool:
         try:
             ended = run(
                 call.command,
-                call.given,
+                call.stdin,
                 limits=self._limits,
                 files=call.files,
                 environment=call.environment,
-                elsewhere=call.elsewhere,
+                working_directory=call.elsewhere,
                 access=self._access,
             )
         except CannotStartError as error:
@@ -183,7 +183,7 @@ def digest_of(path: str) -> str:
 
 @lru_cache(maxsize=64)
 def _digest(path: str, size: int, changed: int) -> str:
-    if size > _LARGEST_DIGESTED:
+    if size > _MAX_DIGESTED_BYTES:
         return f"{size} bytes of {changed}"
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
@@ -195,50 +195,50 @@ Reply = TypeVar("Reply")
 Ask = Callable[[Sequence[Item]], tuple[Sequence[Reply | None], Reply]]
 """Answers for a batch, None where none came, and what is to be said of a single item without an answer."""
 
-_FEW = 16
+_MIN_BATCH = 16
 """A batch is not cut smaller for the sake of a second process."""
 
 
-def cores() -> int:
+def cpu_count() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def in_batches(
-    items: Sequence[Item], ask: Ask[Item, Reply], most: int, pool: ThreadPoolExecutor
+    items: Sequence[Item], ask: Ask[Item, Reply], max_items: int, pool: ThreadPoolExecutor
 ) -> list[Reply]:
     """Ask for all items, in batches of at most `most` that keep the threads of the pool busy."""
-    batches = list(pool.map(lambda batch: persistently(batch, ask), _cut(items, most)))
+    batches = list(pool.map(lambda batch: ask_until_answered(batch, ask), _batches(items, max_items)))
     return [answer for batch in batches for answer in batch]
 
 
-def persistently(items: Sequence[Item], ask: Ask[Item, Reply]) -> list[Reply]:
+def ask_until_answered(items: Sequence[Item], ask: Ask[Item, Reply]) -> list[Reply]:
     """Ask again for what got no answer: all of it where there was progress, else in halves.
 
     So one item that makes a tool crash or hang costs a few more calls, and the others get their answers.
     """
-    found: list[Reply | None] = [None] * len(items)
-    left = [list(range(len(items)))] if items else []
-    while left:
-        batch = left.pop()
-        answers, otherwise = ask([items[index] for index in batch])
+    results: list[Reply | None] = [None] * len(items)
+    pending = [list(range(len(items)))] if items else []
+    while pending:
+        batch = pending.pop()
+        answers, fallback = ask([items[index] for index in batch])
         unanswered = []
         for index, answer in zip(batch, answers, strict=True):
-            found[index] = answer
+            results[index] = answer
             if answer is None:
                 unanswered.append(index)
         if len(batch) == 1 and unanswered:
-            found[batch[0]] = otherwise
+            results[batch[0]] = fallback
         elif len(unanswered) < len(batch):
-            left += [unanswered] if unanswered else []
+            pending += [unanswered] if unanswered else []
         else:
             middle = len(batch) // 2
-            left += [batch[:middle], batch[middle:]]
-    return [answer for answer in found if answer is not None]
+            pending += [batch[:middle], batch[middle:]]
+    return [answer for answer in results if answer is not None]
 
 
-def _cut(items: Sequence[Item], most: int) -> list[Sequence[Item]]:
-    count = max(-(-len(items) // most), min(cores(), len(items) // _FEW))
+def _batches(items: Sequence[Item], max_items: int) -> list[Sequence[Item]]:
+    count = max(-(-len(items) // max_items), min(cpu_count(), len(items) // _MIN_BATCH))
     ends = [len(items) * k // max(count, 1) for k in range(count + 1)]
     return [items[begin:end] for begin, end in pairwise(ends)] if count else [items]
 
@@ -282,7 +282,7 @@ class Workers:
         Raises `CannotStartError`.
         """
         return list(
-            self._pool.map(lambda line: line if isinstance(line, Answer) else self._one(line, read), lines)
+            self._pool.map(lambda line: line if isinstance(line, Answer) else self._answer(line, read), lines)
         )
 
     def greeted(self, line: bytes) -> bytes:
@@ -298,7 +298,7 @@ class Workers:
         for worker in self._workers:
             worker.close()
 
-    def _one(self, line: bytes, read: Callable[[bytes], Answer]) -> Answer:
+    def _answer(self, line: bytes, read: Callable[[bytes], Answer]) -> Answer:
         worker = self._idle.get()
         try:
             try:
@@ -323,12 +323,12 @@ TEXTS = (INTEL, ATT, HEX)
 NOTHING, LOOP, MARKERS = "nothing", "loop", "markers"
 AROUND = (NOTHING, LOOP, MARKERS)
 
-_SURROUNDED: dict[str, Callable[[bytes], bytes]] = {LOOP: in_loop, MARKERS: between_markers}
+_SURROUNDINGS: dict[str, Callable[[bytes], bytes]] = {LOOP: as_loop, MARKERS: with_markers}
 
 
-def surrounded(code: bytes, around: str) -> bytes:
+def framed(code: bytes, around: str) -> bytes:
     """The block in a loop, between markers, or as it is. Raises `BlockError`."""
-    return _SURROUNDED[around](code) if around in _SURROUNDED else code
+    return _SURROUNDINGS[around](code) if around in _SURROUNDINGS else code
 
 
 def line_of(code: bytes, form: str) -> str:

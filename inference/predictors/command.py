@@ -25,10 +25,10 @@ from inference.predictors.calling import (
     CallSettings,
     Workers,
     content_of,
-    cores,
+    cpu_count,
     digest_of,
+    framed,
     line_of,
-    surrounded,
 )
 from inference.predictors.permission import COMMAND
 from inference.predictors.protocol import Answer, Failure, PredictorError
@@ -71,8 +71,8 @@ class CommandSettings(CallSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given: object = self.command
-        words = _split(given) if isinstance(given, str) else list(self.command)
+        command: object = self.command
+        words = _split(command) if isinstance(command, str) else list(self.command)
         if not words or not all(isinstance(word, str) and word and "\0" not in word for word in words):
             raise InvalidInputError("command must be a list of words, the first the program")
         object.__setattr__(self, "command", tuple(words))
@@ -91,7 +91,7 @@ def _split(text: str) -> list[str]:
         raise InvalidInputError(f"command must be a list of words, or a text of such: {error}") from error
 
 
-def make(settings: CommandSettings) -> CalledTool | AskedCommand:
+def make(settings: CommandSettings) -> CalledTool | LineCommand:
     """The command as a predictor.
 
     Raises `PredictorError` where its program is missing, `CannotStartError` for words that name what it must
@@ -106,12 +106,12 @@ def make(settings: CommandSettings) -> CalledTool | AskedCommand:
     identity = _identity(settings, command)
     reading = CyclesPattern(settings.pattern, settings.scale, settings.unknown)
     if settings.protocol == LINES:
-        return AskedCommand(name, identity, command, reading, settings, access)
+        return LineCommand(name, identity, command, reading, settings, access)
     call = _call(command, settings)
     return CalledTool(name, identity, call, reading, settings, advice=INSTALL, probed=False, access=access)
 
 
-class AskedCommand:
+class LineCommand:
     """A command that is kept running in several processes; see `warm`."""
 
     def __init__(
@@ -129,7 +129,7 @@ class AskedCommand:
         self._settings = settings
         self._workers = Workers(
             command,
-            settings.processes or cores(),
+            settings.processes or cpu_count(),
             settings.limits,
             first_seconds=max(settings.seconds, min(_FIRST_SECONDS, 4 * settings.seconds)),
             access=access,
@@ -154,7 +154,7 @@ class AskedCommand:
 
     def _line(self, block: bytes) -> bytes | Answer:
         try:
-            return line_of(surrounded(block, self._settings.around), self._settings.form).encode()
+            return line_of(framed(block, self._settings.around), self._settings.form).encode()
         except BlockError as error:
             return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
 
@@ -167,8 +167,8 @@ def _call(command: Sequence[str], settings: CommandSettings) -> Callable[[bytes]
     words = [word.replace(FILE, file) for word in command]
 
     def call(block: bytes) -> Call:
-        content = content_of(surrounded(block, settings.around), settings.form)
-        return Call(words, files={file: content}) if words != list(command) else Call(words, given=content)
+        content = content_of(framed(block, settings.around), settings.form)
+        return Call(words, files={file: content}) if words != list(command) else Call(words, stdin=content)
 
     return call
 

@@ -51,9 +51,9 @@ class CoreModelSettings:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        for one in self.left_out:
-            if one not in _KINDS:
-                raise InvalidInputError(f"without: there is no bound {one!r}; there are {', '.join(_KINDS)}")
+        for name in self.left_out:
+            if name not in _KINDS:
+                raise InvalidInputError(f"without: there is no bound {name!r}; there are {', '.join(_KINDS)}")
 
     @property
     def assumed(self) -> Assumptions:
@@ -67,7 +67,7 @@ class CoreModelSettings:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        return tuple(filter(None, (one.strip() for one in self.without.split("+"))))
+        return tuple(filter(None, (name.strip() for name in self.without.split("+"))))
 
 
 class ModelledBlocks:
@@ -120,14 +120,14 @@ class ModelledBlocks:
 
     def _answer(self, code: bytes) -> Answer:
         try:
-            found = self.explain(block_of_bytes(code))
+            prediction = self.explain(block_of_bytes(code))
         except BlockError as error:
             return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
-        if found.unknown:
-            detail = f"the mapping does not describe {'; '.join(found.unknown)}"
+        if prediction.unknown:
+            detail = f"the mapping does not describe {'; '.join(prediction.unknown)}"
             return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
-        if not found.cycles:
+        if not prediction.cycles:
             return Answer(failure=Failure.NO_NUMBER, detail="nothing bounds this block")
-        taken = "".join(f"; {one.text}" for one in found.taken)
-        detail = f"bound by {found.bounds[0].kind}: {found.bounds[0].why}{taken}"
-        return Answer(cycles=found.cycles, detail=detail[:300])
+        substitutions = "".join(f"; {substitution.text}" for substitution in prediction.substitutions)
+        detail = f"bound by {prediction.bounds[0].kind}: {prediction.bounds[0].why}{substitutions}"
+        return Answer(cycles=prediction.cycles, detail=detail[:300])

@@ -17,9 +17,9 @@ from inference.predictors.calling import (
     ToolSettings,
     content_of,
     digest_of,
-    surrounded,
+    framed,
 )
-from inference.predictors.processor_names import check_name, not_known
+from inference.predictors.processor_names import check_name, unknown_processor
 from inference.predictors.protocol import PredictorError
 from inference.predictors.tool_paths import ToolProgram
 
@@ -28,7 +28,7 @@ INSTALL = "download MAQAO from www.maqao.org and put `maqao` on the PATH or into
 TOOL = ToolProgram("MAQAO", INSTALL, ("maqao",), ("/opt/maqao/bin", "/opt/maqao"))
 
 _READING = CyclesPattern(number=r"Overall L1: +(\d+(?:\.\d+)?)")
-_USUAL = "HASWELL"
+_DEFAULT = "HASWELL"
 _LISTED = re.compile(r"^[^\w\n]*([A-Z][A-Z0-9_]{2,})\b", re.MULTILINE)
 
 
@@ -36,7 +36,7 @@ _LISTED = re.compile(r"^[^\w\n]*([A-Z][A-Z0-9_]{2,})\b", re.MULTILINE)
 class CqaSettings(ToolSettings):
     """Which processor CQA analyses for."""
 
-    arch: str = setting(_USUAL, "architecture, --uarch; `maqao cqa --uarch=list` tells them", "HASWELL")
+    arch: str = setting(_DEFAULT, "architecture, --uarch; `maqao cqa --uarch=list` tells them", "HASWELL")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -46,9 +46,9 @@ class CqaSettings(ToolSettings):
 def make(settings: CqaSettings) -> CalledTool:
     """CQA as a predictor. Raises `PredictorError` where MAQAO is not installed or lacks the processor."""
     program = TOOL.path(settings.program)
-    known = _known(program, digest_of(program))
-    if _USUAL in known and settings.arch not in known:  # without it, it was no list
-        raise PredictorError(not_known("arch", "CQA", settings.arch, known))
+    known = _architectures(program, digest_of(program))
+    if _DEFAULT in known and settings.arch not in known:  # without it, it was no list
+        raise PredictorError(unknown_processor("arch", "CQA", settings.arch, known))
     command = [
         program,
         "cqa",
@@ -65,7 +65,7 @@ def make(settings: CqaSettings) -> CalledTool:
             "arch": settings.arch,
             "seconds": settings.seconds,
         },
-        call=lambda block: Call(command, files={"block.o": content_of(surrounded(block, LOOP), OBJECT)}),
+        call=lambda block: Call(command, files={"block.o": content_of(framed(block, LOOP), OBJECT)}),
         reading=_READING,
         settings=settings,
         advice=INSTALL,
@@ -73,10 +73,10 @@ def make(settings: CqaSettings) -> CalledTool:
 
 
 @lru_cache(maxsize=16)
-def _known(program: str, _content: str) -> tuple[str, ...]:
+def _architectures(program: str, _content: str) -> tuple[str, ...]:
     """The architectures that MAQAO lists; () where it does not."""
     try:
-        told = run([program, "cqa", "--uarch=list"], limits=Limits(seconds=10.0, output=1))
+        listing = run([program, "cqa", "--uarch=list"], limits=Limits(seconds=10.0, output=1))
     except CannotStartError:
         return ()
-    return tuple(dict.fromkeys(_LISTED.findall(told.output.decode(errors="replace"))))
+    return tuple(dict.fromkeys(_LISTED.findall(listing.stdout.decode(errors="replace"))))

@@ -10,7 +10,7 @@ from inference.core.tunables import setting
 from inference.predictors.calling import digest_of
 from inference.predictors.llvm.mca import LlvmMca
 from inference.predictors.llvm.mca_settings import McaSettings
-from inference.predictors.llvm.releases import installed, release_of
+from inference.predictors.llvm.releases import list_releases, release_of
 from inference.predictors.permission import FILE
 from inference.predictors.protocol import PredictorError
 from inference.predictors.tool_paths import ToolProgram, check_file
@@ -43,19 +43,19 @@ class DiffTune(LlvmMca):
     def __init__(self, settings: DiffTuneSettings) -> None:
         program = TOOL.path(settings.program)
         if not Path(settings.parameters).is_file():
-            given = settings.parameters or "no path is given"
-            raise PredictorError(f"DiffTune's parameters are not a file: {given}; {INSTALL}")
+            path = settings.parameters or "no path is given"
+            raise PredictorError(f"DiffTune's parameters are not a file: {path}; {INSTALL}")
         check_file("parameters", settings.parameters, program, INSTALL)
         self._parameters = digest_of(settings.parameters)
         self._file = Path(settings.parameters).name
-        usual = {entry.name: getattr(settings, entry.name) for entry in fields(McaSettings)}
-        others = [release.mc for release in installed() if release.mc]
-        beside = Path(program).with_name("llvm-mc")
-        mc = str(beside) if beside.is_file() else next(reversed(others), "")
+        shared = {option.name: getattr(settings, option.name) for option in fields(McaSettings)}
+        assemblers = [release.mc for release in list_releases() if release.mc]
+        sibling = Path(program).with_name("llvm-mc")
+        mc = str(sibling) if sibling.is_file() else next(reversed(assemblers), "")
         self._program = digest_of(program)
         self._assembly = digest_of(mc) if mc else ""
         super().__init__(
-            McaSettings(**{**usual, "program": program}),
+            McaSettings(**{**shared, "program": program}),
             release=release_of(program),
             mc=mc,
             extra=("-parameters", settings.parameters),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from inference.core.tunables import choice
 from inference.predictors.ambiguity import CyclesPattern
-from inference.predictors.calling import MARKERS, Call, CalledTool, ToolSettings, digest_of, surrounded
+from inference.predictors.calling import MARKERS, Call, CalledTool, ToolSettings, digest_of, framed
 from inference.predictors.tool_paths import ToolProgram
 
 KIND = "iaca"
@@ -41,7 +41,7 @@ def make(settings: IacaSettings) -> CalledTool:
             "arch": settings.arch,
             "seconds": settings.seconds,
         },
-        call=lambda block: Call(command, files={"block": surrounded(block, MARKERS)}),
+        call=lambda block: Call(command, files={"block": framed(block, MARKERS)}),
         reading=_READING,
         settings=settings,
         advice=INSTALL,

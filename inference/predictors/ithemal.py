@@ -12,7 +12,7 @@ from pathlib import Path
 from inference.containment import access_of
 from inference.core.tunables import setting
 from inference.predictors.ambiguity import CyclesPattern
-from inference.predictors.calling import MARKERS, Call, CalledTool, ToolSettings, digest_of, surrounded
+from inference.predictors.calling import MARKERS, Call, CalledTool, ToolSettings, digest_of, framed
 from inference.predictors.permission import FILE, PROGRAM
 from inference.predictors.protocol import PredictorError
 from inference.predictors.tool_paths import ToolProgram, check_file, check_program, pythons
@@ -83,9 +83,7 @@ def make(settings: IthemalSettings) -> CalledTool:
             "model": [digest_of(settings.model), digest_of(settings.data)],
             "seconds": settings.seconds,
         },
-        call=lambda block: Call(
-            command, files={"block": surrounded(block, MARKERS)}, environment=environment
-        ),
+        call=lambda block: Call(command, files={"block": framed(block, MARKERS)}, environment=environment),
         reading=_READING,
         settings=settings,
         advice=INSTALL,

@@ -39,7 +39,7 @@ class UnconfiguredError(PredictorError):
 
 
 @dataclass(frozen=True)
-class FoundKind:
+class InstalledKind:
     """What this computer has of a kind: options that make a predictor, and the version behind them.
 
     `make`: makes it with less effort than the options do, where there is such a way.
@@ -55,7 +55,7 @@ class PredictorKind:
     """A kind of predictor.
 
     `summary` says what it is, `install` what to do to have it; `settings` is the dataclass of its options and
-    `make` takes one. `found` lists what can be used without further ado, and raises `PredictorError` with
+    `make` takes one. `find` lists what can be used without further ado, and raises `PredictorError` with
     what is missing. `anywhere`: the same program on another computer gives the same answers. `takes_jumps`:
     it is asked about a loop with the jump that closes it; others are asked about the body alone.
     `processors`: what the tool here knows of the option `arch`, () where it does not say. `is_uncontained`:
@@ -72,7 +72,7 @@ class PredictorKind:
     install: str
     settings: type[Any]
     make: Callable[[Any], Predictor]
-    found: Callable[[], Sequence[FoundKind]]
+    find: Callable[[], Sequence[InstalledKind]]
     anywhere: bool = False
     takes_jumps: bool = False
     processors: Callable[[], Sequence[str]] = tuple
@@ -118,8 +118,8 @@ class PredictorKind:
         if mode not in self.modes or self.mode_of(options) == mode:
             return dict(options)
         names = {name for own in self.modes.values() for name in own}
-        kept = {name: value for name, value in options.items() if name not in names}
-        return kept if mode == UNROLLED else {**kept, **self.modes[mode]}
+        unmoded = {name: value for name, value in options.items() if name not in names}
+        return unmoded if mode == UNROLLED else {**unmoded, **self.modes[mode]}
 
     def choices_of(self, option: str) -> Sequence[str]:
         """What the tool here takes for an option; () where it does not say, which is not all it may take."""
@@ -138,36 +138,37 @@ class PredictorKind:
             raise PredictorError(f"{self.name}: {error}") from error
 
 
-def _releases_found() -> list[FoundKind]:
-    found = [FoundKind({"release": one.number}, one.version) for one in releases.installed() if one.mc]
-    if not found:
+def _installed_llvm() -> list[InstalledKind]:
+    usable = [release for release in releases.list_releases() if release.mc]
+    kinds = [InstalledKind({"release": release.number}, release.version) for release in usable]
+    if not kinds:
         raise PredictorError(f"llvm-mca is not installed here: {releases.INSTALL}")
-    return found
+    return kinds
 
 
-def _osaca_found() -> list[FoundKind]:
-    return [FoundKind({}, osaca.version_of(osaca.python_of()))]
+def _installed_osaca() -> list[InstalledKind]:
+    return [InstalledKind({}, osaca.version_of(osaca.python_of()))]
 
 
-def _uica_found() -> list[FoundKind]:
+def _installed_uica() -> list[InstalledKind]:
     files = installation.find()
-    return [FoundKind({}, f"files {files.digest(uica.UicaSettings.arch)[:8]}")]
+    return [InstalledKind({}, f"files {files.digest(uica.UicaSettings.arch)[:8]}")]
 
 
-def _program_found(path: Callable[[], str]) -> Callable[[], Sequence[FoundKind]]:
+def _installed_program(path: Callable[[], str]) -> Callable[[], Sequence[InstalledKind]]:
     """A tool with a program that says nothing of its version: a digest of it stands for that."""
-    return lambda: [FoundKind({}, f"program {digest_of(path())[:8]}")]
+    return lambda: [InstalledKind({}, f"program {digest_of(path())[:8]}")]
 
 
-def _to_configure(advice: str, program: ToolProgram | None = None) -> Callable[[], Sequence[FoundKind]]:
+def _unconfigured(advice: str, program: ToolProgram | None = None) -> Callable[[], Sequence[InstalledKind]]:
     """A kind that no option can be guessed of: it has to be configured, even where its program is there."""
 
-    def found() -> Sequence[FoundKind]:
+    def find() -> Sequence[InstalledKind]:
         if program is not None:
             program.path()
         raise UnconfiguredError(f"it has to be configured: {advice}")
 
-    return found
+    return find
 
 
 _ANALYSERS_MODES: Mapping[str, Json] = {
@@ -185,7 +186,7 @@ KINDS: dict[str, PredictorKind] = {
             releases.INSTALL,
             McaSettings,
             mca.LlvmMca,
-            _releases_found,
+            _installed_llvm,
             anywhere=True,
             takes_jumps=True,
         ),
@@ -196,7 +197,7 @@ KINDS: dict[str, PredictorKind] = {
             osaca.INSTALL,
             osaca.OsacaSettings,
             osaca.Osaca,
-            _osaca_found,
+            _installed_osaca,
             anywhere=True,
             processors=osaca.processors,
         ),
@@ -207,7 +208,7 @@ KINDS: dict[str, PredictorKind] = {
             installation.INSTALL,
             uica.UicaSettings,
             uica.make,
-            _uica_found,
+            _installed_uica,
             anywhere=True,
             takes_jumps=True,
             processors=installation.processors,
@@ -220,7 +221,7 @@ KINDS: dict[str, PredictorKind] = {
             iaca.INSTALL,
             iaca.IacaSettings,
             iaca.make,
-            _program_found(iaca.TOOL.path),
+            _installed_program(iaca.TOOL.path),
             anywhere=True,
         ),
         PredictorKind(
@@ -230,7 +231,7 @@ KINDS: dict[str, PredictorKind] = {
             ithemal.INSTALL,
             ithemal.IthemalSettings,
             ithemal.make,
-            _to_configure("name its model and its data", ithemal.TOOL),
+            _unconfigured("name its model and its data", ithemal.TOOL),
             anywhere=True,
         ),
         PredictorKind(
@@ -240,7 +241,7 @@ KINDS: dict[str, PredictorKind] = {
             difftune.INSTALL,
             difftune.DiffTuneSettings,
             difftune.DiffTune,
-            _to_configure("name the file with its parameters", difftune.TOOL),
+            _unconfigured("name the file with its parameters", difftune.TOOL),
             anywhere=True,
         ),
         PredictorKind(
@@ -250,7 +251,7 @@ KINDS: dict[str, PredictorKind] = {
             cqa.INSTALL,
             cqa.CqaSettings,
             cqa.make,
-            _program_found(cqa.TOOL.path),
+            _installed_program(cqa.TOOL.path),
             anywhere=True,
             takes_jumps=True,
             modes={LOOP: {}},
@@ -262,7 +263,7 @@ KINDS: dict[str, PredictorKind] = {
             installation.INSTALL,
             facile.FacileSettings,
             facile.make,
-            _uica_found,
+            _installed_uica,
             anywhere=True,
             takes_jumps=True,
             processors=installation.processors,
@@ -275,7 +276,7 @@ KINDS: dict[str, PredictorKind] = {
             nanobench.INSTALL,
             nanobench.NanoBenchSettings,
             nanobench.NanoBench,
-            _program_found(nanobench.find),
+            _installed_program(nanobench.find),
             is_uncontained=True,
             modes={UNROLLED: {"loop": 0}, LOOP: {"loop": nanobench.ROUNDS}},
         ),
@@ -286,25 +287,25 @@ KINDS: dict[str, PredictorKind] = {
             command.INSTALL,
             command.CommandSettings,
             command.make,
-            _to_configure("name its program and arguments, and how its answer is read"),
+            _unconfigured("name its program and arguments, and how its answer is read"),
             is_uncontained=True,
         ),
     )
 }
 """{name: kind} of all programs."""
 
-WITH_JUMP, WITHOUT_JUMP = "asked with the jump that closes it", "asked without the jump that closes it"
+WITH_JUMP, WITHOUT_JUMP = "branch included", "branch left out"
 
 
 _STORED = (core_model.KIND, mapping.KIND)
 """Kinds of the database that count the jump."""
 
 
-def asked_as(kind: str, name: BlockName) -> str:
+def loop_wording(kind: str, name: BlockName) -> str:
     """How a predictor of this kind is asked about a loop, in words; "" for a block that is none."""
     if body_of(name.code, name.isa) == name.code:
         return ""
     if kind == machine.KIND:
-        return iteration_of(block_of_bytes(name.code, name.isa)).words
+        return iteration_of(block_of_bytes(name.code, name.isa)).closing_text
     takes_jumps = kind in _STORED or (kind in KINDS and KINDS[kind].takes_jumps)
     return WITH_JUMP if takes_jumps else WITHOUT_JUMP

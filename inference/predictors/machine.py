@@ -94,8 +94,8 @@ class MeasuredBlocks:
 
     def predict_from(self, blocks: Sequence[tuple[bytes, StartValues]]) -> list[Answer]:
         """The same of blocks that start with other values than those of the options."""
-        found: dict[int, Answer] = {}
-        wanted: list[tuple[int, Block]] = []
+        answers: dict[int, Answer] = {}
+        measurable: list[tuple[int, Block]] = []
         for index, (code, _) in enumerate(blocks):
             try:
                 block = block_of_bytes(code)
@@ -103,13 +103,13 @@ class MeasuredBlocks:
             except BlockError as error:
                 reason = error.message
             if reason:
-                found[index] = Answer(failure=Failure.UNSUPPORTED, detail=reason)
+                answers[index] = Answer(failure=Failure.UNSUPPORTED, detail=reason)
             else:
-                wanted.append((index, block))
-        starts = [blocks[index][1] for index, _ in wanted]
-        for number, result in self._measure([block for _, block in wanted], starts=starts):
-            found[wanted[number][0]] = _answer(result)
-        return [found[index] for index in range(len(blocks))]
+                measurable.append((index, block))
+        starts = [blocks[index][1] for index, _ in measurable]
+        for number, result in self._measure([block for _, block in measurable], starts=starts):
+            answers[measurable[number][0]] = _answer(result)
+        return [answers[index] for index in range(len(blocks))]
 
     def close(self) -> None:
         """Nothing waits for the machine any more."""

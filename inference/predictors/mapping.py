@@ -75,15 +75,15 @@ class MappedBlocks:
         return {"kind": KIND, "content": self._content, "r_max": self._settings.r_max}
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
-        found: list[Answer | None] = []
+        answers: list[Answer | None] = []
         experiments: list[Experiment] = []
         for block in blocks:
             terms = self._terms(block)
-            found.append(terms if isinstance(terms, Answer) else None)
+            answers.append(terms if isinstance(terms, Answer) else None)
             if not isinstance(terms, Answer):
                 experiments.append(Experiment.of(terms))
         cycles = iter(self._cycles(experiments))
-        return [answer or Answer(cycles=next(cycles)) for answer in found]
+        return [answer or Answer(cycles=next(cycles)) for answer in answers]
 
     def close(self) -> None:
         """Nothing is kept running."""
@@ -99,7 +99,8 @@ class MappedBlocks:
     def _cycles(self, experiments: Sequence[Experiment]) -> list[float]:
         if not experiments:
             return []
-        return [float(one) for one in self._mapping.cycles(ExperimentTable.from_experiments(experiments))]
+        cycles: list[float] = self._mapping.cycles(ExperimentTable.from_experiments(experiments)).tolist()
+        return cycles
 
     def _terms(self, code: bytes) -> dict[str, int] | Answer:
         try:

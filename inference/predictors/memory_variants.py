@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from inference.core.errors import InvalidInputError
-from inference.isa.block_changes import APART, Memory, Variants
+from inference.isa.block_changes import OFFSET_DISTANCE, AddressRelation, MemoryVariants
 from inference.isa.code.block import BlockError
 from inference.isa.targets import DEFAULT, target_of
 
-__all__ = ["APART", "Memory", "Variants", "variants"]
+__all__ = ["OFFSET_DISTANCE", "AddressRelation", "MemoryVariants", "variants"]
 
 
-def variants(code: bytes, isa: str = DEFAULT) -> Variants:
+def variants(code: bytes, isa: str = DEFAULT) -> MemoryVariants:
     """The block with the same address, other offsets, other bases; of a loop, its body.
 
     Raises `InvalidInputError` where it has no address that can be chosen.

@@ -19,7 +19,7 @@ from pathlib import Path
 from inference.containment import UNBOUNDED
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import check_whole, setting
+from inference.core.tunables import check_integer, setting
 from inference.predictors.ambiguity import CyclesPattern
 from inference.predictors.calling import INTEL, Call, CalledTool, ToolSettings, digest_of, line_of
 from inference.predictors.permission import COMMAND, FILE
@@ -68,7 +68,7 @@ class NanoBenchSettings(ToolSettings):
             ("warm_up", 0, 1000),
             ("samples", 1, 100),
         ):
-            check_whole(name, getattr(self, name), least, most)
+            check_integer(name, getattr(self, name), least, most)
         if self.config and not Path(self.config).is_absolute():
             raise InvalidInputError(f"config must be an absolute path, not {self.config!r}")
 
@@ -115,14 +115,14 @@ class NanoBench:
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
         """See `inference.predictors.protocol.Predictor`; one block after the other."""
-        found = []
-        with _alone():
+        results = []
+        with _exclusive_lock():
             self._tool.check()
             for block in blocks:
                 answers = [self._tool.answer(block) for _ in range(self._samples)]
-                cycles = [one.cycles for one in answers if one.cycles is not None]
-                found.append(Answer(cycles=min(cycles)) if cycles else answers[0])
-        return found
+                cycles = [answer.cycles for answer in answers if answer.cycles is not None]
+                results.append(Answer(cycles=min(cycles)) if cycles else answers[0])
+        return results
 
     def close(self) -> None:
         self._tool.close()
@@ -149,7 +149,7 @@ def _prefix(text: str) -> list[str]:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _exclusive_lock() -> Iterator[None]:
     """While nobody else of this user measures with nanoBench."""
     path = Path(tempfile.gettempdir()) / f"pmweb-nanobench-{os.getuid()}.lock"
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)

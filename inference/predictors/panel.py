@@ -22,24 +22,24 @@ from inference.core.protocols import Json
 from inference.predictors.kinds import KINDS
 from inference.predictors.protocol import Answer, Failure, Predictor, PredictorError
 
-_PULSE_EVERY = 0.2  # seconds
+_PULSE_INTERVAL = 0.2  # seconds
 
-MOST_IN_MEMORY = 200_000
+MAX_CACHED_ANSWERS = 200_000
 """Answers in the front; about 60 MB."""
 
-_PIECES = 32
+_MAX_PIECES = 32
 """Of one question at most: enough that quick workers do more of it than slow ones."""
-_FEW = 8
+_MIN_PIECE_BLOCKS = 8
 """Blocks of a piece at least: handing one out takes as long as a tool needs for a few. Fewer than these are
 not handed out at all: somebody may wait for them, and a cluster that is away takes seconds to be found so."""
-_TOOLS = 16
+_MAX_TOOLS = 16
 """Predictors that a worker keeps ready."""
 
 Answers = tuple[Answer, ...]
 
 
 @runtime_checkable
-class Keeping(Protocol):
+class Flushable(Protocol):
     """A predictor that remembers its answers and may be told to keep them."""
 
     def flush(self) -> None:
@@ -76,22 +76,22 @@ class Panel:
     def _answers(
         self, codes: Sequence[bytes], distinct: Sequence[bytes], futures: Sequence[Future[list[Answer]]]
     ) -> list[Answers]:
-        while wait(futures, timeout=_PULSE_EVERY).not_done:
+        while wait(futures, timeout=_PULSE_INTERVAL).not_done:
             self._pulse()
         self._pulse()
         columns = [future.result() for future in futures]
-        found = dict(zip(distinct, zip(*columns, strict=True), strict=True))
+        by_code = dict(zip(distinct, zip(*columns, strict=True), strict=True))
         self.judged += len(distinct)
-        for answers in found.values():
+        for answers in by_code.values():
             for number, answer in enumerate(answers, start=1):
                 if answer.failure is not None:
                     self.failures[number, answer.failure.value] += 1
-        return [found[code] for code in codes]
+        return [by_code[code] for code in codes]
 
     def flush(self) -> None:
         """Have the predictors that remember their answers keep them now."""
         for predictor in self.predictors:
-            if isinstance(predictor, Keeping):
+            if isinstance(predictor, Flushable):
                 predictor.flush()
 
     def close(self) -> None:
@@ -116,22 +116,22 @@ class AnswerStore(Protocol):
         ...
 
 
-class Remembering:
+class CachedPredictor:
     """Asks `predictor` for what neither memory nor `store` has. Threads may share it."""
 
     def __init__(
         self,
         predictor: Predictor,
         store: AnswerStore | None = None,
-        most: int = MOST_IN_MEMORY,
-        asked_about: Callable[[bytes], bytes] = lambda block: block,
+        max_answers: int = MAX_CACHED_ANSWERS,
+        question_of: Callable[[bytes], bytes] = lambda block: block,
     ) -> None:
         """`asked_about`: what of a block the predictor is asked about, such as a loop's body alone."""
         self._predictor = predictor
-        self._asked_about = asked_about
+        self._question_of = question_of
         self._store = store
-        self._most = most
-        self._front: dict[bytes, Answer] = {}
+        self._max_answers = max_answers
+        self._memory: dict[bytes, Answer] = {}
         self._lock = threading.Lock()
 
     @property
@@ -144,23 +144,23 @@ class Remembering:
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
         """See `inference.predictors.protocol.Predictor`; a block that comes several times is asked once."""
-        return self._answers([self._asked_about(block) for block in blocks])
+        return self._answers([self._question_of(block) for block in blocks])
 
     def _answers(self, blocks: Sequence[bytes]) -> list[Answer]:
-        found = {block: self._front.get(block) for block in blocks}
-        lacking = [block for block, answer in found.items() if answer is None]
+        by_block = {block: self._memory.get(block) for block in blocks}
+        lacking = [block for block, answer in by_block.items() if answer is None]
         if lacking and self._store is not None:
             stored = self._store.known(lacking)
             self._keep(stored)
-            found.update(stored)
+            by_block.update(stored)
             lacking = [block for block in lacking if block not in stored]
         if lacking:
             new = dict(zip(lacking, self._predictor.predict(lacking), strict=True))
             self._keep(new)
-            found.update(new)
+            by_block.update(new)
             if self._store is not None:
                 self._store.remember(new)
-        return [answer for block in blocks if (answer := found[block]) is not None]
+        return [answer for block in blocks if (answer := by_block[block]) is not None]
 
     def flush(self) -> None:
         """Let the store keep what it has heard so far."""
@@ -177,14 +177,14 @@ class Remembering:
     def _keep(self, answers: Mapping[bytes, Answer]) -> None:
         """In memory, where the oldest give way."""
         with self._lock:
-            self._front.update(answers)
-            surplus = len(self._front) - self._most
+            self._memory.update(answers)
+            surplus = len(self._memory) - self._max_answers
             if surplus > 0:
-                for block in list(islice(self._front, surplus + self._most // 10)):
-                    del self._front[block]
+                for block in list(islice(self._memory, surplus + self._max_answers // 10)):
+                    del self._memory[block]
 
 
-class AskedHere:
+class LocalPredictorExecutor:
     """An executor for `ask_piece` in which this computer's own predictor answers."""
 
     def __init__(self, predictor: Predictor) -> None:
@@ -197,10 +197,10 @@ class AskedHere:
         pace.pulse()
         questions = [_blocks(piece) for piece in pieces]
         answers = iter(self._predictor.predict([block for blocks in questions for block in blocks]))
-        return [_written([next(answers) for _ in blocks]) for blocks in questions]
+        return [_encoded([next(answers) for _ in blocks]) for blocks in questions]
 
 
-class SharedOut:
+class DistributedPredictor:
     """`predictor`, made by the kind of this name from `options`, asked in `executor` at the pace of a run.
 
     `close` ends whatever belongs to it.
@@ -233,12 +233,12 @@ class SharedOut:
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
         """See `inference.predictors.protocol.Predictor`; raises what the pulse of the pace does."""
-        if len(blocks) < _FEW:
+        if len(blocks) < _MIN_PIECE_BLOCKS:
             return self._predictor.predict(blocks)
-        size = max(_FEW, -(-len(blocks) // _PIECES))
+        size = max(_MIN_PIECE_BLOCKS, -(-len(blocks) // _MAX_PIECES))
         pieces = [_question(blocks[k : k + size]) for k in range(0, len(blocks), size)]
-        told = self._executor.carry_out(ask_piece, self._common, pieces, self._pace)
-        return [answer for piece in told for answer in _answers(piece)]
+        replies = self._executor.carry_out(ask_piece, self._common, pieces, self._pace)
+        return [answer for piece in replies for answer in _answers(piece)]
 
     def close(self) -> None:
         self._close()
@@ -247,10 +247,10 @@ class SharedOut:
 def ask_piece(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     """The answers to a piece, on a worker's context. Raises `PredictorError` where it has another program."""
     context.pulse()
-    return _written(_tool(common, context.threads).predict(_blocks(piece)))
+    return _encoded(_tool(common, context.threads).predict(_blocks(piece)))
 
 
-@lru_cache(maxsize=_TOOLS)
+@lru_cache(maxsize=_MAX_TOOLS)
 def _tool(common: bytes, threads: int) -> Predictor:
     question = json.loads(common)
     kind = KINDS[question["kind"]]
@@ -272,8 +272,8 @@ def _blocks(piece: bytes) -> list[bytes]:
     return [bytes.fromhex(block) for block in json.loads(piece)]
 
 
-def _written(answers: Sequence[Answer]) -> bytes:
-    return json.dumps([[one.cycles, one.failure, one.detail] for one in answers]).encode()
+def _encoded(answers: Sequence[Answer]) -> bytes:
+    return json.dumps([[answer.cycles, answer.failure, answer.detail] for answer in answers]).encode()
 
 
 def _answers(piece: bytes) -> list[Answer]:

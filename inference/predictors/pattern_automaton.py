@@ -27,11 +27,11 @@ class PatternUse(StrEnum):
     SEARCH = "search"
 
 
-MOST_COPIES = 6
+MAX_COPIES = 6
 """Of a part that is repeated; more are taken for as many."""
-ENDLESS = 200
+MIN_ENDLESS = 200
 """Repetitions from which on a part counts as repeated without end."""
-MOST_PLACES = 1000
+MAX_PLACES = 1000
 """Of a pattern that is looked at; what is larger cannot be checked."""
 _CHARACTERS = "\0\t\n\r\x1f -09afgzAFGZ_²é٣€\u2028"
 """Representatives of the classes `\\w`, `\\d` and `\\s`, beside the characters that a pattern names."""
@@ -86,17 +86,17 @@ class Automaton:
         self.edges: Counter[tuple[int, int]] = Counter()
         begin = _Part(last=(_Way(_START),))
         if use is PatternUse.SEARCH:
-            skipped = self._repeated(lambda: self._read(self.everything), 0, ENDLESS)
+            skipped = self._repeated(lambda: self._read(self.all_characters), 0, MIN_ENDLESS)
             begin = self._joined(begin, skipped)
-        whole = self._joined(begin, self._built(pattern, flags))
+        complete = self._joined(begin, self._built(pattern, flags))
         self.after: dict[int, list[int]] = defaultdict(list)
         for before, after in self.edges:
             self.after[before].append(after)
-        ends = {way.place for way in whole.last if not way.conditions}
-        self.safe = ends if use is not PatternUse.FULL_MATCH else self._takes_anything(ends)
+        ends = {way.place for way in complete.last if not way.conditions}
+        self.safe = ends if use is not PatternUse.FULL_MATCH else self._universal_ends(ends)
 
     @property
-    def everything(self) -> int:
+    def all_characters(self) -> int:
         """The mask of all characters."""
         return (1 << len(self._characters)) - 1
 
@@ -143,8 +143,8 @@ class Automaton:
             pieces = [part for piece in pieces for part in (piece & other, piece & ~other) if part]
         ways = tuple(_Way(len(self.masks) + number) for number in range(len(pieces)))
         self.masks.extend(pieces)
-        if len(self.masks) > MOST_PLACES:
-            raise re.error(f"it has more than {MOST_PLACES:,} places and cannot be checked for ambiguity")
+        if len(self.masks) > MAX_PLACES:
+            raise re.error(f"it has more than {MAX_PLACES:,} places and cannot be checked for ambiguity")
         return _Part(ways, ways)
 
     def _joined(self, a: _Part, b: _Part) -> _Part:
@@ -152,7 +152,7 @@ class Automaton:
         return _Part(
             (*a.first, *(way.by(empty) for empty in a.empty for way in b.first)),
             (*b.last, *(way.by(empty) for empty in b.empty for way in a.last)),
-            tuple(one + other for one in a.empty for other in b.empty)[:2],
+            tuple(left + right for left in a.empty for right in b.empty)[:2],
         )
 
     def _connect(self, ends: Sequence[_Way], begins: Sequence[_Way]) -> None:
@@ -167,14 +167,14 @@ class Automaton:
         return self.text_of([self.masks[place]]) if self.masks[place] else None
 
     def _repeated(self, build: Callable[[], _Part], low: int, high: int) -> _Part:
-        copies = [build() for _ in range(min(low, MOST_COPIES) - (high >= ENDLESS and low > 0))]
-        if high >= ENDLESS:
+        copies = [build() for _ in range(min(low, MAX_COPIES) - (high >= MIN_ENDLESS and low > 0))]
+        if high >= MIN_ENDLESS:
             loop = build()
             self._connect(loop.last, loop.first)
             tail = loop if low else _either([loop, _NOTHING])
         else:
             tail = _NOTHING
-            for _ in range(min(high - min(low, high), MOST_COPIES)):
+            for _ in range(min(high - min(low, high), MAX_COPIES)):
                 tail = _either([self._joined(build(), tail), _NOTHING])
         return reduce(self._joined, [*copies, tail])
 
@@ -196,18 +196,18 @@ class Automaton:
     def _around(self, op: Any, direction: int, body: Any, flags: int) -> _Part:
         """A lookaround: of one character a condition, else ahead a way that leads no further."""
         if len(body) == 1 and body[0][0] in _SINGLE:
-            mask, wanted = self._mask(body[0], flags), op is _constants.ASSERT
+            mask, is_positive = self._mask(body[0], flags), op is _constants.ASSERT
             allowed = {c for bit, c in enumerate(self._characters) if mask >> bit & 1}
             if direction < 0:
-                return _Part(empty=((lambda before, _after: (before in allowed) is wanted,),))
-            return _Part(empty=((lambda _before, after: (after in allowed) is wanted,),))
+                return _Part(empty=((lambda before, _after: (before in allowed) is is_positive,),))
+            return _Part(empty=((lambda _before, after: (after in allowed) is is_positive,),))
         return _Part(self._built(body, flags).first, (), ((_maybe,),)) if direction > 0 else _NOTHING
 
-    def _takes_anything(self, ends: set[int]) -> set[int]:
+    def _universal_ends(self, ends: set[int]) -> set[int]:
         """The ends from which every character leads to another of them, as in front of `.*`."""
         before: set[int] = set()
         while before != ends:
-            before, ends = ends, {place for place in ends if self._reads(place, ends) == self.everything}
+            before, ends = ends, {place for place in ends if self._reads(place, ends) == self.all_characters}
         return ends
 
     def _reads(self, place: int, targets: set[int]) -> int:
@@ -290,5 +290,5 @@ def _representatives(pattern: Any, is_bytes: bool) -> str:
             elif kind is _constants.RANGE:
                 low, high = entry
                 codes |= {max(low - 1, 0), low, high, high + 1}
-    most = 0xFF if is_bytes else 0x10FFFF
-    return "".join(map(chr, sorted(code for code in codes if code <= most)))
+    limit = 0xFF if is_bytes else 0x10FFFF
+    return "".join(map(chr, sorted(code for code in codes if code <= limit)))

@@ -59,32 +59,32 @@ def check_name(option: str, name: str) -> None:
         raise InvalidInputError(f"{option} must be the name of a processor such as HSW, not {name[:60]!r}")
 
 
-_MOST_NEAR = 3
+_MAX_SUGGESTIONS = 3
 
 
-def not_known(option: str, tool: str, given: str, known: Sequence[str]) -> str:
+def unknown_processor(option: str, tool: str, name: str, known: Sequence[str]) -> str:
     """A message that begins with the option, for `known` names of processors in the tool's own order.
 
     Names by which other tools know a processor count as near: `HSW` and `Zen 4` for `haswell` and `znver4`.
     """
-    near = _near(given, known)
+    near = _suggestions(name, known)
     hint = f"is it {' or '.join(near)}? It" if near else "it"
-    there = ", ".join(known) or "none at all"
-    return f"{option}: {tool} knows no processor {given[:60]!r}; {hint} knows {there}"
+    listed = ", ".join(known) or "none at all"
+    return f"{option}: {tool} knows no processor {name[:60]!r}; {hint} knows {listed}"
 
 
-def _near(given: str, known: Sequence[str]) -> list[str]:
-    by_folded = {name.casefold(): name for name in known}
-    wanted = _folded(given)
+def _suggestions(requested: str, known: Sequence[str]) -> list[str]:
+    by_folded = {processor.casefold(): processor for processor in known}
+    folded = _folded(requested)
     same = [
         by_folded[tool_name.casefold()]
         for core, names in TOOL_NAMES.items()
         for tool_name in (names.osaca, names.llvm)
-        if wanted in {_folded(core), _folded(names.osaca), _folded(names.llvm)}
+        if folded in {_folded(core), _folded(names.osaca), _folded(names.llvm)}
         and tool_name.casefold() in by_folded
     ]
-    alike = difflib.get_close_matches(given.casefold(), by_folded, _MOST_NEAR)
-    return list(dict.fromkeys([*same, *(by_folded[name] for name in alike)]))[:_MOST_NEAR]
+    similar = difflib.get_close_matches(requested.casefold(), by_folded, _MAX_SUGGESTIONS)
+    return list(dict.fromkeys([*same, *(by_folded[processor] for processor in similar)]))[:_MAX_SUGGESTIONS]
 
 
 def _folded(name: str) -> str:

@@ -31,8 +31,8 @@ from inference.core.errors import InvalidInputError
 from inference.predictors.protocol import Answer, Failure
 
 VERSION = 1
-LONGEST_CODE = 0xFFFF  # bytes; blocks are limited to far less
-MOST_BYTES = 1 << 28
+MAX_CODE_BYTES = 0xFFFF  # bytes; blocks are limited to far less
+MAX_BYTES = 1 << 28
 """More than this is never uncompressed: a step of millions of samples is no step."""
 
 _FAILURES = tuple(Failure)
@@ -58,24 +58,24 @@ def pack(samples: Iterable[Sample]) -> bytes:
 
     Raises `InvalidInputError` where they have not, and for code of more than 65,535 bytes.
     """
-    kept = list(samples)
-    if not kept:
+    rows = list(samples)
+    if not rows:
         return b""
-    tools, timed = len(kept[0].answers), bool(kept[0].seconds)
-    for sample in kept:
+    tools, timed = len(rows[0].answers), bool(rows[0].seconds)
+    for sample in rows:
         if len(sample.answers) != tools or len(sample.seconds) != tools * timed:
             raise InvalidInputError(f"all samples of a batch have the same tools: {tools}, not {sample!r}")
-        if len(sample.code) > LONGEST_CODE:
-            raise InvalidInputError(f"a block has at most {LONGEST_CODE:,} bytes, not {len(sample.code):,}")
-    lengths = np.array([len(sample.code) for sample in kept], dtype="<u2")
-    parts = [_HEAD.pack(len(kept), tools, timed), lengths.tobytes(), *(sample.code for sample in kept)]
+        if len(sample.code) > MAX_CODE_BYTES:
+            raise InvalidInputError(f"a block has at most {MAX_CODE_BYTES:,} bytes, not {len(sample.code):,}")
+    lengths = np.array([len(sample.code) for sample in rows], dtype="<u2")
+    parts = [_HEAD.pack(len(rows), tools, timed), lengths.tobytes(), *(sample.code for sample in rows)]
     for tool in range(tools):
-        answers = [sample.answers[tool] for sample in kept]
-        parts.append(bytes(0 if one.failure is None else _PLACES[one.failure] for one in answers))
-        parts += _numbers([one.cycles for one in answers if one.cycles is not None])
-        parts += _details([one.detail for one in answers])
+        answers = [sample.answers[tool] for sample in rows]
+        parts.append(bytes(0 if answer.failure is None else _PLACES[answer.failure] for answer in answers))
+        parts += _numbers([answer.cycles for answer in answers if answer.cycles is not None])
+        parts += _details([answer.detail for answer in answers])
         if timed:
-            parts += _numbers([sample.seconds[tool] for sample in kept])
+            parts += _numbers([sample.seconds[tool] for sample in rows])
     return bytes([VERSION]) + zlib.compress(b"".join(parts), 6)
 
 
@@ -95,10 +95,10 @@ def unpack(packed: bytes) -> list[Sample]:
 
 def _uncompressed(packed: memoryview) -> bytes:
     reader = zlib.decompressobj()
-    found = reader.decompress(packed, MOST_BYTES)
+    content = reader.decompress(packed, MAX_BYTES)
     if not reader.eof:
-        raise ValueError(f"cut short, or more than {MOST_BYTES >> 20} MiB")
-    return found
+        raise ValueError(f"cut short, or more than {MAX_BYTES >> 20} MiB")
+    return content
 
 
 class _Reader:
@@ -118,14 +118,14 @@ class _Reader:
         return int(_COUNT.unpack(self.take(_COUNT.size))[0])
 
     def array(self, kind: str, count: int) -> npt.NDArray[np.generic]:
-        found = np.dtype(kind)
-        return np.frombuffer(self.take(found.itemsize * count), dtype=found)
+        item_type = np.dtype(kind)
+        return np.frombuffer(self.take(item_type.itemsize * count), dtype=item_type)
 
     def numbers(self, count: int) -> list[float]:
         distinct = self.array("<f8", self.count())
         which = self.array(_width(len(distinct)), count)
-        found: list[float] = distinct[which.astype(np.int64)].tolist()
-        return found
+        values: list[float] = distinct[which.astype(np.int64)].tolist()
+        return values
 
     def details(self, count: int) -> list[str]:
         distinct = json.loads(bytes(self.take(self.count())))

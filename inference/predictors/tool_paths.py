@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inference.containment import places_of
-from inference.containment.access import READS, operators_directories
+from inference.containment import program_paths
+from inference.containment.access import READ_VARIABLE, operator_read_directories
 from inference.predictors.protocol import PredictorError
 
 _PYTHONS = ("python3", "python", *(f"python3.{minor}" for minor in range(6, 30)))
@@ -54,33 +54,33 @@ class ToolProgram:
         return programs[0]
 
 
-def check_program(option: str, chosen: str, found: Iterable[str], install: str) -> str:
+def check_program(option: str, chosen: str, candidates: Iterable[str], install: str) -> str:
     """The path to run for a chosen program. Raises `PredictorError` for one that may not be chosen."""
     if not os.path.exists(chosen):  # noqa: PTH110  no error for what may not be looked at
         raise PredictorError(f"{option} {chosen} is not there: {install}")
     real = os.path.realpath(chosen)
-    for path in (chosen, *found) if is_operators(chosen) else found:
+    for path in (chosen, *candidates) if is_operators(chosen) else candidates:
         if os.path.realpath(path) == real:
             return path
-    places = ", ".join(dict.fromkeys(found)) or "nothing"
+    places = ", ".join(dict.fromkeys(candidates)) or "nothing"
     raise PredictorError(
         f"{option} {chosen} is neither what is found of the tool on this computer ({places}) nor in a "
-        f"directory of {READS}: {install}"
+        f"directory of {READ_VARIABLE}: {install}"
     )
 
 
 def check_file(option: str, chosen: str, program: str, install: str) -> None:
     """Raise `PredictorError` unless a file belongs to the installation of a program or is the operator's."""
     file = Path(os.path.realpath(chosen))
-    installation = [Path(os.path.realpath(place)) for place in places_of(program)]
+    installation = [Path(os.path.realpath(place)) for place in program_paths(program)]
     if not is_operators(chosen) and not any(file.is_relative_to(place) for place in installation):
         raise PredictorError(
-            f"{option} {chosen} lies neither in the installation of {program} nor in a directory of {READS}: "
-            f"{install}"
+            f"{option} {chosen} lies neither in the installation of {program} nor in a directory of "
+            f"{READ_VARIABLE}: {install}"
         )
 
 
 def is_operators(path: str) -> bool:
     """Whether a path lies in a directory that the operator opens to tools; its last link counts as there."""
     place = Path(os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)))  # noqa: PTH112, PTH120
-    return any(place.is_relative_to(os.path.realpath(directory)) for directory in operators_directories())
+    return any(place.is_relative_to(os.path.realpath(directory)) for directory in operator_read_directories())

@@ -17,7 +17,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.schedule import load_intervals, schedule
 from inference.core.tables import ExperimentTable, Population
-from inference.core.throughput import densest_ports, inverse_throughput, over_uops, port_bound, work_of
+from inference.core.throughput import densest_ports, inverse_throughput, port_bound, union_bound, work_of
 from tests.core.oracle import lp_inverse_throughput, lp_port_bounds, over_ports
 from tests.core.strategies import SCHEMES, experiments, mappings, masks
 from tests.drawn import examples
@@ -32,7 +32,7 @@ def agree(mapping: PortMapping, mixes: list[Experiment]) -> None:
         work = work_of(mapping, mix)
         bound = port_bound(work)
         if len(work) <= FEW_KINDS:
-            assert over_uops(work) == bound
+            assert union_bound(work) == bound
         if len(mapping.ports) <= 13:
             assert over_ports(work, len(mapping.ports)) == bound
         if work:
@@ -55,7 +55,7 @@ def agree(mapping: PortMapping, mixes: list[Experiment]) -> None:
         evaluator = Evaluator(table, len(mapping.ports), mapping.r_max, compiled=compiled)
         if mapping.issue_width is None:
             assert evaluator.cycles(population).tolist() == [expected]
-        assert evaluator.cycles_one(mapping).tolist() == expected
+        assert evaluator.mapping_cycles(mapping).tolist() == expected
 
 
 MIXES = st.lists(experiments(), min_size=8, max_size=8)
@@ -129,7 +129,11 @@ def test_unions_of_pairs_alone_would_miss_the_maximum_of_appendix_e2() -> None:
         for v in work
     ) == pytest.approx(2 / 3)
     assert (
-        inverse_throughput(mapping, mix) == port_bound(work) == over_uops(work) == over_ports(work, 4) == 0.75
+        inverse_throughput(mapping, mix)
+        == port_bound(work)
+        == union_bound(work)
+        == over_ports(work, 4)
+        == 0.75
     )
     assert densest_ports(work).ports == 0b1111
     assert lp_port_bounds([work]) == pytest.approx([0.75], rel=1e-12)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inference.core import compiled_mark
-from inference.core.compiled_mark import cache_directory, is_compiled, note_compiled
+from inference.core.compiled_mark import cache_directory, is_compiled, record_compiled
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_it_is_there_once_it_was_made_and_goes_with_numbas_files(cache: Path) -> None:
     assert not is_compiled()
-    note_compiled()
+    record_compiled()
     assert is_compiled()
     for directory in cache.iterdir():
         shutil.rmtree(directory)
@@ -28,7 +28,7 @@ def test_it_is_there_once_it_was_made_and_goes_with_numbas_files(cache: Path) ->
 
 
 def test_it_does_not_hold_on_another_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    note_compiled()
+    record_compiled()
     monkeypatch.setattr(compiled_mark, "_processor", lambda: "another one")
     assert not is_compiled()
 
@@ -38,7 +38,7 @@ def test_it_does_not_hold_for_other_sources(monkeypatch: pytest.MonkeyPatch, tmp
     sources.mkdir()
     monkeypatch.setattr(compiled_mark, "_SOURCES", sources)
     (sources / "loops.py").write_text("x = 1")
-    note_compiled()
+    record_compiled()
     assert is_compiled()
     (sources / "loops.py").write_text("x = 12")
     assert not is_compiled()
@@ -46,7 +46,7 @@ def test_it_does_not_hold_for_other_sources(monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_where_nothing_can_be_written_it_is_never_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/nowhere")
-    note_compiled()
+    record_compiled()
     assert not is_compiled()
 
 

@@ -9,7 +9,7 @@ from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.metrics import ERROR_UNIT, Loss, bounded
+from inference.core.metrics import ERROR_UNIT, Loss, bounded_loss
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput
 from tests.core.strategies import SCHEMES
@@ -22,7 +22,7 @@ def test_more_than_2_to_the_53_uops_are_refused() -> None:
     for ports in (PORTS, tuple(map(str, range(20)))):
         evaluator = Evaluator(table, len(ports))
         with pytest.raises(InvalidInputError, match="2\\^53"):
-            evaluator.cycles_one(PortMapping(ports, {"a": ((1, 1 << 30),)}))
+            evaluator.mapping_cycles(PortMapping(ports, {"a": ((1, 1 << 30),)}))
 
 
 def test_experiments_with_too_many_unions_to_look_at_go_through_the_flow() -> None:
@@ -41,8 +41,8 @@ def test_experiments_with_too_many_unions_to_look_at_go_through_the_flow() -> No
     mapping = PortMapping(ports, usage)
     table = ExperimentTable.from_experiments(mixes, schemes)
     expected = [inverse_throughput(mapping, mix) for mix in mixes]
-    assert Evaluator(table, 40, compiled=True).cycles_one(mapping).tolist() == expected
-    assert Evaluator(table, 40, compiled=False).cycles_one(mapping).tolist() == expected
+    assert Evaluator(table, 40, compiled=True).mapping_cycles(mapping).tolist() == expected
+    assert Evaluator(table, 40, compiled=False).mapping_cycles(mapping).tolist() == expected
 
 
 def random_population(
@@ -74,11 +74,11 @@ def test_the_mean_relative_error_is_that_of_the_cycles() -> None:
 @pytest.mark.parametrize("n_mappings", [3, 40])
 def test_a_bounded_loss_is_that_of_its_definition_with_any_number_of_threads(n_mappings: int) -> None:
     table, population, measured = random_population(n_mappings)
-    evaluator, loss = Evaluator(table, 6), bounded(0.03)
+    evaluator, loss = Evaluator(table, 6), bounded_loss(0.03)
     found = evaluator.mean_loss(population, measured, loss)
     units = np.floor(losses(evaluator.cycles(population), measured, loss) / ERROR_UNIT + 0.5)
     assert found.tolist() == evaluator.mean_of(units.sum(axis=1)).tolist()
-    assert found.tolist() == evaluator.mean_loss(population, measured, bounded(0.03), 3).tolist()
+    assert found.tolist() == evaluator.mean_loss(population, measured, bounded_loss(0.03), 3).tolist()
     assert (found < 2 + 0.15).all()
 
 
@@ -180,8 +180,8 @@ def test_every_way_to_the_answer_gives_the_same(n_ports: int, uops: int, repeats
     mapping = PortMapping(tuple(map(str, range(n_ports))), usage, r_max=2.0)
     table = ExperimentTable.from_experiments(mixes, names)
     expected = [inverse_throughput(mapping, mix) for mix in mixes]
-    assert Evaluator(table, n_ports, compiled=True).cycles_one(mapping).tolist() == expected
-    assert Evaluator(table, n_ports, compiled=False).cycles_one(mapping).tolist() == expected
+    assert Evaluator(table, n_ports, compiled=True).mapping_cycles(mapping).tolist() == expected
+    assert Evaluator(table, n_ports, compiled=False).mapping_cycles(mapping).tolist() == expected
 
 
 def test_a_population_of_another_shape_is_refused() -> None:
@@ -207,7 +207,7 @@ def test_an_impossible_r_max_is_refused(r_max: float) -> None:
 def test_an_evaluator_without_experiments_has_no_mean_error() -> None:
     evaluator = Evaluator(ExperimentTable.from_experiments([], ["a"]), 2)
     mapping = PortMapping(("x", "y"), {"a": ((1, 1),)})
-    assert evaluator.cycles_one(mapping).shape == (0,)
+    assert evaluator.mapping_cycles(mapping).shape == (0,)
     population = Population.from_mappings([mapping], ["a"])
     with pytest.raises(InvalidInputError, match="at least one experiment"):
         evaluator.mean_relative_error(population, np.empty(0))
@@ -216,7 +216,7 @@ def test_an_evaluator_without_experiments_has_no_mean_error() -> None:
 def test_a_mapping_that_lacks_a_scheme_is_refused() -> None:
     table = ExperimentTable.from_experiments([Experiment.of(["a", "b"])])
     with pytest.raises(UnknownSchemeError, match="b"):
-        Evaluator(table, 1).cycles_one(PortMapping(("x",), {"a": ((1, 1),)}))
+        Evaluator(table, 1).mapping_cycles(PortMapping(("x",), {"a": ((1, 1),)}))
 
 
 @pytest.mark.parametrize("n_ports", [4, 20])

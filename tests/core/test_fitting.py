@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.misfits import MOST, fits, smallest_changes
+from inference.core.misfits import MAX_CHANGE, is_within_tolerance, smallest_changes
 from inference.core.throughput import inverse_throughput
 
 SCHEMES = ("a", "b", "c")
@@ -35,7 +35,7 @@ def all_changes(
 ) -> set[tuple[int, str, int | None]]:
     """(number, scheme, mask) of every change of the smallest size that fits: each is tried."""
     kinds = {mask for uops in mapping.usage.values() for mask, _ in uops}
-    for size in range(1, MOST + 1):
+    for size in range(1, MAX_CHANGE + 1):
         found = set()
         for number in (size, -size):
             for scheme in experiment.schemes:
@@ -45,12 +45,12 @@ def all_changes(
                     if counts[mask] >= 0:
                         uops = uops_of((kind, count) for kind, count in counts.items() if count)
                         changed = replace(mapping, usage={**mapping.usage, scheme: uops})
-                        if fits(inverse_throughput(changed, experiment), measured):
+                        if is_within_tolerance(inverse_throughput(changed, experiment), measured):
                             found.add((number, scheme, mask))
                 slots = mapping.slots_of(scheme) + number
                 if mapping.issue_width is not None and slots >= 1:
                     changed = replace(mapping, slots={**mapping.slots, scheme: slots})
-                    if fits(inverse_throughput(changed, experiment), measured):
+                    if is_within_tolerance(inverse_throughput(changed, experiment), measured):
                         found.add((number, scheme, None))
         if found:
             return found
@@ -63,7 +63,7 @@ def test_the_smallest_changes_are_those_that_trying_all_of_them_finds(
 ) -> None:
     measured = quarters / 4
     found = smallest_changes(mapping, experiment, measured)
-    if fits(inverse_throughput(mapping, experiment), measured):
+    if is_within_tolerance(inverse_throughput(mapping, experiment), measured):
         assert found == ()
     else:
         assert {(c.number, c.scheme, c.mask) for c in found} == all_changes(mapping, experiment, measured)

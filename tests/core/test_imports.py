@@ -29,7 +29,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.tables import ExperimentTable
 table = ExperimentTable.from_experiments([Experiment.of({"a": 3})])
-print(*Evaluator(table, 2, compiled=False).cycles_one(PortMapping(("x", "y"), {"a": ((3, 1),)})))
+print(*Evaluator(table, 2, compiled=False).mapping_cycles(PortMapping(("x", "y"), {"a": ((3, 1),)})))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1.5"]

@@ -14,8 +14,8 @@ from inference.core.model_check import (
     AloneVerdict,
     MixTally,
     OrderTally,
-    drawn_mixes,
     judge_alone,
+    mixes_by_length,
     most_orders,
     nearest_single_uop,
     orders_of,
@@ -83,7 +83,7 @@ def test_the_share_is_of_those_that_are_compared():
         Alone("f", None, 1.0, AloneVerdict.NOT_MEASURED),
     ]
     found = summary_of(rows)
-    assert (found.asked, found.compared, found.within, found.short) == (6, 4, 3, 2)
+    assert (found.requested, found.compared, found.within, found.short) == (6, 4, 3, 2)
     assert (found.share, found.short_share) == (0.75, 0.5)
     assert found.verdicts[AloneVerdict.NO_PORTS] == 1
     assert summary_of([]).share is None
@@ -116,13 +116,13 @@ def test_what_no_port_mapping_explains_is_counted():
 
 def test_the_mixes_are_those_of_the_seed_and_of_length_one_all_schemes():
     schemes = list("abcdef")
-    drawn = drawn_mixes(schemes, 7, seed=3)
+    drawn = mixes_by_length(schemes, 7, seed=3)
     assert tuple(drawn) == MIX_LENGTHS
     assert [e.schemes[0] for e in drawn[1]] == schemes
     assert all({e.length for e in mixes} == {length} for length, mixes in drawn.items())
     assert len(set(drawn[5])) == 7
-    assert drawn == drawn_mixes(schemes, 7, seed=3) != drawn_mixes(schemes, 7, seed=4)
-    assert drawn_mixes(schemes, 0, seed=3) == drawn_mixes([], 5, seed=3) == {}
+    assert drawn == mixes_by_length(schemes, 7, seed=3) != mixes_by_length(schemes, 7, seed=4)
+    assert mixes_by_length(schemes, 0, seed=3) == mixes_by_length([], 5, seed=3) == {}
 
 
 def test_orders_differ_and_are_those_of_the_seed():

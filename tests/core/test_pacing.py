@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inference.core.pacing import PULSE_EVERY, SAVE_EVERY, SAVE_SHARE, PacedReporter
+from inference.core.pacing import MAX_SAVE_SHARE, PULSE_INTERVAL, SAVE_INTERVAL, PacedReporter
 from inference.core.protocols import Checkpoint
 from tests.core.pmevo.small import Listener
 
@@ -35,7 +35,7 @@ def test_pulses_are_passed_on_often_but_not_always() -> None:
     for _ in range(1000):
         clock.now += 0.001
         pace.pulse()
-    assert 1 / PULSE_EVERY * 0.8 <= listener.pulses <= 1 / PULSE_EVERY
+    assert 1 / PULSE_INTERVAL * 0.8 <= listener.pulses <= 1 / PULSE_INTERVAL
 
 
 def test_saving_waits_its_time_unless_it_must_be_now() -> None:
@@ -45,7 +45,7 @@ def test_saving_waits_its_time_unless_it_must_be_now() -> None:
     pace.save(lambda: Checkpoint({}))
     assert listener.saved == []
     pace.save(lambda: Checkpoint({}), now=True)
-    clock.now += SAVE_EVERY
+    clock.now += SAVE_INTERVAL
     pace.save(lambda: Checkpoint({}))
     assert len(listener.saved) == 2
 
@@ -58,7 +58,7 @@ def test_large_checkpoints_take_a_small_share_of_the_time() -> None:
     while clock.now < start + 1000:
         clock.now += 0.5
         pace.save(lambda: Checkpoint({}))
-    assert 2.0 * len(listener.saved) / (clock.now - start) <= SAVE_SHARE * 1.05
+    assert 2.0 * len(listener.saved) / (clock.now - start) <= MAX_SAVE_SHARE * 1.05
     assert len(listener.saved) > 10
 
 

@@ -23,7 +23,7 @@ def test_a_published_mapping_scores_its_published_numbers(
     mapping = published_mapping(name)
     published = published_experiments(EVALUATION)
     table = ExperimentTable.from_experiments(published.mixes)
-    predicted = Evaluator(table, len(mapping.ports)).cycles_one(mapping)
+    predicted = Evaluator(table, len(mapping.ports)).mapping_cycles(mapping)
     some = published.mixes[::50]
     assert predicted[::50].tolist() == [inverse_throughput(mapping, mix) for mix in some]
     scores = score(published.cycles, predicted)

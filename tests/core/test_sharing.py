@@ -99,7 +99,7 @@ def test_volumes_and_masses_do_not_depend_on_how_much_is_looked_at_at_once(
     plain = [sum(n * m.bit_count() for s in range(3) for m, n in population.row(k, s)) for k in range(50)]
     assert volumes.tolist() == plain
     assert most == max(sum(n for _, n in population.row(k, s)) for k in range(50) for s in range(3))
-    monkeypatch.setattr("inference.core.tables._AT_ONCE", 7)
+    monkeypatch.setattr("inference.core.tables._CHUNK_ENTRIES", 7)
     assert (population.volumes().tolist(), population.most_uops()) == (plain, most)
 
 
@@ -140,4 +140,4 @@ def test_sums_of_tables_hold_as_many_uops_as_they_say(total: int, times: dict[st
     mapping = PortMapping(tuple("0123"), {name: tuple(u for u in row if u[1]) for name, row in usage.items()})
     mix = Experiment.of(times)
     one = ExperimentTable.from_experiments([mix], sorted(times))
-    assert Evaluator(one, 4, compiled=True).cycles_one(mapping)[0] == inverse_throughput(mapping, mix)
+    assert Evaluator(one, 4, compiled=True).mapping_cycles(mapping)[0] == inverse_throughput(mapping, mix)

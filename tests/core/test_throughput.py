@@ -7,7 +7,7 @@ import pytest
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.throughput import inverse_throughput, over_uops, port_bound
+from inference.core.throughput import inverse_throughput, port_bound, union_bound
 from tests.core.oracle import lp_inverse_throughput, lp_port_bounds, over_ports
 
 # The two-level example of thesis Figs. 3.1 and 3.2: mul on p1, add on p1 and p2, store on p3.
@@ -37,7 +37,7 @@ def test_a_bottleneck_outside_the_ports_counts_instructions() -> None:
 
 def test_no_ports_and_no_bottleneck_take_no_time() -> None:
     assert inverse_throughput(PortMapping(("p",), {"nop": ()}), Experiment.of(["nop"])) == 0.0
-    assert over_uops({}) == over_ports({}, 3) == port_bound({3: 0}) == 0.0
+    assert union_bound({}) == over_ports({}, 3) == port_bound({3: 0}) == 0.0
     assert lp_port_bounds([{}, {1: 3}, {3: 0}]).tolist() == [0, 3, 0]
 
 
@@ -60,7 +60,7 @@ def test_an_unknown_scheme_is_named() -> None:
     ],
 )
 def test_work_that_cannot_be_is_refused(masses: dict[int, int], complaint: str) -> None:
-    for compute in (port_bound, over_uops, lambda work: over_ports(work, 3)):
+    for compute in (port_bound, union_bound, lambda work: over_ports(work, 3)):
         with pytest.raises(InvalidInputError, match=complaint):
             compute(masses)
 

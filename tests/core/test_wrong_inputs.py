@@ -22,7 +22,7 @@ from inference.core.pmevo import PMEvoSettings
 from inference.core.sampling import split
 from inference.core.schedule import load_intervals, schedule
 from inference.core.tables import ExperimentTable, Population
-from inference.core.throughput import densest_ports, inverse_throughput, over_uops, port_bound, work_of
+from inference.core.throughput import densest_ports, inverse_throughput, port_bound, union_bound, work_of
 from tests.core.oracle import lp_inverse_throughput, lp_port_bounds, over_ports
 
 NAN, INFINITY = math.nan, math.inf
@@ -133,7 +133,7 @@ EXPERIMENTS: list[Case] = [
 
 WORK_TAKERS: dict[str, Callable[[Any], object]] = {
     "port_bound": port_bound,
-    "over_uops": over_uops,
+    "over_uops": union_bound,
     "over_ports": lambda work: over_ports(work, 3),
     "load_intervals": lambda work: load_intervals(work, 3, LONG),
     "lp_port_bounds": lambda work: lp_port_bounds([{1: 1}, work]),
@@ -378,7 +378,7 @@ UNKNOWN: dict[str, Callable[[], object]] = {
     **{
         f"an evaluator, {kind}": lambda compiled=compiled: Evaluator(  # type: ignore[misc]
             ExperimentTable.from_experiments([DIV]), 2, compiled=compiled
-        ).cycles_one(MAPPING)
+        ).mapping_cycles(MAPPING)
         for kind, compiled in (("compiled", True), ("numpy", False))
     },
 }

@@ -14,7 +14,7 @@ from inference.measuring.blocks import (
     BlockMeasurer,
     BlockOptions,
     obstacle,
-    prepared,
+    item_for,
     shared_counters,
 )
 from tests.measuring.boards import MemoryBoard
@@ -45,7 +45,7 @@ def measurer(board: MemoryBoard, options: BlockOptions | None = None, **more) ->
 
 def test_an_unrolled_block_has_two_lengths_and_no_register_of_its_own():
     block = block_of_text("add rax, rbx\nadd rcx, rbx\nadd rdx, rbx")
-    frame, item = prepared(block, BlockOptions(), FLAGS)
+    frame, item = item_for(block, BlockOptions(), FLAGS)
     assert (frame.unrolled, frame.counter_register, frame.pages) == (True, "", 2000)
     assert frame.registers == dict.fromkeys(general_registers(), START)
     assert item.copies == 2 * item.half_copies
@@ -66,20 +66,20 @@ def test_an_unrolled_block_has_two_lengths_and_no_register_of_its_own():
     ],
 )
 def test_copies_fill_the_store_buffer_in_both_lengths(code: str, copies: int) -> None:
-    _, item = prepared(block_of_text(code), BlockOptions(), FLAGS)
+    _, item = item_for(block_of_text(code), BlockOptions(), FLAGS)
     assert item.copies == copies
     assert item.half_copies == item.copies // 2
-    _, item = prepared(block_of_text(code), BlockOptions(mode=LOOP), FLAGS)
+    _, item = item_for(block_of_text(code), BlockOptions(mode=LOOP), FLAGS)
     assert item.copies <= 100
 
 
 def test_a_loop_counts_in_a_register_that_the_block_leaves_alone():
     options = BlockOptions(mode=LOOP, copies=1)
-    frame, item = prepared(block_of_text("add r15, r14"), options, FLAGS)
+    frame, item = item_for(block_of_text("add r15, r14"), options, FLAGS)
     assert (frame.unrolled, frame.counter_register) == (False, "r13")
     assert (item.copies, item.half_copies) == (1, 1)
     everything = block_of_text("\n".join(f"inc {name}" for name in general_registers()))
-    assert prepared(everything, options, FLAGS)[0].counter_register == ""
+    assert item_for(everything, options, FLAGS)[0].counter_register == ""
 
 
 def test_blocks_that_are_measured_together_count_in_the_same_register_where_they_can():
@@ -95,7 +95,7 @@ def test_blocks_that_are_measured_together_count_in_the_same_register_where_they
     board = MemoryBoard(Answering())
     options = BlockOptions(mode=LOOP, copies=2)
     found = BlockMeasurer(board, {"kind": "test"}, None, Settings(), options)
-    alone = [prepared(block, options, None)[1].id for block in blocks]
+    alone = [item_for(block, options, None)[1].id for block in blocks]
     assert len(dict(found.measure(blocks))) == len(blocks)
     assert len(board.posted) == 2
     assert {item.id for batch in board.posted for item in batch.items} == set(alone)
@@ -109,9 +109,9 @@ def test_blocks_that_are_measured_together_count_in_the_same_register_where_they
 
 def test_upper_halves_of_vectors_are_filled_unless_only_legacy_code_uses_them():
     options = BlockOptions()
-    assert prepared(block_of_text("vaddps xmm1, xmm2, xmm3"), options, FLAGS)[0].avx
-    assert not prepared(block_of_text("addps xmm1, xmm2"), options, FLAGS)[0].avx
-    assert not prepared(block_of_text("add rax, rbx"), options, frozenset())[0].avx
+    assert item_for(block_of_text("vaddps xmm1, xmm2, xmm3"), options, FLAGS)[0].avx
+    assert not item_for(block_of_text("addps xmm1, xmm2"), options, FLAGS)[0].avx
+    assert not item_for(block_of_text("add rax, rbx"), options, frozenset())[0].avx
 
 
 def test_blocks_find_registers_of_x87_and_mmx_filled_unless_they_push_something():
@@ -120,7 +120,7 @@ def test_blocks_find_registers_of_x87_and_mmx_filled_unless_they_push_something(
         ("fld1; faddp st(1), st", ""),
         ("paddd mm0, mm1", "mmx"),
     ):
-        assert prepared(block_of_text(text), BlockOptions(), FLAGS)[0].fpu == fpu
+        assert item_for(block_of_text(text), BlockOptions(), FLAGS)[0].fpu == fpu
     board, options = MemoryBoard(Answering()), BlockOptions()
     old = BlockMeasurer(board, {"kind": "test"}, None, Settings(), options, x87=False)
     found = dict(old.measure([block_of_text("fsqrt")]))
@@ -132,13 +132,13 @@ def test_blocks_start_with_the_values_that_are_asked_for():
     usual = BlockOptions().start
     other = replace(usual, registers={**usual.registers, "rcx": 3}, vector=1, memory=2, masks=False)
     masked = block_of_text("vpaddd zmm1{k1}, zmm2, zmm3")
-    frame, item = prepared(masked, BlockOptions(), None, start=other)
+    frame, item = item_for(masked, BlockOptions(), None, start=other)
     assert (frame.registers["rcx"], frame.registers["rax"]) == (3, START)
     assert (frame.vector, frame.memory, frame.clear_masks) == (1, 2, True)
     assert Frame.read(frame.as_json()) == frame
-    assert item.id != prepared(masked, BlockOptions(), None)[1].id
-    assert prepared(masked, BlockOptions(), None, start=usual) == prepared(masked, BlockOptions(), None)
-    plain, _ = prepared(block_of_hex("4801d8"), BlockOptions(), None, start=other)
+    assert item.id != item_for(masked, BlockOptions(), None)[1].id
+    assert item_for(masked, BlockOptions(), None, start=usual) == item_for(masked, BlockOptions(), None)
+    plain, _ = item_for(block_of_hex("4801d8"), BlockOptions(), None, start=other)
     assert "clear_masks" not in plain.as_json(), "agents that do not know it would refuse the frame"
 
 
@@ -154,7 +154,7 @@ def test_agents_that_cannot_clear_masks_are_not_asked_to():
 def test_options_tell_results_apart():
     block = block_of_hex("4801d8")
     ids = {
-        prepared(block, options, FLAGS)[1].id
+        item_for(block, options, FLAGS)[1].id
         for options in (
             BlockOptions(),
             BlockOptions(mode=LOOP),
@@ -191,7 +191,7 @@ def test_what_waits_for_itself_is_posted_as_such_to_agents_that_know_it(shares: 
 
 def test_what_came_for_an_earlier_attempt_is_not_measured_again():
     blocks = [block_of_hex("90"), block_of_hex("4801d8")]
-    item = prepared(blocks[0], BlockOptions(), FLAGS)[1]
+    item = item_for(blocks[0], BlockOptions(), FLAGS)[1]
     board = MemoryBoard(Answering(), {item.id: Result(item.id, "settled", 7.0, 0.0, 2)})
     found = dict(measurer(board).measure(blocks))
     assert found[0].cycles == 7
@@ -218,7 +218,7 @@ def test_what_a_processor_lacks_or_is_too_long_is_said_beforehand():
     assert not obstacle(block_of_text("vaddps zmm1, zmm2, zmm3"), options, None)
     long = block_of_hex("90" * 400)
     assert "24,576 is the limit" in obstacle(long, BlockOptions(copies=100), FLAGS)
-    assert len(prepared(block_of_hex("4801d8" * 450), options, FLAGS)[1].code) <= 24_576
+    assert len(item_for(block_of_hex("4801d8" * 450), options, FLAGS)[1].code) <= 24_576
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.protocols import RepeatingMeasurer
 from inference.measuring import proxies
-from inference.measuring.proxies import WINDOW, CachedMeasurer, RepeatingCache
+from inference.measuring.proxies import LOOKUP_SIZE, CachedMeasurer, RepeatingCache
 from inference.measuring.simulated import SimulatedProcessor
 from tests.measuring.test_contract import ASKED, MAPPING, STRANGER, MemoryStore
 
@@ -43,7 +43,7 @@ def test_only_what_is_missing_is_measured_and_the_order_stays() -> None:
 
 
 def test_what_is_known_up_to_the_first_gap_comes_before_anything_is_measured(monkeypatch) -> None:
-    monkeypatch.setattr(proxies, "WINDOW", 2)
+    monkeypatch.setattr(proxies, "LOOKUP_SIZE", 2)
     behind, store = Counting(), MemoryStore()
     list(CachedMeasurer(behind, store).measure(ASKED[:4]))
     behind.asked.clear()
@@ -77,7 +77,7 @@ def test_results_are_stored_when_the_listener_stops_half_way() -> None:
 
 def test_results_are_stored_in_batches_not_one_by_one() -> None:
     store = MemoryStore()
-    many = [Experiment.of({"add": k}) for k in range(1, 2 * WINDOW + 2)]
+    many = [Experiment.of({"add": k}) for k in range(1, 2 * LOOKUP_SIZE + 2)]
     list(CachedMeasurer(Counting(), store).measure(many))
     assert sum(store.batches) == len(many)
     assert len(store.batches) < len(many) / 10
@@ -91,7 +91,7 @@ def test_the_measurer_is_asked_once_for_everything_that_is_missing() -> None:
             InOneGo.questions += 1
             return super().measure(experiments)
 
-    many = [Experiment.of({"add": k}) for k in range(1, 3 * WINDOW)]
+    many = [Experiment.of({"add": k}) for k in range(1, 3 * LOOKUP_SIZE)]
     results = list(CachedMeasurer(InOneGo(), MemoryStore()).measure([*many, *many[:5]]))
     assert [result.experiment for result in results] == [*many, *many[:5]]
     assert InOneGo.questions == 1
@@ -109,13 +109,13 @@ def test_a_repetition_is_measured_anew_and_has_a_memory_of_its_own() -> None:
     behind = Counting()
     stores = {0: MemoryStore(), 1: MemoryStore()}
     cache = RepeatingCache(
-        behind, stores[0], lambda number: CachedMeasurer(behind.again(number), stores[number])
+        behind, stores[0], lambda number: CachedMeasurer(behind.repetition(number), stores[number])
     )
     assert isinstance(cache, RepeatingMeasurer)
-    assert cache.again(0) is cache
+    assert cache.repetition(0) is cache
     first = list(cache.measure(ASKED))
-    second = list(cache.again(1).measure(ASKED))
+    second = list(cache.repetition(1).measure(ASKED))
     assert [r.experiment for r in first] == [r.experiment for r in second]
     assert [r.cycles for r in first] != [r.cycles for r in second]
-    assert list(cache.again(1).measure(ASKED)) == second
+    assert list(cache.repetition(1).measure(ASKED)) == second
     assert len(behind.asked) == 2 * len(ASKED)

@@ -7,7 +7,7 @@ from iced_x86 import Decoder, FlowControl, Mnemonic
 
 from inference.isa.blocks import block_of_text, general_registers, iteration_of
 from inference.isa.code.block import LINE
-from inference.measuring.blocks import LOOP, BlockOptions, obstacle, prepared
+from inference.measuring.blocks import LOOP, BlockOptions, obstacle, item_for
 
 CONDITIONS = ("o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g")
 
@@ -44,15 +44,15 @@ def test_the_pair_that_closes_a_loop_is_of_its_kind_and_always_taken(condition: 
     second = value if comparison == "test" else instructions[1].immediate(1)
     assert holds(condition, comparison, value, second)
     assert instructions[2].near_branch_target == len(once.code) == LINE
-    assert f"j{condition}, which is taken each time" in once.words
+    assert f"/j{condition} loop" in once.closing_text
 
 
 @pytest.mark.parametrize(
     ("text", "jumps", "words"),
     [
-        ("again: imul rax, rbx\ndec ecx\njne again", ["jne", "jmp"], "by jmp where it does not hold"),
-        ("again: add rax, rbx\ncmp rax, [rdi]\njb again", ["jb", "jmp"], "by jmp where it does not hold"),
-        ("again: imul rax, rbx\nloop again", ["loop", "jmp"], "closed by loop as its condition is"),
+        ("again: imul rax, rbx\ndec ecx\njne again", ["jne", "jmp"], "by jmp where"),
+        ("again: add rax, rbx\ncmp rax, [rdi]\njb again", ["jb", "jmp"], "by jmp where"),
+        ("again: imul rax, rbx\nloop again", ["loop", "jmp"], "closed by loop, or by jmp"),
         ("again: imul rax, rbx\njrcxz again", ["jrcxz", "jmp"], "closed by jrcxz"),
         ("again: imul rax, rbx\njmp again", ["jmp"], "closed by jmp"),
         (
@@ -73,14 +73,14 @@ def test_other_loops_go_on_whatever_their_condition(text: str, jumps: list[str],
     leading = [one for one in behind if one.mnemonic != Mnemonic.INT3]
     assert [str(one).split()[0] for one in leading] == jumps
     assert {one.near_branch_target for one in leading} == {len(once.code)}
-    assert words in once.words
+    assert words in once.closing_text
     assert once.registers == {}
 
 
 def test_a_loop_is_prepared_in_copies_that_lead_to_one_another():
     block = block_of_text("again: imul rax, rbx\ncmp rcx, rdx\njne again")
     assert obstacle(block, BlockOptions(), None) == ""
-    frame, item = prepared(block, BlockOptions(mode=LOOP), None)
+    frame, item = item_for(block, BlockOptions(mode=LOOP), None)
     once = iteration_of(block)
     assert item.code == once.code * item.copies
     assert item.half_bytes == LINE * item.half_copies
@@ -88,7 +88,7 @@ def test_a_loop_is_prepared_in_copies_that_lead_to_one_another():
     (register,) = once.registers
     assert frame.registers[register] == once.registers[register]
     assert frame.counter_register not in ("", register)
-    straight = prepared(block_of_text("imul rax, rbx\ncmp rcx, rdx"), BlockOptions(mode=LOOP), None)[1]
+    straight = item_for(block_of_text("imul rax, rbx\ncmp rcx, rdx"), BlockOptions(mode=LOOP), None)[1]
     assert straight.id != item.id
 
 

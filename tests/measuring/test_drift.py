@@ -9,7 +9,14 @@ import pytest
 
 from inference.agent.protocol import Settings
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.measuring.drift import EVERY, MOST, DriftCheck, DriftVerdict, DriftWatch, allowed
+from inference.measuring.drift import (
+    CHECK_INTERVAL,
+    MAX_CHECKS,
+    DriftCheck,
+    DriftVerdict,
+    DriftWatch,
+    allowed_difference,
+)
 
 ALONE = [Experiment.of([f"s{number}"]) for number in range(1000)]
 
@@ -58,15 +65,15 @@ def test_checks_come_every_few_minutes_and_take_a_small_share() -> None:
     bench = Bench()
     bench.run(ALONE)
     rounds = len(bench.told)
-    assert rounds == len(ALONE) // (EVERY + 1)
+    assert rounds == len(ALONE) // (CHECK_INTERVAL + 1)
     assert 0 < len(bench.again) <= 0.02 * len(ALONE)
-    assert all(len(each.compared) <= MOST for each in bench.told)
+    assert all(len(each.compared) <= MAX_CHECKS for each in bench.told)
     assert {one.verdict for each in bench.told for one in each.compared} == {DriftVerdict.AGREES}
 
 
 def test_a_short_run_has_none() -> None:
     bench = Bench()
-    bench.run(ALONE[: int(EVERY) - 1])
+    bench.run(ALONE[: int(CHECK_INTERVAL) - 1])
     assert (bench.again, bench.told) == ([], [])
 
 
@@ -118,14 +125,14 @@ def test_a_contradiction_at_the_very_end_is_measured_a_second_time_all_the_same(
     first = Bench()
     first.run(ALONE[:500])
     end = first.asked.index(victim, first.asked.index(victim) + 1) - len(first.again)
-    bench.run(ALONE[: end + MOST])
+    bench.run(ALONE[: end + MAX_CHECKS])
     assert bench.asked.count(victim) == 3
 
 
 def test_whoever_stops_listening_in_the_middle_of_a_round_is_checked_later() -> None:
     bench = Bench()
     answers = bench.watch.over(bench.measure, ALONE)
-    for _ in range(int(EVERY) + 2):
+    for _ in range(int(CHECK_INTERVAL) + 2):
         next(answers)
     answers.close()
     bench.run(ALONE[400:900])
@@ -133,5 +140,5 @@ def test_whoever_stops_listening_in_the_middle_of_a_round_is_checked_later() -> 
 
 
 def test_slow_experiments_may_differ_by_a_share_of_their_cycles() -> None:
-    assert allowed(1.0, 1, 0.01) == 0.02
-    assert allowed(100.0, 1, 0.01) == 1.0
+    assert allowed_difference(1.0, 1, 0.01) == 0.02
+    assert allowed_difference(100.0, 1, 0.01) == 1.0

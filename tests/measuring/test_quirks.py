@@ -10,7 +10,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.protocols import RepeatingMeasurer
-from inference.measuring.simulated import PORTS, UOPS, Quirk, SimulatedProcessor, misbehaving
+from inference.measuring.simulated import PORTS, UOPS, Quirk, SimulatedProcessor, sample_quirks
 
 MAPPING = PortMapping(
     ("0", "1", "2", "3"),
@@ -38,10 +38,10 @@ def odd(**quirks: Quirk) -> SimulatedProcessor:
 
 def test_a_share_of_the_schemes_misbehaves_in_every_way_and_the_seed_decides_who() -> None:
     large = PortMapping(("0",), {f"s{k}": ((1, 1),) for k in range(100)})
-    first = misbehaving(large, 0.2, 1)
+    first = sample_quirks(large, 0.2, 1)
     assert len(first) == 20
     assert set(first.values()) == set(Quirk)
-    assert misbehaving(large, 0.2, 1) == first != misbehaving(large, 0.2, 2)
+    assert sample_quirks(large, 0.2, 1) == first != sample_quirks(large, 0.2, 2)
 
 
 def test_a_unit_that_is_not_pipelined_is_slower_than_its_ports() -> None:
@@ -62,9 +62,9 @@ def test_microcode_stops_everything_else() -> None:
 
 def test_two_speeds_are_seen_beside_others_alone() -> None:
     unstable = odd(fma=Quirk.TWO_SPEEDS)
-    seen = {round(cycles(unstable.again(k), fma=1, load=1), 3) for k in range(20)}
+    seen = {round(cycles(unstable.repetition(k), fma=1, load=1), 3) for k in range(20)}
     assert seen == {0.5, 0.75}
-    assert {cycles(unstable.again(k), fma=1) for k in range(20)} == {0.5}
+    assert {cycles(unstable.repetition(k), fma=1) for k in range(20)} == {0.5}
 
 
 def test_a_third_port_is_kept_busy_but_not_counted() -> None:
@@ -88,13 +88,13 @@ def test_counters_add_up_and_ports_share_the_work() -> None:
 def test_noise_in_cycles_per_instruction_grows_with_the_experiment_and_repetitions_differ() -> None:
     processor = SimulatedProcessor(MAPPING, noise_cpi=0.01)
     assert isinstance(processor, RepeatingMeasurer)
-    short = statistics.stdev(cycles(processor.again(k), mul=1) for k in range(200))
-    long = statistics.stdev(cycles(processor.again(k), mul=20) for k in range(200))
+    short = statistics.stdev(cycles(processor.repetition(k), mul=1) for k in range(200))
+    long = statistics.stdev(cycles(processor.repetition(k), mul=20) for k in range(200))
     assert short == pytest.approx(0.01, rel=0.3)
     assert long == pytest.approx(0.2, rel=0.3)
-    assert cycles(processor.again(7), mul=1) == cycles(processor.again(7), mul=1)
+    assert cycles(processor.repetition(7), mul=1) == cycles(processor.repetition(7), mul=1)
     assert (
-        processor.again(7).identity
+        processor.repetition(7).identity
         != processor.identity
         == SimulatedProcessor(MAPPING, noise_cpi=0.01).identity
     )

@@ -11,12 +11,12 @@ from inference.agent.protocol import Batch, Beat, Result, Settings
 from inference.core.experiment import Experiment, MeasurementState, OrderedExperiment
 from inference.core.mapping import PortMapping
 from inference.isa.x86.assembling import unroll
-from inference.isa.x86.bodies import wants_avx
+from inference.isa.x86.bodies import needs_avx
 from inference.measuring.remote import (
-    BATCH,
-    FIRST_BATCH,
-    OUTSTANDING,
-    PATIENCE,
+    BATCH_SIZE,
+    CONTENTION_TIMEOUT,
+    FIRST_BATCH_SIZE,
+    MAX_OUTSTANDING,
     Assemble,
     RemoteMeasurer,
     item_id,
@@ -71,20 +71,20 @@ def test_a_long_list_is_posted_in_batches_of_which_few_wait_at_a_time() -> None:
     board = simulated()
     assert [r.experiment for r in measurer(board).measure(MANY)] == MANY
     assert [len(batch.items) for batch in board.posted] == [
-        FIRST_BATCH,
-        BATCH,
-        BATCH,
-        300 - FIRST_BATCH - 2 * BATCH,
+        FIRST_BATCH_SIZE,
+        BATCH_SIZE,
+        BATCH_SIZE,
+        300 - FIRST_BATCH_SIZE - 2 * BATCH_SIZE,
     ]
-    assert board.most == OUTSTANDING
+    assert board.most == MAX_OUTSTANDING
 
 
 def test_results_come_as_soon_as_the_first_batch_has_been_measured() -> None:
     board = simulated()
     results = measurer(board).measure(MANY)
     next(results)
-    assert len(board.posted) == 1 + OUTSTANDING
-    assert len(board.waiting) == OUTSTANDING, "the agent has work while results are looked at"
+    assert len(board.posted) == 1 + MAX_OUTSTANDING
+    assert len(board.waiting) == MAX_OUTSTANDING, "the agent has work while results are looked at"
 
 
 def test_experiments_are_taken_only_as_far_as_they_are_posted() -> None:
@@ -98,7 +98,7 @@ def test_experiments_are_taken_only_as_far_as_they_are_posted() -> None:
 
     results = measurer(simulated()).measure(endless())
     next(results)
-    assert taken == FIRST_BATCH + OUTSTANDING * BATCH
+    assert taken == FIRST_BATCH_SIZE + MAX_OUTSTANDING * BATCH_SIZE
 
 
 def test_batches_that_come_in_another_order_are_given_back_in_the_order_asked() -> None:
@@ -147,7 +147,7 @@ def test_a_computer_that_stays_disturbed_is_not_waited_for_for_ever() -> None:
     asked = [Experiment.of(["a"]), Experiment.of(["b"])]
     results = list(measurer(board, clock=lambda: float(next(now))).measure(asked))
     assert [result.state for result in results] == [MeasurementState.CONTENDED] * 2
-    assert len(board.posted) == PATIENCE / 500 + 1.4
+    assert len(board.posted) == CONTENTION_TIMEOUT / 500 + 1.4
 
 
 def test_results_of_an_earlier_attempt_are_used_first() -> None:
@@ -189,8 +189,8 @@ def test_results_that_nobody_waited_for_answer_the_next_question() -> None:
     abandoned.close()
     assert [r.experiment for r in remote.measure(MANY)] == MANY
     posted = [item.id for batch in board.posted for item in batch.items]
-    assert len(posted) <= len(MANY) + FIRST_BATCH
-    assert board.most <= OUTSTANDING
+    assert len(posted) <= len(MANY) + FIRST_BATCH_SIZE
+    assert board.most <= MAX_OUTSTANDING
 
 
 def test_schemes_are_assembled_and_those_that_cannot_be_are_failures_that_are_never_posted() -> None:
@@ -225,4 +225,4 @@ def test_the_identity_tells_settings_and_frame() -> None:
 
 @pytest.mark.parametrize(("schemes", "avx"), [([ADD, PADD], False), ([ADD, VPADD], True), (["toy"], False)])
 def test_loop_bodies_have_avx_around_them_if_a_scheme_wants_it(schemes: list[str], avx: bool) -> None:
-    assert wants_avx(schemes) is avx
+    assert needs_avx(schemes) is avx

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.measuring.proxies import LONGEST, SecondOpinion, multiple
+from inference.measuring.proxies import MAX_LENGTH, SecondOpinion, multiple
 
 ADD = Experiment.of({"add": 2, "imul": 1})
 
@@ -73,7 +73,7 @@ def test_what_did_not_settle_has_the_time_on_which_its_multiples_agree(triple, s
 
 
 def test_results_come_in_the_order_asked_and_long_experiments_are_asked_once():
-    long = Experiment.of({"add": LONGEST + 1})
+    long = Experiment.of({"add": MAX_LENGTH + 1})
     told = Told({ADD: 1.0, multiple(ADD, 2): 2.0, long: 4.0})
     assert [each.experiment for each in SecondOpinion(told, 0.02).measure([long, ADD])] == [long, ADD]
     assert told.asked == [long, ADD, multiple(ADD, 2)]

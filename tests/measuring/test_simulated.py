@@ -8,10 +8,10 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment, MeasurementState
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
-from inference.measuring.simulated import BATCH, SimulatedProcessor
+from inference.measuring.simulated import BATCH_SIZE, SimulatedProcessor
 
 MAPPING = PortMapping(("0", "1"), {"add": ((0b11, 1),), "mul": ((0b1, 1),), "nop": ()}, r_max=4.0)
-MANY = [Experiment.of({"add": k, "mul": 1}) for k in range(1, 2 * BATCH)]
+MANY = [Experiment.of({"add": k, "mul": 1}) for k in range(1, 2 * BATCH_SIZE)]
 
 
 def test_without_noise_the_answer_is_the_inverse_throughput_of_the_mapping() -> None:

@@ -25,7 +25,7 @@ from inference.predictors import (
 from inference.predictors.llvm.mca import LlvmMca
 from inference.predictors.llvm.mca_settings import McaSettings
 from inference.predictors.osaca.predictor import Osaca, OsacaSettings
-from inference.predictors.panel import Remembering, SharedOut
+from inference.predictors.panel import CachedPredictor, DistributedPredictor
 from inference.predictors.protocol import Predictor
 from inference.predictors.uica import facile
 from inference.predictors.uica import simulator as uica
@@ -136,14 +136,14 @@ def _asked(home: Path, other: bool) -> Predictor:
 
 
 def _remembering(home: Path, other: bool) -> Predictor:
-    return Remembering(_command(home, other))
+    return CachedPredictor(_command(home, other))
 
 
 def _shared_out(home: Path, other: bool) -> Predictor:
     tool = _iaca(home, other)
     options = {"program": str(home / "iaca"), "arch": "SKL" if other else "HSW", **QUICK}
     pace = PacedReporter(Listener())
-    return SharedOut(tool, iaca.KIND, options, LocalExecutor(2), pace, tool.close)
+    return DistributedPredictor(tool, iaca.KIND, options, LocalExecutor(2), pace, tool.close)
 
 
 def _mapping(home: Path, other: bool) -> Predictor:

@@ -9,7 +9,7 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from inference.core.errors import InvalidInputError
-from inference.predictors.ambiguity import MOST_AMBIGUOUS, CyclesPattern, Growth, ambiguity_of
+from inference.predictors.ambiguity import MAX_AMBIGUOUS_TEXT, CyclesPattern, Growth, ambiguity_of
 from inference.predictors.pattern_automaton import PatternUse
 from inference.web.api.site import resolver
 
@@ -104,7 +104,7 @@ def test_an_ambiguous_pattern_of_a_user_searches_the_beginning_of_an_output() ->
     began = time.process_time()
     assert pattern.of_text("0" * 5_000_000).cycles is None
     assert time.process_time() - began < 20
-    assert pattern.of_text(" " * (MOST_AMBIGUOUS - 20) + "12 cycles").cycles == 12
+    assert pattern.of_text(" " * (MAX_AMBIGUOUS_TEXT - 20) + "12 cycles").cycles == 12
     assert CyclesPattern(r"\b(\d+) cycles").of_text(" " * 5_000_000 + "12 cycles").cycles == 12
 
 

@@ -11,12 +11,12 @@ from inference.containment import Limits
 from inference.core.errors import InvalidInputError
 from inference.predictors.llvm.mca import LlvmMca, McaBatch, read_reply
 from inference.predictors.llvm.mca_settings import TOTAL, McaSettings
-from inference.predictors.llvm.releases import installed, processors, release_of
+from inference.predictors.llvm.releases import list_releases, processors, release_of
 from inference.predictors.llvm.text import texts_of
 from inference.predictors.protocol import Failure, PredictorError
 from tests.predictors.fakes import script
 
-RELEASES = {release.number: release for release in installed() if release.mc}
+RELEASES = {release.number: release for release in list_releases() if release.mc}
 needs_llvm = pytest.mark.skipif(not RELEASES, reason="llvm-mca is not installed")
 every_release = pytest.mark.parametrize("number", sorted(RELEASES, key=int))
 
@@ -41,12 +41,12 @@ def reply(output: str, complaints: str = "", **options):
 
 def test_a_block_stands_in_the_input_once_and_four_times_over():
     question = McaBatch.of(TEXTS[:2], McaSettings(iterations=40))
-    lines = question.given.decode().splitlines()
+    lines = question.stdin.decode().splitlines()
     assert question.iterations == 10
     assert lines[:3] == ["# LLVM-MCA-BEGIN 0a", "addq %rbx, %rax", "# LLVM-MCA-END"]
     assert lines[3:9] == ["# LLVM-MCA-BEGIN 0b", *["addq %rbx, %rax"] * 4, "# LLVM-MCA-END"]
     assert len(question.owners) == len(lines)
-    assert question.given.endswith(b"\n")  # the newest releases do not know the last line otherwise
+    assert question.stdin.endswith(b"\n")  # the newest releases do not know the last line otherwise
 
 
 def test_the_rate_is_what_further_iterations_take():
@@ -193,6 +193,6 @@ def test_published_predictions_are_reproduced(number):
 
 def test_a_release_that_is_installed_later_is_found(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    before = {release.version for release in installed()}
+    before = {release.version for release in list_releases()}
     script(tmp_path / "llvm-mca-98", "echo LLVM version 98.7.6")
-    assert {release.version for release in installed()} - before == {"98.7.6"}
+    assert {release.version for release in list_releases()} - before == {"98.7.6"}

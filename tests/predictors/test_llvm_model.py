@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from inference.isa.x86.att import encoded
+from inference.isa.x86.att import example_code
 from inference.predictors.llvm.model import LlvmModel
 from inference.predictors.protocol import PredictorError
 from tests.predictors.llvm import newest
 
 
 def code(text: str) -> bytes:
-    found = encoded(text)
+    found = example_code(text)
     assert found is not None
     return found
 

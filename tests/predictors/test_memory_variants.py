@@ -9,7 +9,7 @@ from iced_x86 import Decoder, Instruction, RegisterExt
 
 from inference.core.errors import InvalidInputError
 from inference.isa.blocks import Block, block_of_bytes, block_of_text
-from inference.predictors.memory_variants import APART, Memory, variants
+from inference.predictors.memory_variants import OFFSET_DISTANCE, AddressRelation, variants
 
 REGISTERS = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r12", "r13"]
 ADDRESSES = st.builds(
@@ -38,9 +38,9 @@ def block(*lines: str) -> Block:
 def test_the_blocks_of_the_published_table_come_out():
     found = variants(block("add qword ptr [rcx+16], rbx", "add qword ptr [rcx+16], rbx").code)
     assert {kind: texts(code) for kind, code in found.code.items()} == {
-        Memory.SAME: "{disp32} add qword ptr [rcx+0x10], rbx; {disp32} add qword ptr [rcx+0x10], rbx",
-        Memory.OFFSET: "{disp32} add qword ptr [rcx+0x10], rbx; add qword ptr [rcx+0x90], rbx",
-        Memory.BASE: "{disp32} add qword ptr [rcx+0x10], rbx; {disp32} add qword ptr [rdx+0x10], rbx",
+        AddressRelation.SAME: "{disp32} add qword ptr [rcx+0x10], rbx; {disp32} add qword ptr [rcx+0x10], rbx",
+        AddressRelation.OFFSET: "{disp32} add qword ptr [rcx+0x10], rbx; add qword ptr [rcx+0x90], rbx",
+        AddressRelation.BASE: "{disp32} add qword ptr [rcx+0x10], rbx; {disp32} add qword ptr [rdx+0x10], rbx",
     }
     assert not found.twice
 
@@ -48,12 +48,12 @@ def test_the_blocks_of_the_published_table_come_out():
 def test_a_single_access_gets_a_second_one_to_meet():
     found = variants(block("add qword ptr [r13], rbx").code)
     assert found.twice
-    assert texts(found.code[Memory.OFFSET]).count("add") == 2
+    assert texts(found.code[AddressRelation.OFFSET]).count("add") == 2
 
 
 def test_a_base_that_an_instruction_writes_is_replaced():
     found = variants(block("mov rax, qword ptr [rax]", "mov rbx, qword ptr [rax+8]").code)
-    same = texts(found.code[Memory.SAME])
+    same = texts(found.code[AddressRelation.SAME])
     assert same == "mov rax, qword ptr [rcx]; mov rbx, qword ptr [rcx]"
 
 
@@ -91,15 +91,17 @@ def test_only_addresses_change_and_they_relate_as_they_should(lines: list[str]):
         kind: [(a.memory_base, a.memory_displacement) for a in _accesses(code)]
         for kind, code in found.code.items()
     }
-    first = at[Memory.SAME][0]
-    assert set(at[Memory.SAME]) == {first}
-    assert at[Memory.OFFSET] == [(first[0], first[1] + APART * n) for n in range(len(at[Memory.OFFSET]))]
-    bases = [base for base, _ in at[Memory.BASE]]
+    first = at[AddressRelation.SAME][0]
+    assert set(at[AddressRelation.SAME]) == {first}
+    assert at[AddressRelation.OFFSET] == [
+        (first[0], first[1] + OFFSET_DISTANCE * n) for n in range(len(at[AddressRelation.OFFSET]))
+    ]
+    bases = [base for base, _ in at[AddressRelation.BASE]]
     assert len(set(bases)) == len(bases)
-    assert {offset for _, offset in at[Memory.BASE]} == {first[1]}
+    assert {offset for _, offset in at[AddressRelation.BASE]} == {first[1]}
     written = {
         RegisterExt.full_register(one.op0_register)
-        for one in _decoded(found.code[Memory.BASE])
+        for one in _decoded(found.code[AddressRelation.BASE])
         if one.op0_register
     }
     assert not written.intersection(bases)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings as django_settings
 
-from inference.predictors.llvm.releases import installed
-from inference.predictors.osaca.predictor import Osaca, OsacaSettings, own_models
+from inference.predictors.llvm.releases import list_releases
+from inference.predictors.osaca.predictor import Osaca, OsacaSettings, custom_model_digests
 from inference.predictors.osaca.worker import may_access
 from inference.predictors.protocol import Failure, PredictorError
 
@@ -36,7 +36,7 @@ def lenient() -> Iterator[Osaca]:
 
 @pytest.mark.shared
 def test_published_predictions_are_reproduced(lenient):
-    if not installed():
+    if not list_releases():
         pytest.skip("they were made from LLVM's assembly text")
     path = django_settings.SHARED / "data" / "blocks" / "bbset_400_hsw.csv"
     with path.open() as file:
@@ -79,12 +79,12 @@ def test_models_that_the_user_made_are_part_of_an_answers_identity(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert own_models("ZEN4") == {}
+    assert custom_model_digests("ZEN4") == {}
     model = tmp_path / ".osaca" / "data" / "zen4.yml"
     model.parent.mkdir(parents=True)
     model.write_text("ports: []")
-    first = own_models("ZEN4")
+    first = custom_model_digests("ZEN4")
     assert first.keys() == {"zen4.yml"}
     model.write_text("ports: ['0']")
-    assert own_models("ZEN4") not in ({}, first)
-    assert own_models("HSW") == {}
+    assert custom_model_digests("ZEN4") not in ({}, first)
+    assert custom_model_digests("HSW") == {}

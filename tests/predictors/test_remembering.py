@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from inference.predictors.panel import Remembering
+from inference.predictors.panel import CachedPredictor
 from inference.predictors.protocol import Answer, Failure
 
 
@@ -47,7 +47,7 @@ class Shelf:
 
 def test_a_block_is_asked_once_even_within_a_question():
     inner = Counting()
-    predictor = Remembering(inner)
+    predictor = CachedPredictor(inner)
     assert [answer.cycles for answer in predictor.predict([b"ab", b"c", b"ab"])] == [2.0, 1.0, 2.0]
     assert predictor.predict([b"c", b"", b"c"])[1].failure == Failure.CRASH
     assert inner.asked == [b"ab", b"c", b""]
@@ -55,15 +55,15 @@ def test_a_block_is_asked_once_even_within_a_question():
 
 def test_what_the_store_has_is_not_asked():
     shelf, first, second = Shelf(), Counting(), Counting()
-    Remembering(first, shelf).predict([b"ab", b"c"])
-    answers = Remembering(second, shelf).predict([b"c", b"def", b"ab"])
+    CachedPredictor(first, shelf).predict([b"ab", b"c"])
+    answers = CachedPredictor(second, shelf).predict([b"c", b"def", b"ab"])
     assert [answer.cycles for answer in answers] == [1.0, 3.0, 2.0]
     assert second.asked == [b"def"]
 
 
 def test_memory_is_bounded_and_the_oldest_give_way():
     inner = Counting()
-    predictor = Remembering(inner, most=10)
+    predictor = CachedPredictor(inner, max_answers=10)
     for number in range(40):
         predictor.predict([bytes([number])])
     assert len(predictor._front) <= 10
@@ -74,11 +74,11 @@ def test_memory_is_bounded_and_the_oldest_give_way():
 
 def test_closing_keeps_what_the_store_has_heard():
     shelf, inner = Shelf(), Counting()
-    Remembering(inner, shelf).close()
+    CachedPredictor(inner, shelf).close()
     assert not inner.is_open
     assert shelf.flushed == 1
 
 
 def test_it_is_called_as_what_it_remembers_for():
-    predictor = Remembering(Counting())
+    predictor = CachedPredictor(Counting())
     assert (predictor.name, predictor.identity) == ("counting", {"kind": "counting"})

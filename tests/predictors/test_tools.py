@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from inference.isa.x86.blocks.surrounding import BEGIN, END
+from inference.isa.x86.blocks.surrounding import BEGIN_MARKER, END_MARKER
 from inference.predictors import command, cqa, difftune, iaca, ithemal, nanobench
 from inference.predictors.kinds import KINDS
 from inference.predictors.osaca.predictor import Osaca, OsacaSettings, python_of
@@ -15,7 +15,7 @@ from tests.predictors.fakes import CRASHING, GOOD, HANGING, osaca, script
 
 BLOCK = bytes.fromhex("4801d8")
 LOOPED = "4801d849ffcf75f8"
-MARKED = (BEGIN + BLOCK + END).hex()
+MARKED = (BEGIN_MARKER + BLOCK + END_MARKER).hex()
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ from inference.core.core_model.prediction import (
     CodeShape,
     CoreBound,
     CorePrediction,
-    TakenScheme,
+    SchemeSubstitution,
 )
 
 __all__ = [
@@ -62,7 +62,7 @@ __all__ = [
     "NearestSchemes",
     "OperandLatencies",
     "PortOfCore",
-    "TakenScheme",
+    "SchemeSubstitution",
     "UnitKind",
     "chained_latency",
     "core_overview",

@@ -29,20 +29,20 @@ from inference.core.core_model.prediction import (
     paired_nops,
 )
 from inference.core.core_model.simulated_program import UndescribedSchemeError, program_of
-from inference.core.core_model.stored_values import on_one_page
+from inference.core.core_model.stored_values import with_single_page
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.simulation.steady_state import simulate
 from inference.core.throughput import port_bound, work_of
-from inference.isa.dependences import InstructionAccesses, reads_of_kept_flags
+from inference.isa.dependences import InstructionAccesses, reads_of_preserved_flags
 from inference.isa.machine_bodies import LoopSize
 
-HELD_UP = "no loop of this size was measured: fetching may hold it up"
-_AS_LONG = 1.01
+UNMEASURED_LOOP_SIZE = "no loop of this size was measured: fetching may hold it up"
+_SIMULATION_MARGIN = 1.01
 """Times the largest other bound, up to which a simulated loop takes as long."""
-_PARTS = 1000
+_UOP_PARTS = 1000
 """Of a µop, in which parts of one are counted."""
-_NEARLY = 0.94
+_FULL_RATE = 0.94
 """Share of the instructions per cycle that a core can execute, from which decoding does not hold it up: NOPs
 are timed a few per cent slower than they are."""
 
@@ -58,16 +58,16 @@ def predict_core(
     unknown: list[str] = []
     bounds: list[CoreBound] = []
     if model.memory.serves_other_pages:
-        block = on_one_page(block)
+        block = with_single_page(block)
     stores = store_bound(block, model.memory)
     if model.mapping is None:
         lacking.append("no port mapping")
     else:
         usage, moves = model.mapping.usage, model.moves  # what is eliminated has no µops to be described
         without_ports = {
-            one.scheme or "an instruction of no scheme"
-            for one in block
-            if one.scheme not in usage and one.scheme not in moves
+            instruction.scheme or "an instruction of no scheme"
+            for instruction in block
+            if instruction.scheme not in usage and instruction.scheme not in moves
         }
         unknown = sorted(without_ports - model.alone.keys())
         if by_time := sorted(without_ports & model.alone.keys()):
@@ -76,10 +76,10 @@ def predict_core(
     if not model.latencies:
         lacking.append("no latencies: each takes a cycle")
     front_end = [] if model.front_end is None else [_front_end_bound(block, shape, model, model.front_end)]
-    others = max((bound.cycles for bound in (*bounds, *front_end)), default=0.0)
-    registers, whole = _chains(block, model, others, shape.copies)
-    bounds.append(_of_chain(BoundKind.DEPENDENCES, registers))
-    through_memory = [] if whole is registers else [_of_chain(BoundKind.MEMORY, whole)]
+    other_bounds = max((bound.cycles for bound in (*bounds, *front_end)), default=0.0)
+    registers, all_chains = _chains(block, model, other_bounds, shape.copies)
+    bounds.append(_chain_bound(BoundKind.DEPENDENCES, registers))
+    through_memory = [] if all_chains is registers else [_chain_bound(BoundKind.MEMORY, all_chains)]
     through_memory += memory_bounds(block, model.memory, stores)
     if through_memory:
         bounds.append(max(through_memory, key=lambda bound: bound.cycles))
@@ -87,19 +87,19 @@ def predict_core(
         lacking.append("no front end")
     bounds += front_end
     if model.scheduler is not None and BoundKind.SCHEDULER not in without and not unknown:
-        bounds += _of_scheduler(block, shape, model, model.scheduler, bounds, without)
-    kept = sorted((bound for bound in bounds if bound.kind not in without), key=lambda bound: -bound.cycles)
-    if shape.copied and kept and _may_be_held_up(model.loop_code, _loop_size(block, shape), kept[0].cycles):
-        lacking.append(HELD_UP)
-    return CorePrediction(tuple(kept), tuple(lacking), tuple(unknown))
+        bounds += _scheduler_bounds(block, shape, model, model.scheduler, bounds, without)
+    chosen = sorted((bound for bound in bounds if bound.kind not in without), key=lambda bound: -bound.cycles)
+    if shape.copied and chosen and _may_stall(model.loop_code, _loop_size(block, shape), chosen[0].cycles):
+        lacking.append(UNMEASURED_LOOP_SIZE)
+    return CorePrediction(tuple(chosen), tuple(lacking), tuple(unknown))
 
 
 def _front_end_bound(
     block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
 ) -> CoreBound:
     """Cycles for which the front end holds a block up, be it by stalls or by how quickly it supplies."""
-    supplied = _supplied(block, shape, model, limits)
-    stalls = reads_of_kept_flags(block)
+    supplied = _supply_bound(block, shape, model, limits)
+    stalls = reads_of_preserved_flags(block)
     cycles = stalls * (limits.kept_flags or 0.0)
     if cycles <= supplied.cycles:
         return supplied
@@ -107,28 +107,28 @@ def _front_end_bound(
     return CoreBound(BoundKind.FRONT_END, cycles, why)
 
 
-def _supplied(
+def _supply_bound(
     block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
 ) -> CoreBound:
     instructions = len(block)
-    paired = paired_nops(block, model) + fused_moves(shape, limits)
+    shared_slots = paired_nops(block, model) + fused_moves(shape, limits)
     width = None if model.mapping is None else model.mapping.r_max
     # Whatever runs at the core's width has passed the front end at that rate.
-    most = limits.dispatched
-    if most is not None and width is not None:
-        most = max(most, width)
+    slots_per_cycle = limits.dispatched
+    if slots_per_cycle is not None and width is not None:
+        slots_per_cycle = max(slots_per_cycle, width)
     if shape.loop and (limits.loop_capacity is None or instructions <= limits.loop_capacity):
-        slots = instructions + 1 - fused_jumps(shape, limits.fused or ()) - paired
+        slots = instructions + 1 - fused_jumps(shape, limits.fused or ()) - shared_slots
         reasons = [
-            (slots, most, f"{slots:g} slots"),
+            (slots, slots_per_cycle, f"{slots:g} slots"),
             (1, limits.taken, "one taken branch"),
             _portless(block, shape, model, limits),
         ]
     elif shape.copied:
-        slots = instructions - paired + _closing_slots(shape.pairs, limits.fused) / shape.copies
-        reasons = [(slots, most, f"{slots:g} slots"), _portless(block, shape, model, limits)]
+        slots = instructions - shared_slots + _closing_slots(shape.pairs, limits.fused) / shape.copies
+        reasons = [(slots, slots_per_cycle, f"{slots:g} slots"), _portless(block, shape, model, limits)]
     elif (cycles := limits.decoding(instructions, shape.size)) is not None:
-        if width and instructions > _NEARLY * width * cycles:  # as quick as the core is wide
+        if width and instructions > _FULL_RATE * width * cycles:  # as quick as the core is wide
             cycles = instructions / float(width)
         why = f"{instructions} instructions of {shape.size / instructions:.1f} bytes to decode"
         return CoreBound(BoundKind.FRONT_END, cycles, why)
@@ -137,10 +137,10 @@ def _supplied(
             (instructions, limits.straight_instructions, f"{instructions} instructions to decode"),
             (shape.size, limits.straight_bytes, f"{shape.size} bytes of code"),
         ]
-    known = [(amount / rate, why) for amount, rate, why in reasons if rate]
-    if shape.copied and (held_up := _time_of_code(model.loop_code, _loop_size(block, shape))) is not None:
-        known.append(held_up)
-    cycles, why = max(known, default=(0.0, "nothing is known of it"))
+    limiting = [(amount / rate, why) for amount, rate, why in reasons if rate]
+    if shape.copied and (by_size := _cycles_by_size(model.loop_code, _loop_size(block, shape))) is not None:
+        limiting.append(by_size)
+    cycles, why = max(limiting, default=(0.0, "nothing is known of it"))
     return CoreBound(BoundKind.FRONT_END, cycles, why)
 
 
@@ -149,7 +149,7 @@ def _portless(
 ) -> tuple[float, float | None, str]:
     """Moves and idioms that need no port: of these alone, `FrontEndLimits.slots` are handed over per cycle,
     which some cores do with more slots of anything else (Zen 5: 7.1 and 8)."""
-    count = sum(is_portless(one, model) for one in block) - fused_moves(shape, limits)
+    count = sum(is_portless(instruction, model) for instruction in block) - fused_moves(shape, limits)
     return count, limits.slots, f"{count} moves and idioms without a port"
 
 
@@ -163,11 +163,11 @@ def _closing_slots(pairs: Sequence[str], fused: Collection[str] | None) -> int:
 
     One where it is not known what the core fuses.
     """
-    apart = fused is not None and not any(pair in fused for pair in pairs)
-    return 1 + apart if pairs else 0
+    are_separate = fused is not None and not any(pair in fused for pair in pairs)
+    return 1 + are_separate if pairs else 0
 
 
-def _time_of_code(code: LoopCode, body: LoopSize) -> tuple[float, str] | None:
+def _cycles_by_size(code: LoopCode, body: LoopSize) -> tuple[float, str] | None:
     """Cycles per copy of a loop body of this size, and why; None where it was not found to be held up."""
     cycles = code.get((body.instructions, body.size))
     if cycles is None:
@@ -176,7 +176,7 @@ def _time_of_code(code: LoopCode, body: LoopSize) -> tuple[float, str] | None:
     return cycles / body.copies, why
 
 
-def _may_be_held_up(code: LoopCode, body: LoopSize, cycles: float) -> bool:
+def _may_stall(code: LoopCode, body: LoopSize, cycles: float) -> bool:
     """Whether a loop of a size that was not measured may take longer than the `cycles` per copy of other
     bounds: loops of instructions as long on average were held up, by more."""
     if not code or (body.instructions, body.size) in code:
@@ -188,24 +188,24 @@ def _may_be_held_up(code: LoopCode, body: LoopSize, cycles: float) -> bool:
 
 
 def _chains(
-    block: Sequence[InstructionAccesses], model: CoreModel, others: float, copies: int
+    block: Sequence[InstructionAccesses], model: CoreModel, other_bounds: float, copies: int
 ) -> tuple[DependenceBound, DependenceBound]:
     """Through registers alone, and through all. Where the `others` hold a block up, nothing is queued."""
-    if any(one.scheme in model.unqueued for one in block):
+    if any(instruction.scheme in model.unqueued for instruction in block):
         unqueued = dependence_bounds(block, model.without_queues, copies)
-        if unqueued[1].cycles <= others:
+        if unqueued[1].cycles <= other_bounds:
             return unqueued
     return dependence_bounds(block, model, copies)
 
 
-def _of_chain(kind: BoundKind, found: DependenceBound) -> CoreBound:
-    steps = len(found.chain)
+def _chain_bound(kind: BoundKind, bound: DependenceBound) -> CoreBound:
+    steps = len(bound.chain)
     why = (
         f"a chain of {steps} step{'s' if steps > 1 else ''}"
         if steps
         else "nothing waits for the iteration before"
     )
-    return CoreBound(kind, found.cycles, why, found.chain)
+    return CoreBound(kind, bound.cycles, why, bound.chain)
 
 
 def _mapping_bounds(
@@ -219,12 +219,13 @@ def _mapping_bounds(
 
     `stores`: the bound of the block's stores, whose µops share ports with others less than the mapping says.
     """
-    described = [one for one in block if one.scheme in mapping.usage]
-    others = [one for one in block if one.scheme not in mapping.usage]
+    undescribed = [instruction for instruction in block if instruction.scheme not in mapping.usage]
     alone = Counter(
-        one.scheme or ""
-        for one in others
-        if one.scheme in model.alone and one.scheme not in model.moves and not _is_a_store(one, model, stores)
+        instruction.scheme or ""
+        for instruction in undescribed
+        if instruction.scheme in model.alone
+        and instruction.scheme not in model.moves
+        and not _waits_as_store(instruction, model, stores)
     )
     bounds = []
     work = _work_of_block(block, model, mapping)
@@ -238,16 +239,14 @@ def _mapping_bounds(
         for scheme, count in alone.items()
     ]
     bounds.append(max([ports, *by_time], key=lambda bound: bound.cycles))
-    everything = [
-        *described,
-        *(one for one in others if one.scheme in model.moves or one.scheme in model.alone),
-    ]
+    known = mapping.usage, model.moves, model.alone
+    counted = [instruction for instruction in block if any(instruction.scheme in part for part in known)]
     jumps = own_jumps(shape, model) - paired_nops(block, model) - fused_moves(shape, model.front_end)
     if mapping.issue_width is not None:
-        slots = sum(mapping.slots_of(one.scheme or "") for one in everything) + jumps
+        slots = sum(mapping.slots_of(instruction.scheme or "") for instruction in counted) + jumps
         bounds.append(CoreBound(BoundKind.SLOTS, slots / mapping.issue_width, f"{slots:g} issue slots"))
     if mapping.r_max is not None:
-        count = len(everything) + jumps
+        count = len(counted) + jumps
         bounds.append(CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, f"{count:g} instructions"))
     return bounds
 
@@ -257,33 +256,35 @@ def _work_of_block(
 ) -> dict[int, float]:
     """The µops of what is described, {port mask: µops}."""
     working = Counter(
-        one.scheme or "" for one in block if one.scheme in mapping.usage and not is_portless(one, model)
+        instruction.scheme or ""
+        for instruction in block
+        if instruction.scheme in mapping.usage and not is_portless(instruction, model)
     )
     return {**work_of(mapping, Experiment.of(working))} if working else {}
 
 
 def _busiest_ports(work: Mapping[int, float]) -> float:
     """The bound of the ports, for numbers of µops that need not be whole."""
-    return port_bound({mask: round(mass * _PARTS) for mask, mass in work.items()}) / _PARTS
+    return port_bound({mask: round(mass * _UOP_PARTS) for mask, mass in work.items()}) / _UOP_PARTS
 
 
-def _is_a_store(one: InstructionAccesses, model: CoreModel, stores: CoreBound | None) -> bool:
+def _waits_as_store(instruction: InstructionAccesses, model: CoreModel, stores: CoreBound | None) -> bool:
     """Whether what it takes alone is what a store takes that goes to another line than the one before."""
     limit = model.memory.to_another_line
     return (
         stores is not None
         and limit is not None
-        and any(access.memory is not None for access in one.writes)
-        and model.alone[one.scheme or ""] < 1.5 * limit  # as long as one store, rather than two
+        and any(access.memory is not None for access in instruction.writes)
+        and model.alone[instruction.scheme or ""] < 1.5 * limit  # as long as one store, rather than two
     )
 
 
-def _of_scheduler(
+def _scheduler_bounds(
     block: Sequence[InstructionAccesses],
     shape: CodeShape,
     model: CoreModel,
     scheduler: CoreScheduler,
-    others: Sequence[CoreBound],
+    other_bounds: Sequence[CoreBound],
     without: Collection[BoundKind],
 ) -> list[CoreBound]:
     """What the scheduler makes of its ports, where these limit the block.
@@ -291,12 +292,12 @@ def _of_scheduler(
     A policy is known from code that its ports limit. Where a chain does, simulated schedulers hold up what
     real ones do not: `add rdx, 1; cmp rdx, 64` takes 1.00 cycles on a Zen 5, simulated 1.71.
     """
-    shared = paired_nops(block, model) + fused_moves(shape, model.front_end)
-    if model.mapping is None or shared:  # how instructions share slots is not simulated
+    shared_slots = paired_nops(block, model) + fused_moves(shape, model.front_end)
+    if model.mapping is None or shared_slots:  # how instructions share slots is not simulated
         return []
     work = _work_of_block(block, model, model.mapping)
     ports = _busiest_ports({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
-    largest = max((bound.cycles for bound in others), default=0.0)
+    largest = max((bound.cycles for bound in other_bounds), default=0.0)
     if not ports or ports < shape.limiting * largest:
         return []
 
@@ -320,7 +321,7 @@ def _of_scheduler(
     except UndescribedSchemeError:
         return []
     cycles = simulate(program, scheduler.policy).cycles
-    if largest < cycles < _AS_LONG * largest:  # within what the end of a simulation changes
+    if largest < cycles < _SIMULATION_MARGIN * largest:  # within what the end of a simulation changes
         cycles = largest
     why = f"ports allow {ports:.2f}, the scheduler makes it {cycles:.2f}"
     return [CoreBound(BoundKind.SCHEDULER, cycles, why)]

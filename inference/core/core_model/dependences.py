@@ -20,14 +20,14 @@ from inference.core.core_model.model import CoreModel
 from inference.core.core_model.stored_values import LastWrite, StoredValues, last_write, serves
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
 
-_CLOSE = 1e-9
+_ROUNDING = 1e-9
 
 UNKNOWN_LATENCY = 1.0
-ASSUMED = "assumed"
+ASSUMED_BASIS = "assumed"
 """What the cycles of a pair of operands rest on of which nothing is known."""
-FALSE_DEPENDENCY = "a false dependency"
+FALSE_DEPENDENCY_BASIS = "a false dependency"
 """What the cycles rest on from a destination's old value, which the instruction does not read."""
-BESIDE = "with half of what both take longer beside each other"
+BYPASS_BASIS = "with half of what both take longer beside each other"
 """What the cycles rest on between neighbours of kinds that delay each other."""
 MEMORY = "memory"
 _REGISTERS = ("general", "vector")
@@ -77,10 +77,10 @@ def dependence_bounds(
     `copies`: see `DependenceGraph`.
     """
     graph = DependenceGraph(block, model, copies)
-    whole = graph.bound(graph.edges)
-    if not whole.through_memory:
-        return whole, whole
-    return graph.bound([edge for edge in graph.edges if not graph.is_through_memory(edge)]), whole
+    bound = graph.bound(graph.edges)
+    if not bound.through_memory:
+        return bound, bound
+    return graph.bound([edge for edge in graph.edges if not graph.is_through_memory(edge)]), bound
 
 
 class DependenceGraph:
@@ -95,31 +95,32 @@ class DependenceGraph:
         self._stored = StoredValues(block, model.memory, copies)
         self.nodes: list[tuple[int, str]] = []
         self._numbers: dict[tuple[int, str], int] = {}
-        self._by: dict[Edge, tuple[str, str]] = {}
-        for place, one in enumerate(block):
-            for access in one.writes:
+        self._operands: dict[Edge, tuple[str, str]] = {}
+        for place, instruction in enumerate(block):
+            for access in instruction.writes:
                 key = place, access.operand
                 if key not in self._numbers:
                     self._numbers[key] = len(self.nodes)
                     self.nodes.append(key)
-        self._registers = {access.location for one in block for access in one.writes}
-        self._has_stores = any(access.memory is not None for one in block for access in one.writes)
+        writes = [access for instruction in block for access in instruction.writes]
+        self._registers = {access.location for access in writes}
+        self._has_stores = any(access.memory is not None for access in writes)
         self.edges = list(self._edges())
 
     def bound(self, edges: Sequence[Edge]) -> DependenceBound:
-        found: CriticalCycle = critical_cycle(len(self.nodes), edges)
-        return DependenceBound(found.cycles, tuple(self._step(edge) for edge in found.edges))
+        critical: CriticalCycle = critical_cycle(len(self.nodes), edges)
+        return DependenceBound(critical.cycles, tuple(self._step(edge) for edge in critical.edges))
 
     def is_through_memory(self, edge: Edge) -> bool:
         """Whether it leads from a store to a load."""
-        return self._by[edge][1] == MEMORY
+        return self._operands[edge][1] == MEMORY
 
     def _step(self, edge: Edge) -> ChainStep:
         place, destination = self.nodes[edge.target]
-        source, location = self._by[edge]
+        source, location = self._operands[edge]
         basis = "" if location == MEMORY else self._basis(place, source, destination)
         if location != MEMORY and self._excess(self.nodes[edge.source], place, (source, destination)):
-            basis = ", ".join(filter(None, (basis, BESIDE)))
+            basis = ", ".join(filter(None, (basis, BYPASS_BASIS)))
         return ChainStep(place, source, destination, edge.cycles, location, basis)
 
     def _basis(self, place: int, source: str, destination: str) -> str:
@@ -127,16 +128,16 @@ class DependenceGraph:
         if scheme in self._model.moves or _counts_with_load(source, destination):
             return ""
         if self._is_only_written(place, source):
-            return FALSE_DEPENDENCY
+            return FALSE_DEPENDENCY_BASIS
         if (source, destination) not in self._model.latencies_of(self._block[place]):
-            return ASSUMED
+            return ASSUMED_BASIS
         return self._model.bases.get(scheme, {}).get((source, destination), "")
 
     def _edges(self) -> Iterator[Edge]:
-        for place, one in enumerate(self._block):
-            destinations = dict.fromkeys(access.operand for access in one.writes)
+        for place, instruction in enumerate(self._block):
+            destinations = dict.fromkeys(access.operand for access in instruction.writes)
             is_foreseen = self._model.memory.foresees and self._is_served(place)
-            for access in (*one.reads, *self._false_reads(one)):
+            for access in (*instruction.reads, *self._false_reads(instruction)):
                 if not self._is_written(access):
                     continue
                 last = last_write(self._block, place, access)
@@ -152,7 +153,7 @@ class DependenceGraph:
                         cycles,
                         last.iterations,
                     )
-                    self._by[edge] = access.operand, access.location or MEMORY
+                    self._operands[edge] = access.operand, access.location or MEMORY
                     yield edge
 
     def _excess(self, producer: tuple[int, str], place: int, ends: tuple[str, str]) -> float:
@@ -161,11 +162,11 @@ class DependenceGraph:
         producing, waiting = self._block[writer].scheme or "", self._block[place].scheme or ""
         return self._model.bypasses.between(producing, written, waiting, ends)
 
-    def _false_reads(self, one: InstructionAccesses) -> list[OperandAccess]:
+    def _false_reads(self, instruction: InstructionAccesses) -> list[OperandAccess]:
         """Registers that it waits for, though it only writes them."""
-        waited = self._model.false_dependences.get(one.scheme or "", {})
-        read = {access.operand for access in one.reads}
-        return [access for access in one.writes if access.operand in waited and access.operand not in read]
+        waited = self._model.false_dependences.get(instruction.scheme or "", {})
+        operands = waited.keys() - {access.operand for access in instruction.reads}
+        return [access for access in instruction.writes if access.operand in operands]
 
     def _is_only_written(self, place: int, operand: str) -> bool:
         return all(access.operand != operand for access in self._block[place].reads)
@@ -176,23 +177,25 @@ class DependenceGraph:
 
     def _is_served(self, place: int) -> bool:
         """Whether the block stored all that the instruction loads, by an address without an index."""
-        loads = [each for each in self._block[place].reads if each.memory is not None]
-        return bool(loads) and all(serves(last_write(self._block, place, each), each) for each in loads)
+        loads = [access for access in self._block[place].reads if access.memory is not None]
+        return bool(loads) and all(serves(last_write(self._block, place, access), access) for access in loads)
 
     def _latency(self, place: int, access: OperandAccess, destination: str, last: LastWrite) -> float | None:
         """From a source to a destination; None where the destination does not wait for it."""
-        one = self._block[place]
-        scheme = one.scheme or ""
-        known = self._model.latencies_of(one)
+        instruction = self._block[place]
+        scheme = instruction.scheme or ""
+        latencies = self._model.latencies_of(instruction)
         if access.memory is not None and last.memory is not None:
-            own = known.get((access.operand, destination))
-            if last.writer == place and own is not None:
-                updated = self._stored.updated(place, access.memory, last, own)
-                if updated > own or not access.memory.is_indexed:  # measured by an address without an index
+            measured = latencies.get((access.operand, destination))
+            if last.writer == place and measured is not None:
+                updated = self._stored.updated(place, access.memory, last, measured)
+                # Measured by an address without an index.
+                if updated > measured or not access.memory.is_indexed:
                     return updated
-            cycles = self._stored.updated_by_others(place, access.memory, last)
-            return self._through_memory(place, access.memory, last, one) if cycles is None else cycles
-        if one.one_register and scheme in self._model.free and access.location.startswith(_REGISTERS):
+            cycles = self._stored.updated_elsewhere(place, access.memory, last)
+            return self._through_memory(place, access.memory, last, instruction) if cycles is None else cycles
+        is_free = instruction.same_register and scheme in self._model.free
+        if is_free and access.location.startswith(_REGISTERS):
             return None  # flags are waited for all the same
         if _counts_with_load(access.operand, destination) or scheme in self._model.moves:
             return 0.0
@@ -202,20 +205,20 @@ class DependenceGraph:
         self, place: int, access: OperandAccess, destination: str, last: LastWrite
     ) -> float | None:
         """The same through a register or the flags, where nothing makes it wait for less than that."""
-        one = self._block[place]
-        known = self._model.latencies_of(one)
-        loads = access.operand.endswith("address") and any(each.memory for each in one.reads)
-        unknown = UNKNOWN_LATENCY if not loads else self._loaded(one.scheme or "")
+        instruction = self._block[place]
+        latencies = self._model.latencies_of(instruction)
+        loads = access.operand.endswith("address") and any(read.memory for read in instruction.reads)
+        default = UNKNOWN_LATENCY if not loads else self._loaded(instruction.scheme or "")
         if self._is_only_written(place, access.operand):  # it takes as long to each result
-            unknown = self._model.false_dependences[one.scheme or ""][access.operand]
+            default = self._model.false_dependences[instruction.scheme or ""][access.operand]
         ends = access.operand, destination
-        cycles = known.get(ends, unknown)
+        cycles = latencies.get(ends, default)
         if cycles is None:
             return None
         cycles += self._excess((last.writer, last.access.operand), place, ends)
-        if not one.behind_stack:
+        if not instruction.behind_stack:
             return cycles
-        moved = any(written.location == access.location for written in one.writes)
+        moved = any(written.location == access.location for written in instruction.writes)
         return max(cycles, self._model.memory.behind_pop or 0.0) if moved else cycles
 
     def _loaded(self, scheme: str) -> float:
@@ -223,11 +226,11 @@ class DependenceGraph:
         return self._model.memory.load + (0.0 if scheme.startswith(_MOVES) else UNKNOWN_LATENCY)
 
     def _through_memory(
-        self, place: int, read: MemoryPlace, last: LastWrite, one: InstructionAccesses
+        self, place: int, read: MemoryPlace, last: LastWrite, instruction: InstructionAccesses
     ) -> float:
-        vector = one.vector or self._block[last.writer].vector
+        vector = instruction.vector or self._block[last.writer].vector
         cycles = self._stored.loaded(place, read, last, vector=vector)
-        return cycles if (one.scheme or "").startswith(_MOVES) else cycles + UNKNOWN_LATENCY
+        return cycles if (instruction.scheme or "").startswith(_MOVES) else cycles + UNKNOWN_LATENCY
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +257,9 @@ def critical_cycle(nodes: int, edges: Sequence[Edge]) -> CriticalCycle:
     for component in _components(nodes, edges):
         inside = [edge for edge in edges if edge.source in component and edge.target in component]
         if inside:
-            found = _howard(component, inside)
-            if found.cycles > best.cycles + _CLOSE:
-                best = found
+            cycle = _howard(component, inside)
+            if cycle.cycles > best.cycles + _ROUNDING:
+                best = cycle
     return best
 
 
@@ -265,16 +268,16 @@ def _howard(component: set[int], edges: Sequence[Edge]) -> CriticalCycle:
     leaving: dict[int, list[Edge]] = {node: [] for node in component}
     for edge in edges:
         leaving[edge.source].append(edge)
-    policy = {node: max(found, key=lambda edge: edge.cycles) for node, found in leaving.items()}
+    policy = {node: max(choices, key=lambda edge: edge.cycles) for node, choices in leaving.items()}
     cycle = CriticalCycle(float("-inf"))
     for _ in edges:  # as a rule, three rounds suffice
         cycle = _best_of_policy(policy, cycle)
         values = _values(policy, cycle)
         better = False
-        for node, found in leaving.items():
-            for edge in found:
+        for node, choices in leaving.items():
+            for edge in choices:
                 value = edge.cycles - cycle.cycles * edge.iterations + values[edge.target]
-                if value > values[node] + _CLOSE:
+                if value > values[node] + _ROUNDING:
                     values[node], policy[node], better = value, edge, True
         if not better:
             break
@@ -289,20 +292,20 @@ def _best_of_policy(policy: dict[int, Edge], before: CriticalCycle) -> CriticalC
     """
     is_still_there = all(policy[edge.source] is edge for edge in before.edges)
     best = before if is_still_there else CriticalCycle(float("-inf"))
-    seen: dict[int, int] = {}
+    walk_of: dict[int, int] = {}
     for walk, start in enumerate(policy):
         path: list[Edge] = []
         node = start
-        while node not in seen:
-            seen[node] = walk
+        while node not in walk_of:
+            walk_of[node] = walk
             path.append(policy[node])
             node = policy[node].target
-        if seen[node] != walk:
+        if walk_of[node] != walk:
             continue
         first = next(place for place, edge in enumerate(path) if edge.source == node)
         cycle = path[first:]
         ratio = sum(edge.cycles for edge in cycle) / max(sum(edge.iterations for edge in cycle), 1)
-        if ratio > best.cycles + _CLOSE:
+        if ratio > best.cycles + _ROUNDING:
             best = CriticalCycle(ratio, tuple(cycle))
     return best
 
@@ -327,18 +330,18 @@ def _values(policy: dict[int, Edge], cycle: CriticalCycle) -> dict[int, float]:
 
 def _components(nodes: int, edges: Sequence[Edge]) -> list[set[int]]:
     """Strongly connected components (Tarjan), without recursion."""
-    after: list[list[int]] = [[] for _ in range(nodes)]
+    successors: list[list[int]] = [[] for _ in range(nodes)]
     for edge in edges:
-        after[edge.source].append(edge.target)
+        successors[edge.source].append(edge.target)
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
     on_stack: set[int] = set()
-    found: list[set[int]] = []
+    components: list[set[int]] = []
     for start in range(nodes):
         if start in index:
             continue
-        work = [(start, iter(after[start]))]
+        work = [(start, iter(successors[start]))]
         index[start] = low[start] = len(index)
         stack.append(start)
         on_stack.add(start)
@@ -349,7 +352,7 @@ def _components(nodes: int, edges: Sequence[Edge]) -> list[set[int]]:
                     index[target] = low[target] = len(index)
                     stack.append(target)
                     on_stack.add(target)
-                    work.append((target, iter(after[target])))
+                    work.append((target, iter(successors[target])))
                     break
                 if target in on_stack:
                     low[node] = min(low[node], index[target])
@@ -366,5 +369,5 @@ def _components(nodes: int, edges: Sequence[Edge]) -> list[set[int]]:
                         component.add(member)
                         if member == node:
                             break
-                    found.append(component)
-    return found
+                    components.append(component)
+    return components

@@ -27,34 +27,34 @@ from inference.core.mapping import PortMapping, Uops, with_sums
 from inference.core.throughput import inverse_throughput
 from inference.isa.machine_bodies import CannotMeasureError, LoopSize
 
-MOST_EXPERIMENTS = 20_000
+MAX_EXPERIMENTS = 20_000
 """To assemble one takes a millisecond."""
-_WHOLE = 0.1
+_INTEGER_TOLERANCE = 0.1
 """Cycles by which a whole number is missed in repeated measurements."""
-_OUTLIERS = 0.01
+_MAX_OUTLIER_SHARE = 0.01
 """Share of the experiments of one size that may have been measured wrong."""
-_ALLOWED = 0.97
+_MAX_EXPLAINED_SHARE = 0.97
 """Share of the cycles up to which ports and slots do not explain them."""
-_SLOWEST = 0.5
+_MIN_RATE_SHARE = 0.5
 """Of the most instructions per cycle in any loop: what takes longer than at this rate waits for results."""
-_QUICK = 1.25
+_QUICK_RATIO = 1.25
 """Times the cycles of an instruction at the best rate, up to which a scheme runs at it."""
-_FEWEST = 3
+_MIN_LOOPS = 3
 """Unexplained experiments that agree. Of 211 blocks on a recorded Zen 5 that such sizes decide, 3 are quicker
 by more than 3 %; of 15 more that two experiments would decide, 5 are."""
-_FEWEST_KINDS = 2
+_MIN_KINDS = 2
 """By the µops of their schemes, lest it be what the core wastes on some µops beside each other."""
-_NO_PORT: frozenset[Uops] = frozenset({()})
+_PORTLESS_KIND: frozenset[Uops] = frozenset({()})
 """Of experiments that need no port, on which it can waste nothing."""
 
-_CLASS = 0.1
+_LENGTH_STEP = 0.1
 """Bytes per instruction by which code of one length may differ."""
 _QUANTILE = 0.01
 """Experiments of one length beyond it may have been measured wrong."""
-_NEAR = 0.03
-_LEAST_NUMBER = 10
-_LEAST_SHARE = 0.02
-_LEAST_SCHEMES = 0.2
+_RATE_TOLERANCE = 0.03
+_MIN_EXPERIMENTS = 10
+_MIN_SHARE = 0.02
+_MIN_SCHEME_SHARE = 0.2
 """Share of the schemes that occur at a rate, lest it be that of the ports of a few."""
 
 
@@ -81,9 +81,9 @@ def measured_loop_code(
         mapping: What ports and slots allow.
     """
     most = max((experiment.length / cycles for experiment, cycles in measured.items()), default=0.0)
-    quick = [mix for mix, cycles in measured.items() if mix.length >= _SLOWEST * most * cycles]
-    if len(quick) > MOST_EXPERIMENTS:
-        quick = Random(0).sample(quick, MOST_EXPERIMENTS)  # noqa: S311  no secret
+    quick = [mix for mix, cycles in measured.items() if mix.length >= _MIN_RATE_SHARE * most * cycles]
+    if len(quick) > MAX_EXPERIMENTS:
+        quick = Random(0).sample(quick, MAX_EXPERIMENTS)  # noqa: S311  no secret
     allowed = allowed_cycles(mapping, measured)
     by_size: defaultdict[tuple[int, int], list[_TimedLoop]] = defaultdict(list)
     for experiment in quick:
@@ -116,7 +116,7 @@ def allowed_cycles(
             alone[scheme] = min(alone.get(scheme, inf), cycles / count)
     quickest = min((cycles / experiment.length for experiment, cycles in measured.items()), default=0.0)
     portless = [
-        scheme for scheme in alone.keys() - mapping.usage.keys() if alone[scheme] <= _QUICK * quickest
+        scheme for scheme in alone.keys() - mapping.usage.keys() if alone[scheme] <= _QUICK_RATIO * quickest
     ]
     extended = with_sums(mapping, dict.fromkeys(portless, ()))
     ports = {scheme: uops[0][0] for scheme, uops in mapping.usage.items() if len(uops) == 1}
@@ -140,20 +140,20 @@ def _common_cycles(
 ) -> float | None:
     """The whole number of cycles that several loops take, and none less; None without one."""
     times = sorted(loop.cycles for loop in loops)
-    least = times[int(_OUTLIERS * len(times))]
+    least = times[int(_MAX_OUTLIER_SHARE * len(times))]
     common = float(round(least))
-    if len(loops) < _FEWEST or abs(least - common) > _WHOLE:
+    if len(loops) < _MIN_LOOPS or abs(least - common) > _INTEGER_TOLERANCE:
         return None
     unexplained = [
         loop.kind
         for loop in loops
-        if abs(loop.cycles - common) <= _WHOLE
+        if abs(loop.cycles - common) <= _INTEGER_TOLERANCE
         and (bound := allowed(loop.experiment)) is not None
-        and bound * loop.copies <= _ALLOWED * common
+        and bound * loop.copies <= _MAX_EXPLAINED_SHARE * common
     ]
     kinds = set(unexplained)
-    differ = len(kinds) >= _FEWEST_KINDS or _NO_PORT in kinds
-    return common if differ and len(unexplained) >= _FEWEST else None
+    differ = len(kinds) >= _MIN_KINDS or _PORTLESS_KIND in kinds
+    return common if differ and len(unexplained) >= _MIN_LOOPS else None
 
 
 def code_bounds(
@@ -170,29 +170,29 @@ def code_bounds(
     classes: defaultdict[int, list[tuple[float, Experiment]]] = defaultdict(list)
     for experiment, cycles in measured.items():
         if experiment in code_bytes:
-            classes[_class(code_bytes[experiment])].append((cycles / experiment.length, experiment))
+            classes[_length_class(code_bytes[experiment])].append((cycles / experiment.length, experiment))
     bounds = {
         length: bound
         for length, rates in classes.items()
         if (bound := _bound(rates, len(schemes))) is not None
     }
     return {
-        experiment: bounds[_class(size)] * experiment.length
+        experiment: bounds[_length_class(size)] * experiment.length
         for experiment, size in code_bytes.items()
-        if _class(size) in bounds
+        if _length_class(size) in bounds
     }
 
 
-def _class(size: float) -> int:
-    return int(size / _CLASS)
+def _length_class(size: float) -> int:
+    return int(size / _LENGTH_STEP)
 
 
 def _bound(rates: list[tuple[float, Experiment]], schemes: int) -> float | None:
     """Cycles per instruction that many experiments of one length take and none falls below; else None."""
     cycles = np.array([rate for rate, _ in rates])
     least = float(np.quantile(cycles, _QUANTILE, method="lower"))
-    near = [experiment for rate, experiment in rates if rate <= (1 + _NEAR) * least]
-    if len(near) < max(_LEAST_NUMBER, _LEAST_SHARE * len(rates)):
+    near = [experiment for rate, experiment in rates if rate <= (1 + _RATE_TOLERANCE) * least]
+    if len(near) < max(_MIN_EXPERIMENTS, _MIN_SHARE * len(rates)):
         return None
     occurring = {scheme for experiment in near for scheme in experiment.schemes}
-    return least if len(occurring) >= _LEAST_SCHEMES * schemes else None
+    return least if len(occurring) >= _MIN_SCHEME_SHARE * schemes else None

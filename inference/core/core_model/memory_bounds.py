@@ -26,7 +26,7 @@ from itertools import groupby
 
 from inference.core.core_model.model import MemoryTimes, StoreCurve
 from inference.core.core_model.prediction import BoundKind, CoreBound
-from inference.core.core_model.stored_values import has_all, last_write
+from inference.core.core_model.stored_values import covers, last_write
 from inference.core.mapping import PortMapping
 from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, MemoryPlace, OperandAccess
 
@@ -39,13 +39,13 @@ _LINE = 64
 _HALF = 32
 _ITERATIONS = 8
 """After so many, steps of eight bytes and more have brought what moves back to where it was in its line."""
-_SLACK = 0.1
+_STORE_TOLERANCE = 0.1
 """Stores by which what was measured may be off."""
 _USUAL_BITS = 64
 """Of the stores that others count as where they were not measured."""
-_LINES_APART = 2
+_MEASURED_LINES = 2
 """Lines in turn that other measurements tell of."""
-_SLOWER = 1.15
+_MIN_SLOWER_RATIO = 1.15
 """Times the cycles of a store to one of two lines, from which on more lines are slower."""
 _Spot = tuple[Hashable, int, int]
 """Something that is equal for places near each other, how many bytes behind it, and how it moves."""
@@ -71,9 +71,9 @@ def _load_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Cor
     if not times.of_one_word:
         return None
     busy: Counter[tuple[Hashable, int]] = Counter()
-    for one in block:
-        for place in (access.memory for access in one.reads if access.memory is not None):
-            busy.update((place.spot[0], word) for word in _words(place))
+    for instruction in block:
+        for place in (access.memory for access in instruction.reads if access.memory is not None):
+            busy.update((place.neighbourhood[0], word) for word in _words(place))
     if not busy:
         return None
     loads = max(busy.values())
@@ -81,26 +81,26 @@ def _load_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Cor
 
 
 def _words(place: MemoryPlace) -> set[int]:
-    _, offset = place.spot
+    _, offset = place.neighbourhood
     first, last = offset // _WORD, (offset + place.bits // 8 - 1) // _WORD
     return {word % _WORDS for word in range(first, last + 1)}
 
 
 def stack_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> CoreBound | None:
     """What the pushes or the pops take of a block whose stack pointer goes on."""
-    pops = sum(_goes_on(one.reads) for one in block)
-    pushes = sum(_goes_on(one.writes) for one in block)
-    loads = sum(access.memory is not None for one in block for access in one.reads)
-    beside = (loads - pops) * times.load_beside_pop
+    pops = sum(_moves_stack(instruction.reads) for instruction in block)
+    pushes = sum(_moves_stack(instruction.writes) for instruction in block)
+    loads = sum(access.memory is not None for instruction in block for access in instruction.reads)
+    extra = (loads - pops) * times.load_beside_pop
     bounds = [
         _memory_bound(count * cycles + more, f"{count} × {name}, the stack pointer goes on")
-        for count, cycles, more, name in ((pops, times.pop, beside, "pop"), (pushes, times.push, 0.0, "push"))
+        for count, cycles, more, name in ((pops, times.pop, extra, "pop"), (pushes, times.push, 0.0, "push"))
         if count and cycles
     ]
     return max(bounds, key=lambda bound: bound.cycles, default=None)
 
 
-def _goes_on(accesses: Sequence[OperandAccess]) -> bool:
+def _moves_stack(accesses: Sequence[OperandAccess]) -> bool:
     return any(
         access.memory is not None and access.memory.registers == STACK and bool(access.memory.step)
         for access in accesses
@@ -117,12 +117,12 @@ def _blocked_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> 
     """
     spans: list[tuple[int, int]] = []
     vector = False
-    for place, one in enumerate(block):
-        for read in one.reads:
+    for place, instruction in enumerate(block):
+        for read in instruction.reads:
             last = None if read.memory is None else last_write(block, place, read)
-            if last is not None and last.memory is not None and not has_all(last.memory, read.memory):
+            if last is not None and last.memory is not None and not covers(last.memory, read.memory):
                 spans.append((last.writer - last.iterations * len(block), place))
-                vector |= one.vector
+                vector |= instruction.vector
     if not spans or (cycles := times.blocked_by(vector=vector)) is None:
         return None
     shortest = min(end - begin for begin, end in spans)
@@ -150,34 +150,34 @@ def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Cor
     has changed it since: most pointers move by less than a line. Where it is known and moves, the lines are
     those of several iterations. What then is left over in one line waits for nothing: the next line has more.
     """
-    one, another = times.to_one_line, times.to_another_line
-    places = [place for each in block for place in _places(each)]
-    if not places or not one or not another:
+    same_line, other_line = times.to_one_line, times.to_another_line
+    places = [place for instruction in block for place in _places(instruction)]
+    if not places or not same_line or not other_line:
         return None
     spots = [_spot(place) for place in places]
     curves = [times.stores.get(place.bits) or times.stores.get(_USUAL_BITS) for place in places]
-    in_runs, runs = _cycles_of_runs(spots, times, one, another)
-    by_width = sum(one if curve is None else curve.alone for curve in curves)
-    lines, far = _far_stores(spots, curves, another)
+    in_runs, runs = _cycles_of_runs(spots, times, same_line, other_line)
+    by_width = sum(same_line if curve is None else curve.alone for curve in curves)
+    lines, far = _far_stores(spots, curves, other_line)
     stores = f"{len(places)} store{'s' if len(places) > 1 else ''}"
     if far > max(in_runs, by_width):
         return _memory_bound(far, f"{len(places)} stores over {lines} cache lines in turn")
     halves = _takes_halves(times)
-    what = "half of a cache line" if halves else "cache line"
-    several = "halves of cache lines" if halves else "cache lines"
-    to_lines = f"one {what}" if runs == 1 else f"{several} that change {runs:.3g} times"
+    target = "half of a cache line" if halves else "cache line"
+    targets = "halves of cache lines" if halves else "cache lines"
+    to_lines = f"one {target}" if runs == 1 else f"{targets} that change {runs:.3g} times"
     return _memory_bound(max(in_runs, by_width), f"{stores} to {to_lines}")
 
 
 def _far_stores(
-    spots: Sequence[_Spot], curves: Sequence[StoreCurve | None], another: float
+    spots: Sequence[_Spot], curves: Sequence[StoreCurve | None], other_line: float
 ) -> tuple[int, float]:
     """Of stores to lines that were not written just before: over how many lines they go at most, and the
     cycles per iteration that they take one after another, as far as these are more than those of two lines.
     """
     iterations = _ITERATIONS if any(step for _, _, step in spots) else 2  # the first one only begins
     written: list[tuple[Hashable, int]] = []
-    most, cycles = 0, 0.0
+    most_lines, cycles = 0, 0.0
     for k in range(iterations):
         for (where, at, step), curve in zip(spots, curves, strict=True):
             line = where, (at + k * step) // _LINE
@@ -185,13 +185,14 @@ def _far_stores(
             if line in written:
                 written.remove(line)
             written.append(line)
-            if k and curve is not None and lines > _LINES_APART and curve.of(lines) > _SLOWER * another:
-                most, cycles = max(most, lines), cycles + curve.of(lines)
-    return most, cycles / (iterations - 1)
+            cost = 0.0 if curve is None or not k or lines <= _MEASURED_LINES else curve.of(lines)
+            if cost > _MIN_SLOWER_RATIO * other_line:
+                most_lines, cycles = max(most_lines, lines), cycles + cost
+    return most_lines, cycles / (iterations - 1)
 
 
 def _cycles_of_runs(
-    spots: Sequence[_Spot], times: MemoryTimes, one: float, another: float
+    spots: Sequence[_Spot], times: MemoryTimes, same_line: float, other_line: float
 ) -> tuple[float, float]:
     """By which stores go to the line, or the half of one, of the store before; and how many runs there are
     per iteration of stores to the same."""
@@ -202,26 +203,26 @@ def _cycles_of_runs(
     runs = [len(list(run)) for _, run in groupby(lines)]
     if lines[0] == lines[-1]:  # it goes on in the next iteration
         if len(runs) == 1:
-            return len(spots) * one, 1
+            return len(spots) * same_line, 1
         runs[0] += runs.pop()
     if moves or _merges(times):
         changes = len(runs) / iterations
-        return max(len(spots) * one, changes * another), changes
-    together = max(another / one, 1.0)
-    return another * sum(math.ceil(run / together - _SLACK) for run in runs), len(runs)
+        return max(len(spots) * same_line, changes * other_line), changes
+    together = max(other_line / same_line, 1.0)
+    return other_line * sum(math.ceil(run / together - _STORE_TOLERANCE) for run in runs), len(runs)
 
 
 def _takes_halves(times: MemoryTimes) -> bool:
     """Whether stores to two halves of a line take as long as those to two lines, rather than to one."""
-    one, half, another = times.to_one_line, times.to_another_half, times.to_another_line
-    return one is not None and another is not None and half is not None and 2 * half > one + another
+    same, half, other = times.to_one_line, times.to_another_half, times.to_another_line
+    return same is not None and other is not None and half is not None and 2 * half > same + other
 
 
 def _merges(times: MemoryTimes) -> bool:
     """Whether three stores to one line can share one cycle, rather than two of them, and the third has
     another."""
-    another, each = times.to_another_line, times.three_and_one
-    return another is not None and each is not None and 4 * each < 2.5 * another
+    other_line, mixed = times.to_another_line, times.three_and_one
+    return other_line is not None and mixed is not None and 4 * mixed < 2.5 * other_line
 
 
 def without_shared_stores(
@@ -234,15 +235,15 @@ def without_shared_stores(
     The port of stores is the one that each storing scheme needs; without such a port, nothing changes. Where
     it is one of those of loads, these µops may go to any of them.
     """
-    storing = [one.scheme or "" for one in block if _places(one)]
+    storing = [instruction.scheme or "" for instruction in block if _places(instruction)]
     usages = [dict(mapping.usage[scheme]) for scheme in storing if scheme in mapping.usage]
     if len(usages) != len(storing):
         return dict(work)
-    single = [mask for mask in usages[0] if mask.bit_count() == 1 and all(mask in one for one in usages)]
+    single = [mask for mask in usages[0] if mask.bit_count() == 1 and all(mask in uops for uops in usages)]
     if not single:
         return dict(work)
     port = min(single, key=lambda mask: (work.get(mask, 0.0), mask))
-    needed = float(sum(one[port] for one in usages))
+    needed = float(sum(instruction[port] for instruction in usages))
     saved = min(max(needed - cycles, 0.0), work.get(port, 0.0))
     changed = {**work, port: work.get(port, 0.0) - saved}
     if (loading := _ports_of_loads(mapping)) is not None and loading & port:
@@ -256,11 +257,11 @@ def _ports_of_loads(mapping: PortMapping) -> int | None:
     return usage[0][0] if len(usage) == 1 and usage[0][1] == 1 else None
 
 
-def _places(one: InstructionAccesses) -> list[MemoryPlace]:
-    return [access.memory for access in one.writes if access.memory is not None]
+def _places(instruction: InstructionAccesses) -> list[MemoryPlace]:
+    return [access.memory for access in instruction.writes if access.memory is not None]
 
 
 def _spot(place: MemoryPlace) -> _Spot:
     if place.address is None or place.step is None:
-        return (*place.spot, 0)
+        return (*place.neighbourhood, 0)
     return place.address, place.page * PAGE_BYTES + place.offset, place.step

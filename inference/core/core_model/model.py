@@ -58,8 +58,8 @@ class FrontEndLimits:
         if not self.by_length or not instructions:
             return None
         lengths, rates = zip(*self.by_length, strict=True)
-        each = interp(size / instructions, lengths, [1 / rate for rate in rates])
-        return instructions * float(each)
+        cycles = interp(size / instructions, lengths, [1 / rate for rate in rates])
+        return instructions * float(cycles)
 
 
 ForwardingCase = tuple[int, int, int, bool]
@@ -101,7 +101,7 @@ class RenamingConditions:
     overtaken: float | None = None
 
 
-_RISES = 1.1
+_PLATEAU_RATIO = 1.1
 """Times the cycles of a store over two lines in turn, from which on it takes longer."""
 
 
@@ -119,7 +119,7 @@ class StoreCurve:
     def plateau(self) -> int:
         """Lines in turn up to which a store takes no longer than over two."""
         two = self.of(2)
-        slower = (lines for lines, cycles in self.in_turn if lines > 2 and cycles > _RISES * two)
+        slower = (lines for lines, cycles in self.in_turn if lines > 2 and cycles > _PLATEAU_RATIO * two)
         first = min(slower, default=None)
         below = [lines for lines, _ in self.in_turn if first is None or lines < first]
         return below[-1]
@@ -252,8 +252,8 @@ class BypassTimes:
         kind = self.kinds.get(consumer, {}).get(ends)
         if kind is None:
             return 0.0
-        made = (of for (_, to), of in self.kinds.get(producer, {}).items() if to == destination)
-        first = next(made, None)
+        produced = (kind_of for (_, to), kind_of in self.kinds.get(producer, {}).items() if to == destination)
+        first = next(produced, None)
         return 0.0 if first is None else self.excess[first][kind] / 2
 
 
@@ -303,13 +303,13 @@ class CoreModel:
     false_dependences: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     loop_code: LoopCode = field(default_factory=dict)
 
-    def latencies_of(self, one: InstructionAccesses) -> OperandLatencies:
+    def latencies_of(self, instruction: InstructionAccesses) -> OperandLatencies:
         """Between the operands of an instruction, with the immediate that it has."""
-        scheme = one.scheme or ""
-        known = self.latencies.get(scheme, {})
-        if one.immediate is None or scheme not in self.by_immediate:
-            return known
-        return {**known, **self.by_immediate[scheme].get(one.immediate, {})}
+        scheme = instruction.scheme or ""
+        latencies = self.latencies.get(scheme, {})
+        if instruction.immediate is None or scheme not in self.by_immediate:
+            return latencies
+        return {**latencies, **self.by_immediate[scheme].get(instruction.immediate, {})}
 
     @cached_property
     def without_queues(self) -> CoreModel:
@@ -335,12 +335,12 @@ def chained_latency(model: CoreModel, text: str) -> float | None:
     """
     if text in model.moves:
         return 0.0
-    known = known_latencies(model.latencies.get(text, {}))
+    latencies = known_latencies(model.latencies.get(text, {}))
     for target in (LatencyEnd.EXPLICIT, LatencyEnd.IMPLICIT, LatencyEnd.DATA, LatencyEnd.FLAGS):
         for source in LatencyEnd:
-            found = [cycles for ends, cycles in known if ends == (source, target)]
-            if found:
-                return max(found)
+            cycles_of = [cycles for ends, cycles in latencies if ends == (source, target)]
+            if cycles_of:
+                return max(cycles_of)
     return None
 
 

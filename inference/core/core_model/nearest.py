@@ -20,7 +20,7 @@ from inference.core.core_model.prediction import (
     BoundKind,
     CodeShape,
     CorePrediction,
-    TakenScheme,
+    SchemeSubstitution,
     shape_of,
 )
 from inference.core.mapping import PortMapping, Uops, uops_of
@@ -40,7 +40,7 @@ _VECTOR_LOADS = {
     512: ("vmovaps ZMM:W, MEM[512]:R", "vmovdqa64 ZMM:W, MEM[512]:R"),
 }
 _STORES = ("mov MEM[64]:W, GPR[64]:R", "mov MEM[32]:W, GPR[32]:R")
-_WHOLE_REGISTER = 32
+_FULL_WRITE_BITS = 32
 """Bits of a general-purpose register from which on nothing of the old value is kept."""
 _BASIS = "as the nearest scheme"
 _OTHER_ENCODING = 2
@@ -91,7 +91,7 @@ class NearestSchemes:
     def __init__(self, model: CoreModel, describe: Describe) -> None:
         self.model = model
         self._describe = describe
-        self._schemes: dict[str, tuple[TakenScheme, ...]] = {}
+        self._schemes: dict[str, tuple[SchemeSubstitution, ...]] = {}
         self._with_ports = _ByOperation(
             describe, () if model.mapping is None else {*model.mapping.usage, *model.moves}
         )
@@ -103,11 +103,11 @@ class NearestSchemes:
         self, block: Sequence[InstructionAccesses], shape: CodeShape, without: Iterable[BoundKind] = ()
     ) -> CorePrediction:
         """As `predict_core`; the prediction tells what was taken for what."""
-        left_out = tuple(without)
-        texts = dict.fromkeys(one.scheme for one in block if one.scheme is not None)
+        excluded = tuple(without)
+        texts = dict.fromkeys(instruction.scheme for instruction in block if instruction.scheme is not None)
         self._extend([text for text in texts if text not in self._schemes])
-        taken = tuple(scheme for text in texts for scheme in self._schemes[text])
-        return replace(predict_core(block, shape, self.model, left_out), taken=taken)
+        substitutions = tuple(scheme for text in texts for scheme in self._schemes[text])
+        return replace(predict_core(block, shape, self.model, excluded), substitutions=substitutions)
 
     def _extend(self, texts: Sequence[str]) -> None:
         """Extend the model by what is nearest to schemes that were not looked at before."""
@@ -135,7 +135,7 @@ class NearestSchemes:
 
     def _nearest_schemes(
         self, scheme: Scheme, ports: _Match | None, latencies: _Match | None
-    ) -> Iterator[TakenScheme]:
+    ) -> Iterator[SchemeSubstitution]:
         parts: dict[_Match, list[str]] = {}
         if ports is not None:
             parts[ports] = ["ports"]
@@ -143,7 +143,7 @@ class NearestSchemes:
             is_idiom = _shares_idioms(scheme, latencies) and self._is_idiom(latencies.scheme.text)
             parts.setdefault(latencies, []).extend(["latencies", *(["idioms"] if is_idiom else [])])
         for match, names in parts.items():
-            yield TakenScheme(scheme.text, match.scheme.text, match.differs, tuple(names))
+            yield SchemeSubstitution(scheme.text, match.scheme.text, match.differs, tuple(names))
 
     def _is_idiom(self, text: str) -> bool:
         model = self.model
@@ -169,13 +169,13 @@ class _ByOperation:
 
 def nearest_scheme(scheme: Scheme, known: Iterable[Scheme]) -> Scheme | None:
     """The one of these that a scheme may be taken for, None where it is none."""
-    match = _best(scheme, (one for one in known if _root(one) == _root(scheme)))
+    match = _best(scheme, (candidate for candidate in known if _root(candidate) == _root(scheme)))
     return None if match is None else match.scheme
 
 
 def _best(scheme: Scheme, known: Iterable[Scheme]) -> _Match | None:
-    there = [match for one in known if (match := _match(scheme, one)) is not None]
-    return min(there, key=lambda one: (one.rank, one.apart, one.scheme.text), default=None)
+    matches = [match for candidate in known if (match := _match(scheme, candidate)) is not None]
+    return min(matches, key=lambda match: (match.rank, match.apart, match.scheme.text), default=None)
 
 
 def _root(scheme: Scheme) -> str:
@@ -189,13 +189,13 @@ def _root(scheme: Scheme) -> str:
 
 def _match(scheme: Scheme, known: Scheme) -> _Match | None:
     """In what a known scheme differs, None where that is too much."""
-    mine, theirs = _shown(scheme), _shown(known)
-    found = _difference(scheme, known, [_kind(one) for one in mine], [_kind(one) for one in theirs])
-    if found is None:
+    mine, theirs = _visible_operands(scheme), _visible_operands(known)
+    difference = _difference(scheme, known, [*map(_kind, mine)], [*map(_kind, theirs)])
+    if difference is None:
         return None
-    rank, differs = found
-    apart = sum(_apart(a, b) for a, b in zip(mine, theirs, strict=False))
-    return _Match(rank, differs or ("other width" if apart else "other form"), apart, known)
+    rank, differs = difference
+    width_distance = sum(_width_distance(a, b) for a, b in zip(mine, theirs, strict=False))
+    return _Match(rank, differs or ("other width" if width_distance else "other form"), width_distance, known)
 
 
 def _difference(
@@ -218,14 +218,14 @@ def _difference(
     return (4, "register for the immediate") if pairs == {("immediate", "general")} else None
 
 
-def _shown(scheme: Scheme) -> list[Operand]:
+def _visible_operands(scheme: Scheme) -> list[Operand]:
     """Its operands but for implicit ones; legacy SSE has an implicit `xmm0` where VEX names a register."""
-    return [one for one in scheme.operands if not one.implicit or _kind(one) == "vector"]
+    return [operand for operand in scheme.operands if not operand.implicit or _kind(operand) == "vector"]
 
 
 def _names(operands: Iterable[Operand]) -> list[str]:
     """As latencies name them: by their places, and implicit ones by their registers."""
-    return [one.name if one.implicit else str(place) for place, one in enumerate(operands, start=1)]
+    return [operand.name if operand.implicit else str(place) for place, operand in enumerate(operands, 1)]
 
 
 def _kind(operand: Operand) -> str:
@@ -237,11 +237,11 @@ def _kind(operand: Operand) -> str:
     return name[:2] if name[:2] in ("mm", "st") or name[:1] == "k" else "general"
 
 
-def _apart(one: Operand, other: Operand) -> float:
+def _width_distance(first: Operand, second: Operand) -> float:
     """How far two operands are apart in width, in powers of two."""
-    if not one.width or not other.width or one.kind == "immediate":
+    if not first.width or not second.width or first.kind == "immediate":
         return 0.0
-    return abs(log2(one.width) - log2(other.width))
+    return abs(log2(first.width) - log2(second.width))
 
 
 def _with_ports(model: CoreModel, scheme: Scheme, match: _Match) -> CoreModel:
@@ -275,17 +275,17 @@ def _with_latencies(model: CoreModel, scheme: Scheme, match: _Match) -> CoreMode
         extended = replace(extended, false_dependences=known)
     return replace(
         extended,
-        free=_with(model.free, text, near),
-        portless=_with(model.portless, text, near),
-        moves=_with(model.moves, text, near),
+        free=_with_member(model.free, text, near),
+        portless=_with_member(model.portless, text, near),
+        moves=_with_member(model.moves, text, near),
     )
 
 
 def _shares_idioms(scheme: Scheme, match: _Match) -> bool:
-    return match.rank <= _OTHER_ENCODING and scheme.width >= _WHOLE_REGISTER
+    return match.rank <= _OTHER_ENCODING and scheme.width >= _FULL_WRITE_BITS
 
 
-def _with(members: frozenset[str], text: str, near: str) -> frozenset[str]:
+def _with_member(members: frozenset[str], text: str, near: str) -> frozenset[str]:
     return members | {text} if near in members else members
 
 
@@ -295,7 +295,7 @@ def _uops(scheme: Scheme, match: _Match, model: CoreModel, mapping: PortMapping)
     if match.rank != _WITH_MEMORY:
         return own
     added: list[Uops] = []
-    for operand in _shown(scheme):
+    for operand in _visible_operands(scheme):
         if operand.kind == "memory" and "R" in operand.access:
             loads = _VECTOR_LOADS.get(operand.width, _LOADS)
             added.append(_first(loads, mapping) or _first(_LOADS, mapping))
@@ -317,7 +317,7 @@ def _renamed(
     scheme: Scheme, match: _Match, latencies: OperandLatencies, load: float
 ) -> Iterator[tuple[tuple[str, str], float | None]]:
     """The latencies of the nearest scheme between the operands of this one."""
-    mine, theirs = _shown(scheme), _shown(match.scheme)
+    mine, theirs = _visible_operands(scheme), _visible_operands(match.scheme)
     names = _names(mine)
     moved = len(mine) - len(theirs)  # VEX has the destination beside the first source
     sources = {
@@ -325,7 +325,7 @@ def _renamed(
         for place, name in enumerate(_names(theirs))
         if 0 <= place + moved < len(names)
     }
-    stored = {name for name, one in zip(names, mine, strict=True) if one.kind == "memory"}
+    stored = {name for name, member in zip(names, mine, strict=True) if member.kind == "memory"}
     in_memory = stored if match.rank == _WITH_MEMORY else set()
     for (first, last), cycles in latencies.items():
         operand, space, part = first.partition(" ")

@@ -11,7 +11,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 
-MOST = 0.5
+MIN_UNIT_SHARE = 0.5
 """Share of the schemes of a kind with a µop on a port from which the port counts as one of its units."""
 
 
@@ -63,7 +63,7 @@ class CoreOverview:
 
 
 def core_overview(
-    model: CoreModel, kinds: Mapping[str, str], order: Sequence[str], whole: Collection[str]
+    model: CoreModel, kinds: Mapping[str, str], order: Sequence[str], all_uops: Collection[str]
 ) -> CoreOverview:
     """Of the schemes that `kinds` gives one, {scheme: kind}, kinds in `order`.
 
@@ -77,38 +77,38 @@ def core_overview(
     for scheme in mapping.usage:
         if name := kinds.get(scheme, ""):
             members[name].append(scheme)
-    able = {}
-    for name in (one for one in order if one in members):
-        masks = (_ports_of(mapping.usage[scheme], whole=name in whole) for scheme in members[name])
-        able[name] = _on_each_port(masks, mapping)
-    any_kind = _on_each_port((_ports_of(uops, whole=True) for uops in mapping.usage.values()), mapping)
-    found = {name: _kind(model, mapping, name, members[name], able[name]) for name in able}
+    users = {}
+    for name in (kind for kind in order if kind in members):
+        masks = (_ports_of(mapping.usage[scheme], all_uops=name in all_uops) for scheme in members[name])
+        users[name] = _count_by_port(masks, mapping)
+    any_kind = _count_by_port((_ports_of(uops, all_uops=True) for uops in mapping.usage.values()), mapping)
+    units = {name: _kind(model, mapping, name, members[name], users[name]) for name in users}
     ports = tuple(
         PortOfCore(
             port,
             tuple(
-                KindOnPort(kind, able[name][place], port in kind.ports)
-                for name, kind in found.items()
-                if able[name][place]
+                KindOnPort(kind, users[name][place], port in kind.ports)
+                for name, kind in units.items()
+                if users[name][place]
             ),
             any_kind[place],
         )
         for place, port in enumerate(mapping.ports)
     )
-    return CoreOverview(ports, tuple(found.values()), mapping.r_max, mapping.issue_width, model.front_end)
+    return CoreOverview(ports, tuple(units.values()), mapping.r_max, mapping.issue_width, model.front_end)
 
 
-def _ports_of(uops: Uops, *, whole: bool) -> int:
+def _ports_of(uops: Uops, *, all_uops: bool) -> int:
     """The ports of the µops that say what a scheme is for, as a mask."""
     fewest = min((mask.bit_count() for mask, _ in uops), default=0)
     ports = 0
     for mask, _ in uops:
-        if whole or mask.bit_count() == fewest:
+        if all_uops or mask.bit_count() == fewest:
             ports |= mask
     return ports
 
 
-def _on_each_port(masks: Iterable[int], mapping: PortMapping) -> list[int]:
+def _count_by_port(masks: Iterable[int], mapping: PortMapping) -> list[int]:
     """How many of the sets of ports have each port."""
     counted = Counter(masks)
     return [
@@ -118,21 +118,21 @@ def _on_each_port(masks: Iterable[int], mapping: PortMapping) -> list[int]:
 
 
 def _kind(
-    model: CoreModel, mapping: PortMapping, name: str, members: Sequence[str], able: Sequence[int]
+    model: CoreModel, mapping: PortMapping, name: str, members: Sequence[str], users: Sequence[int]
 ) -> UnitKind:
     needing = sum(bool(mapping.usage[scheme]) for scheme in members)
     ports = tuple(
         port
-        for port, schemes in zip(mapping.ports, able, strict=True)
-        if schemes and schemes >= MOST * needing
+        for port, schemes in zip(mapping.ports, users, strict=True)
+        if schemes and schemes >= MIN_UNIT_SHARE * needing
     )
     # Of many schemes few have other µops than those before.
-    alike = {(mapping.usage[scheme], mapping.slots_of(scheme)): scheme for scheme in members}
-    known = [latency for one in members if (latency := chained_latency(model, one)) is not None]
+    distinct = {(mapping.usage[scheme], mapping.slots_of(scheme)): scheme for scheme in members}
+    latencies = [latency for member in members if (latency := chained_latency(model, member)) is not None]
     return UnitKind(
         name,
         len(members),
         ports,
-        min(inverse_throughput(mapping, Experiment.of([scheme])) for scheme in alike.values()),
-        (min(known), max(known)) if known else None,
+        min(inverse_throughput(mapping, Experiment.of([scheme])) for scheme in distinct.values()),
+        (min(latencies), max(latencies)) if latencies else None,
     )

@@ -15,10 +15,10 @@ from inference.isa.blocks import LOOP, Block, moves_of, pairs_of, stores_of
 from inference.isa.code.block import usual_copies
 from inference.isa.dependences import InstructionAccesses
 
-LIMITING = 0.9
+LIMITING_SHARE = 0.9
 """Share of the largest other bound from which on the scheduler's ports limit a block."""
 
-_COUNTING = "dec reg + je"
+_LOOP_END = "dec reg + je"
 """What closes a loop of copies, as `FrontEndLimits.fused` has it: `jne` fuses as `je` does."""
 
 
@@ -48,7 +48,7 @@ class CoreBound:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenScheme:
+class SchemeSubstitution:
     """A scheme that was taken for another one, and in what they differ.
 
     `parts`: what of the nearest one it has, in words.
@@ -77,7 +77,7 @@ class CorePrediction:
     bounds: tuple[CoreBound, ...]
     lacking: tuple[str, ...]
     unknown: tuple[str, ...]
-    taken: tuple[TakenScheme, ...] = ()
+    substitutions: tuple[SchemeSubstitution, ...] = ()
 
     @property
     def cycles(self) -> float:
@@ -120,7 +120,7 @@ class CodeShape:
     copied: bool = False
     copies: int = 1
     moves: tuple[str, ...] = ()
-    limiting: float = LIMITING
+    limiting: float = LIMITING_SHARE
 
 
 def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
@@ -135,7 +135,7 @@ def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
     return CodeShape(
         len(block.code),
         loop,
-        pairs_of(block) if loop else (_COUNTING,) if in_loop else (),
+        pairs_of(block) if loop else (_LOOP_END,) if in_loop else (),
         copied=in_loop and not loop,
         copies=copies,
         moves=moves_of(block),
@@ -166,12 +166,12 @@ def paired_nops(block: Sequence[InstructionAccesses], model: CoreModel) -> float
     """NOPs that take no slot of their own, but share that of the instruction beside them."""
     if model.front_end is None or not model.front_end.pairs_nops:
         return 0
-    nops = sum((one.scheme or "").partition(" ")[0] == "nop" for one in block)
+    nops = sum((instruction.scheme or "").partition(" ")[0] == "nop" for instruction in block)
     return min(nops, len(block) / 2)
 
 
-def is_portless(one: InstructionAccesses, model: CoreModel) -> bool:
+def is_portless(instruction: InstructionAccesses, model: CoreModel) -> bool:
     """Whether it needs no port: a move that renaming does, or an idiom of one register."""
-    if one.scheme in model.moves:
+    if instruction.scheme in model.moves:
         return True
-    return one.one_register and one.scheme in model.portless
+    return instruction.same_register and instruction.scheme in model.portless

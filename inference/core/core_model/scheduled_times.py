@@ -38,7 +38,7 @@ from inference.isa.dependences import InstructionAccesses
 from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.scheme import Scheme
 
-_MOST_BODIES = 80
+_MAX_BODIES = 80
 """By which a scheduler is inferred for the ports at hand: half as many as for good."""
 _COPIES = CodeShape(0, loop=False, copied=True)
 _CHAINED_COPIES = replace(_COPIES, limiting=0.5)
@@ -99,7 +99,7 @@ class ScheduledTimes:
     def least_cycles(
         self,
         measured: Mapping[Experiment, float],
-        others: Iterable[Experiment] = (),
+        further: Iterable[Experiment] = (),
         *,
         pulse: Callable[[], None] = lambda: None,
     ) -> dict[Experiment, float]:
@@ -108,7 +108,7 @@ class ScheduledTimes:
         Of `others`, too, which no bound rests on.
         """
         bodies = {}
-        for experiment in (*measured, *others):
+        for experiment in (*measured, *further):
             pulse()
             if (body := self._body(experiment)) is not None:
                 bodies[experiment] = body
@@ -123,7 +123,7 @@ class ScheduledTimes:
         return bounds
 
     def experiments(self, mapping: PortMapping) -> list[Experiment]:
-        return [one.experiment for one in scheduler_experiments(self._kinds(mapping))[:_MOST_BODIES]]
+        return [planned.experiment for planned in scheduler_experiments(self._kinds(mapping))[:_MAX_BODIES]]
 
     def simulator(
         self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
@@ -137,10 +137,11 @@ class ScheduledTimes:
         """See `WasteSource`. The error is that of an inferred scheduler, also where one is known: under other
         ports, it is another one."""
         kinds = self._kinds(mapping)
+        planned = ((row.experiment, row.group) for row in usable_experiments(measured, kinds)[:_MAX_BODIES])
         bodies = [
-            MeasuredBody(one.experiment, body.instructions, body.copies, measured[one.experiment], one.group)
-            for one in usable_experiments(measured, kinds)[:_MOST_BODIES]
-            if (body := self._body(one.experiment)) is not None
+            MeasuredBody(mix, body.instructions, body.copies, measured[mix], group)
+            for mix, group in planned
+            if (body := self._body(mix)) is not None
         ]
         model = replace(self._plain, mapping=mapping)
         finding = infer_core_scheduler(model, bodies, kinds, pulse, likely=self._policies)
@@ -148,8 +149,8 @@ class ScheduledTimes:
             self._policies[finding.scheduler.policy] = None
         inferred = None if finding.scheduler is None else self._simulated_by(finding.scheduler, kinds)
         errors = [
-            (each.without if each.simulated is None else each.simulated) / each.measured - 1
-            for each in finding.experiments
+            (row.without if row.simulated is None else row.simulated) / row.measured - 1
+            for row in finding.experiments
         ]
         error = hypot(*errors) / len(errors) ** 0.5 if errors else inf
         return SchedulerFit(self._known or inferred, error)
@@ -166,7 +167,7 @@ class ScheduledTimes:
 
         def cycles(mapping: PortMapping, experiment: Experiment) -> float | None:
             if id(mapping) not in models:
-                moved = _moved(scheduler, kinds, self._kinds(mapping))
+                moved = _on_new_ports(scheduler, kinds, self._kinds(mapping))
                 model = replace(self._plain, mapping=mapping, scheduler=moved)
                 models.clear()
                 models[id(mapping)] = mapping, model, moved.ports
@@ -193,7 +194,7 @@ class ScheduledTimes:
         return self._bodies[experiment]
 
 
-def _moved(
+def _on_new_ports(
     scheduler: CoreScheduler, before: Mapping[str, OperationKind], now: Mapping[str, OperationKind]
 ) -> CoreScheduler:
     """The scheduler on the ports that operations have now."""

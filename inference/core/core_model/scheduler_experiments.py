@@ -22,7 +22,7 @@ from random import Random
 from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.dependences import DependenceGraph
 from inference.core.core_model.model import CoreModel, chained_latency
-from inference.core.core_model.prediction import LIMITING, BoundKind, shape_of
+from inference.core.core_model.prediction import LIMITING_SHARE, BoundKind, shape_of
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.isa.blocks import Block, accesses_of, block_of_bytes
@@ -31,22 +31,22 @@ from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.scheme import Scheme
 from inference.isa.targets import code_target
 
-MOST_EXPERIMENTS = 160
+MAX_EXPERIMENTS = 160
 """That many are simulated in about 50 ms, half of them for each policy of a search."""
-_INSTANCES = 2
+_PER_GROUP = 2
 """Experiments of each group: one helps to choose a policy, the other to judge it."""
-_MOST_PORT_SETS = 4
-_MOST_KINDS = 9
-_LONGEST_EXPERIMENT = 14
+_MAX_PORT_SETS = 4
+_MAX_KINDS = 9
+_MAX_LENGTH = 14
 """In one experiment: of more, a loop body has too few copies for its registers to take turns."""
-_LONGEST_LATENCY = 8.0
-_CLOSE_TO_WHOLE = 0.15
+_MAX_LATENCY = 8.0
+_INTEGER_TOLERANCE = 0.15
 
-MOST_BLOCKS = 96
+MAX_BLOCKS = 96
 """Half of them choose: with 24, policies of six drawn cores overstated up to 17 % of other blocks, with 48 up
 to 6, and with 100 no less."""
-_MOST_DRAWS = 20 * MOST_BLOCKS
-_FEWEST_INSTRUCTIONS, _MOST_INSTRUCTIONS = 2, 8
+_MAX_DRAWS = 20 * MAX_BLOCKS
+_MIN_INSTRUCTIONS, _MAX_INSTRUCTIONS = 2, 8
 
 
 class OperandRole(StrEnum):
@@ -106,11 +106,11 @@ def scheduler_experiments(kinds: Mapping[str, OperationKind]) -> list[GroupedExp
     experiments: dict[Experiment, GroupedExperiment] = {}
     for counts in _groups(list(chosen)):
         group = _group_text(counts)
-        for instance in range(_INSTANCES):
+        for instance in range(_PER_GROUP):
             terms = {chosen[kind][instance % len(chosen[kind])]: count for kind, count in counts.items()}
             experiment = Experiment.of(terms)
             experiments.setdefault(experiment, GroupedExperiment(experiment, group))
-    return list(experiments.values())[:MOST_EXPERIMENTS]
+    return list(experiments.values())[:MAX_EXPERIMENTS]
 
 
 def usable_experiments(
@@ -120,7 +120,7 @@ def usable_experiments(
     every group."""
     groups: defaultdict[str, list[Experiment]] = defaultdict(list)
     for experiment in experiments:
-        if experiment.length <= _LONGEST_EXPERIMENT and all(scheme in kinds for scheme in experiment.schemes):
+        if experiment.length <= _MAX_LENGTH and all(scheme in kinds for scheme in experiment.schemes):
             counts: Counter[OperationKind] = Counter()
             for scheme, count in experiment.terms:
                 counts[kinds[scheme]] += count
@@ -132,7 +132,7 @@ def usable_experiments(
         for group, members in groups.items()
         if turn < len(members)
     )
-    return [experiment for experiment, _ in zip(in_turn, range(MOST_EXPERIMENTS), strict=False)]
+    return [experiment for experiment, _ in zip(in_turn, range(MAX_EXPERIMENTS), strict=False)]
 
 
 def _kind(scheme: Scheme, model: CoreModel, mapping: PortMapping) -> OperationKind | None:
@@ -142,7 +142,7 @@ def _kind(scheme: Scheme, model: CoreModel, mapping: PortMapping) -> OperationKi
     if any(operand.registers and "R" in operand.access for operand in scheme.operands):
         return None  # all copies would wait for each other
     latency = chained_latency(model, scheme.text)
-    if latency is None or latency > _LONGEST_LATENCY or abs(latency - round(latency)) > _CLOSE_TO_WHOLE:
+    if latency is None or latency > _MAX_LATENCY or abs(latency - round(latency)) > _INTEGER_TOLERANCE:
         return None
     accesses = [operand.access for operand in scheme.operands if operand.kind == "register"]
     if "RW" in accesses:
@@ -159,28 +159,28 @@ def _chosen_kinds(schemes: Mapping[OperationKind, Sequence[str]]) -> list[Operat
         by_ports[kind.ports] += len(members)
     ranked = sorted(schemes, key=lambda kind: (-len(schemes[kind]), kind))
     of_ports = [
-        [kind for kind in ranked if kind.ports == ports] for ports, _ in by_ports.most_common(_MOST_PORT_SETS)
+        [kind for kind in ranked if kind.ports == ports] for ports, _ in by_ports.most_common(_MAX_PORT_SETS)
     ]
     longest = max(map(len, of_ports), default=0)
     in_turn = [members[turn] for turn in range(longest) for members in of_ports if turn < len(members)]
-    return in_turn[:_MOST_KINDS]
+    return in_turn[:_MAX_KINDS]
 
 
 def _groups(kinds: Sequence[OperationKind]) -> Iterator[Mapping[OperationKind, int]]:
     yield from ({kind: 1} for kind in kinds)
-    yield from ({one: 1, other: 1} for one, other in combinations(kinds, 2))
-    for one, other in combinations(kinds, 2):
-        counts = {one: one.ports.bit_count(), other: other.ports.bit_count()}
-        if one.ports != other.ports and sum(counts.values()) <= _LONGEST_EXPERIMENT:
+    yield from ({first: 1, second: 1} for first, second in combinations(kinds, 2))
+    for first, second in combinations(kinds, 2):
+        counts = {first: first.ports.bit_count(), second: second.ports.bit_count()}
+        if first.ports != second.ports and sum(counts.values()) <= _MAX_LENGTH:
             yield counts
     yield from (
         dict.fromkeys(three, 1)
         for three in combinations(kinds, 3)
         if len({kind.ports for kind in three}) == 3
     )
-    for one, other in combinations(kinds, 2):
-        yield {one: 2, other: 1}
-        yield {one: 1, other: 2}
+    for first, second in combinations(kinds, 2):
+        yield {first: 2, second: 1}
+        yield {first: 1, second: 2}
 
 
 def _group_text(counts: Mapping[OperationKind, int]) -> str:
@@ -202,21 +202,21 @@ def dependent_blocks(
     if maker is None or model.mapping is None or not kinds:
         return []
     dice = Random(seed)  # noqa: S311  no secret
-    telling: dict[str, Block] = {}
+    blocks: dict[str, Block] = {}
     for block in _random_blocks(maker, kinds, dice):
-        if len(telling) == MOST_BLOCKS:
+        if len(blocks) == MAX_BLOCKS:
             break
-        if is_telling(block, model):
-            telling.setdefault(block.hex, block)
-    return [*telling.values()]
+        if is_port_limited(block, model):
+            blocks.setdefault(block.hex, block)
+    return [*blocks.values()]
 
 
-def is_telling(block: Block, model: CoreModel) -> bool:
+def is_port_limited(block: Block, model: CoreModel) -> bool:
     """Whether ports limit the block, and some of its instructions wait for others."""
     accesses = accesses_of(block, alike=True)
     prediction = predict_core(accesses, shape_of(block, in_loop=True), model, (BoundKind.SCHEDULER,))
     ports = (bound.cycles for bound in prediction.bounds if bound.kind is BoundKind.PORTS)
-    if prediction.unknown or next(ports, 0.0) < LIMITING * prediction.cycles:
+    if prediction.unknown or next(ports, 0.0) < LIMITING_SHARE * prediction.cycles:
         return False
     graph = DependenceGraph(accesses, model)
     return any(graph.nodes[edge.source][0] != graph.nodes[edge.target][0] for edge in graph.edges)
@@ -231,8 +231,8 @@ def _random_blocks(
         schemes[kind].append(text)
     choices = sorted(schemes)
     weights = [kind.ports.bit_count() for kind in choices]
-    for _ in range(_MOST_DRAWS):
-        number = dice.randint(_FEWEST_INSTRUCTIONS, _MOST_INSTRUCTIONS)
+    for _ in range(_MAX_DRAWS):
+        number = dice.randint(_MIN_INSTRUCTIONS, _MAX_INSTRUCTIONS)
         texts = [dice.choice(schemes[kind]) for kind in dice.choices(choices, weights, k=number)]
         try:
             yield block_of_bytes(maker.dependent_block(texts, dice))

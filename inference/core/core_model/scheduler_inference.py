@@ -20,16 +20,16 @@ from inference.core.simulation.inferring import (
     candidates_of_shared_buses,
     infer_scheduler,
     is_explained,
-    is_judging,
+    judging_mask,
 )
 from inference.core.simulation.program import SchedulerPolicy
 from inference.core.simulation.steady_state import simulate
 from inference.isa.blocks import Block, accesses_of
 from inference.isa.dependences import InstructionAccesses
 
-FEWEST_EXPERIMENTS = 12
+MIN_EXPERIMENTS = 12
 """Fewer leave a search more parameters than measurements."""
-FEWEST_BLOCKS = 12
+MIN_BLOCKS = 12
 """Of these half judge: by fewer, chance decides."""
 _COPIES = CodeShape(0, loop=False, copied=True)
 """Of loop bodies, which are handed over slot by slot, whatever their bytes."""
@@ -155,10 +155,10 @@ def infer_core_scheduler(
         return CoreSchedulerFinding(
             None, "the slots that the core dispatches per cycle are not known: measure its front end"
         )
-    if len(bodies) < FEWEST_EXPERIMENTS:
+    if len(bodies) < MIN_EXPERIMENTS:
         reason = (
             f"{len(bodies)} experiments of operations with one µop were measured; it takes "
-            f"{FEWEST_EXPERIMENTS} or more"
+            f"{MIN_EXPERIMENTS} or more"
         )
         return CoreSchedulerFinding(None, reason)
     plain = replace(model, scheduler=None)
@@ -166,13 +166,13 @@ def infer_core_scheduler(
     for kind in kinds.values():
         ports |= kind.ports
     experiments = [_scheduled(body, plain, width) for body in bodies]
-    judged = blocks if len(blocks) >= FEWEST_BLOCKS else ()
-    code = [_scheduled_block(one, plain, width, ports) for one in judged]
+    judged = blocks if len(blocks) >= MIN_BLOCKS else ()
+    code = [_scheduled_block(block, plain, width, ports) for block in judged]
     buses = candidates_of_shared_buses((kind.ports, kind.latency) for kind in kinds.values())
     possible = [policy for policy in likely if set(buses).issuperset(policy.shared_buses)]
-    found = infer_scheduler(experiments, pulse, seed, buses, progress, code, possible)
-    finding = _finding(found, bodies, experiments, width, ports, seed)
-    return replace(finding, blocks=_explained_blocks(found, judged, code, seed), code=found.code)
+    search = infer_scheduler(experiments, pulse, seed, buses, progress, code, possible)
+    finding = _finding(search, bodies, experiments, width, ports, seed)
+    return replace(finding, blocks=_explained_blocks(search, judged, code, seed), code=search.code)
 
 
 def _scheduled(body: MeasuredBody, model: CoreModel, width: int) -> ScheduledExperiment:
@@ -193,30 +193,30 @@ def _scheduled_block(
 
 
 def _explained_blocks(
-    found: SchedulerFinding, blocks: Sequence[MeasuredBlock], code: Sequence[ScheduledExperiment], seed: int
+    fits: SchedulerFinding, blocks: Sequence[MeasuredBlock], code: Sequence[ScheduledExperiment], seed: int
 ) -> tuple[ExplainedBlock, ...]:
-    policy = None if found.closest is None else found.closest.policy
+    policy = None if fits.closest is None else fits.closest.policy
     return tuple(
         ExplainedBlock(
             block.block,
-            one.measured,
-            one.bound,
-            None if policy is None else one.predicted(policy, seed),
+            loop.measured,
+            loop.bound,
+            None if policy is None else loop.predicted(policy, seed),
             judges,
         )
-        for block, one, judges in zip(blocks, code, is_judging([one.group for one in code]), strict=True)
+        for block, loop, judges in zip(blocks, code, judging_mask([loop.group for loop in code]), strict=True)
     )
 
 
 def _finding(
-    found: SchedulerFinding,
+    search: SchedulerFinding,
     bodies: Sequence[MeasuredBody],
     experiments: Sequence[ScheduledExperiment],
     width: int,
     ports: int,
     seed: int,
 ) -> CoreSchedulerFinding:
-    def of(fit: PolicyFit) -> CoreScheduler:
+    def scheduler_of(fit: PolicyFit) -> CoreScheduler:
         return CoreScheduler(fit.policy, width, ports)
 
     explained = [
@@ -225,39 +225,39 @@ def _finding(
             body.cycles,
             experiment.bound / body.copies,
             None
-            if found.best is None
-            else simulate(experiment.program, found.best.policy, seed).cycles / body.copies,
+            if search.best is None
+            else simulate(experiment.program, search.best.policy, seed).cycles / body.copies,
             judges,
         )
         for body, experiment, judges in zip(
-            bodies, experiments, is_judging([body.group for body in bodies]), strict=True
+            bodies, experiments, judging_mask([body.group for body in bodies]), strict=True
         )
     ]
     return CoreSchedulerFinding(
-        None if found.best is None else of(found.best),
-        "" if found.best is not None else _reason(found),
-        None if found.closest is None else found.closest.judged,
-        found.without,
-        tuple((of(fit), fit.judged) for fit in found.alternatives),
+        None if search.best is None else scheduler_of(search.best),
+        "" if search.best is not None else _reason(search),
+        None if search.closest is None else search.closest.judged,
+        search.without,
+        tuple((scheduler_of(fit), fit.judged) for fit in search.alternatives),
         tuple(explained),
-        found.tried,
-        found.finished,
+        search.tried,
+        search.finished,
     )
 
 
-def _reason(found: SchedulerFinding) -> str:
-    if found.closest is None:
+def _reason(search: SchedulerFinding) -> str:
+    if search.closest is None:
         return "the time was over before the first policy was simulated"
     errors = (
-        f"without one, experiments are {found.without:.1%} off; with the best of {found.tried}, "
-        f"{found.closest.judged:.1%}"
+        f"without one, experiments are {search.without:.1%} off; with the best of {search.tried}, "
+        f"{search.closest.judged:.1%}"
     )
-    if found.code is not None:
+    if search.code is not None:
         errors += (
-            f"; blocks with dependences are {found.code.error_without:.1%} off without it, "
-            f"{found.code.error:.1%} with it, and {found.code.overstated:.0%} of them are predicted too slow "
-            f"instead of {found.code.overstated_without:.0%}"
+            f"; blocks with dependences are {search.code.error_without:.1%} off without it, "
+            f"{search.code.error:.1%} with it, and {search.code.overstated:.0%} of them are predicted "
+            f"too slow instead of {search.code.overstated_without:.0%}"
         )
-    if is_explained(found.closest.judged, found.without):
+    if is_explained(search.closest.judged, search.without):
         return f"the best scheduler does not hold where instructions wait for each other: {errors}"
     return f"no scheduler explains clearly more than ports and slots do: {errors}"

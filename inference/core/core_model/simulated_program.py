@@ -14,10 +14,10 @@ from dataclasses import replace
 from inference.core.core_model.dependences import UNKNOWN_LATENCY, DependenceGraph, Edge
 from inference.core.core_model.model import CoreModel
 from inference.core.mapping import PortMapping
-from inference.core.simulation.program import LONGEST_LATENCY, SimulatedProgram, SimulatedUop, Wait
+from inference.core.simulation.program import MAX_LATENCY, SimulatedProgram, SimulatedUop, Wait
 from inference.isa.dependences import InstructionAccesses
 
-_MOST_HANDED_ON = 8
+_MAX_FORWARDED = 8
 """Values that are handed on one after another: of more, the number of ways could double with each."""
 
 
@@ -64,26 +64,26 @@ def program_of(
     mapping = model.mapping
     assert mapping is not None, "a program needs ports"
     masks = [_masks(instruction, model, mapping) for instruction in block]
-    if undescribed := [block[k].scheme or "" for k, own in enumerate(masks) if own is None]:
+    if undescribed := [block[k].scheme or "" for k, row in enumerate(masks) if row is None]:
         raise UndescribedSchemeError(undescribed)
-    left_out = 0 if simulated_ports is None else ~simulated_ports
-    described = [tuple(mask for mask in own or () if not mask & left_out) for own in masks]
+    excluded = 0 if simulated_ports is None else ~simulated_ports
+    described = [tuple(mask for mask in row or () if not mask & excluded) for row in masks]
     waits = _Waits(
-        DependenceGraph(block, model, copies), block, model, [not own for own in described], edges_of
+        DependenceGraph(block, model, copies), block, model, [not row for row in described], edges_of
     )
     uops: list[SimulatedUop] = []
     results: list[list[int]] = []  # of each instruction, the places of µops that make its results
-    for place, own in enumerate(described):
+    for place, row in enumerate(described):
         slots = _slots(block[place].scheme or "", mapping, width)
         first = len(uops)
-        for mask in own or (0,):
+        for mask in row or (0,):
             uops.append(SimulatedUop(mask, place, slots, waits.latency(place)))
             slots = 0
         computing = [k for k in range(first, len(uops)) if uops[k].ports & ~memory_ports]
         results.append(computing or [*range(first, len(uops))])
-    waiting = [_waiting(uop, waits, results) for uop in uops]
-    behind = [SimulatedUop(0, len(block) + number) for number in range(jumps)]
-    return SimulatedProgram((*waiting, *behind), len(mapping.ports), width)
+    waiting_uops = [_with_waits(uop, waits, results) for uop in uops]
+    jump_uops = [SimulatedUop(0, len(block) + number) for number in range(jumps)]
+    return SimulatedProgram((*waiting_uops, *jump_uops), len(mapping.ports), width)
 
 
 def _slots(scheme: str, mapping: PortMapping, width: int) -> int:
@@ -98,14 +98,14 @@ def _masks(
 ) -> tuple[int, ...] | None:
     """The port sets of its µops; () for what needs no port, None for what is not described."""
     scheme = instruction.scheme or ""
-    if scheme in model.moves or (instruction.one_register and scheme in model.portless):
+    if scheme in model.moves or (instruction.same_register and scheme in model.portless):
         return ()
     if scheme not in mapping.usage:
         return None
     return tuple(mask for mask, count in mapping.usage[scheme] for _ in range(count))
 
 
-def _waiting(uop: SimulatedUop, waits: _Waits, results: Sequence[Sequence[int]]) -> SimulatedUop:
+def _with_waits(uop: SimulatedUop, waits: _Waits, results: Sequence[Sequence[int]]) -> SimulatedUop:
     if not uop.ports:
         return uop
     longest: dict[tuple[int, int], int] = {}
@@ -139,38 +139,38 @@ class _Waits:
         for edge in edges_of(graph):
             self._entering[edge.target].append(edge)
         self._ready = [self._least_latency(block, model, node) for node in range(len(graph.nodes))]
-        self._made: list[list[int]] = [[] for _ in block]
+        self._results: list[list[int]] = [[] for _ in block]
         for node, (place, _) in enumerate(graph.nodes):
-            self._made[place].append(node)
+            self._results[place].append(node)
 
     def latency(self, instruction: int) -> int:
         """Cycles from issue until the last result of an instruction returns, at most `LONGEST_LATENCY`."""
-        own = [round(self._ready[node]) for node in self._made[instruction]]
-        return min(max([1, *own]), LONGEST_LATENCY)
+        own = [round(self._ready[node]) for node in self._results[instruction]]
+        return min(max([1, *own]), MAX_LATENCY)
 
     def of(self, instruction: int) -> Iterator[Wait]:
         """The results that an instruction waits for, made by instructions that need a port."""
-        for node in self._made[instruction]:
+        for node in self._results[instruction]:
             for edge in self._entering[node]:
-                if not self._is_handed_on(node):
+                if not self._is_forwarded(node):
                     early = max(edge.cycles - self._ready[node], 0.0)
-                    yield from self._made_by(edge.source, edge.iterations, early, frozenset())
+                    yield from self._waits_for(edge.source, edge.iterations, early, frozenset())
                 elif not self._graph.is_through_memory(edge):  # renamed memory needs no load to be there
-                    yield from self._made_by(edge.source, edge.iterations, 0.0, frozenset())
+                    yield from self._waits_for(edge.source, edge.iterations, 0.0, frozenset())
 
-    def _is_handed_on(self, node: int) -> bool:
+    def _is_forwarded(self, node: int) -> bool:
         return round(self._ready[node]) == 0
 
-    def _made_by(self, node: int, iterations: int, early: float, passed: frozenset[int]) -> Iterator[Wait]:
-        if not self._is_handed_on(node):
+    def _waits_for(self, node: int, iterations: int, early: float, passed: frozenset[int]) -> Iterator[Wait]:
+        if not self._is_forwarded(node):
             place, _ = self._graph.nodes[node]
             yield Wait(place, iterations, max(1, round(self._ready[node] + early)))
             return
-        if len(passed) >= _MOST_HANDED_ON:
+        if len(passed) >= _MAX_FORWARDED:
             return
         for edge in self._entering[node]:
             if edge.source not in passed:
-                yield from self._made_by(
+                yield from self._waits_for(
                     edge.source, iterations + edge.iterations, early + edge.cycles, passed | {node}
                 )
 

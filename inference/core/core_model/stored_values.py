@@ -12,7 +12,7 @@ from functools import cached_property
 from inference.core.core_model.model import MemoryTimes, RenamingConditions, is_contained
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
 
-_ONLY_PAGE = 1
+_SINGLE_PAGE = 1
 """0 is of places on no known page."""
 
 LEARNED_CASE = (64, 64, 0, False)
@@ -42,13 +42,13 @@ def last_write(block: Sequence[InstructionAccesses], place: int, read: OperandAc
                     if read.location and written.location == read.location:
                         return LastWrite(written, writer, iterations, None)
                     continue
-                memory = written.memory.an_iteration_ago() if iterations else written.memory
+                memory = written.memory.in_previous_iteration() if iterations else written.memory
                 if memory is not None and memory.overlaps(read.memory):
                     return LastWrite(written, writer, iterations, memory)
     return None
 
 
-def has_all(stored: MemoryPlace, loaded: MemoryPlace | None) -> bool:
+def covers(stored: MemoryPlace, loaded: MemoryPlace | None) -> bool:
     """Whether a store wrote all that a load wants, by the same page."""
     if loaded is None:
         return False
@@ -60,21 +60,21 @@ def serves(last: LastWrite | None, read: OperandAccess) -> bool:
     """Whether the last write is a store that has all that is read, by an address without an index."""
     if last is None or last.memory is None or read.memory is None:
         return False
-    return not read.memory.is_indexed and has_all(last.memory, read.memory)
+    return not read.memory.is_indexed and covers(last.memory, read.memory)
 
 
-def on_one_page(block: Sequence[InstructionAccesses]) -> tuple[InstructionAccesses, ...]:
+def with_single_page(block: Sequence[InstructionAccesses]) -> tuple[InstructionAccesses, ...]:
     """The block as a core sees it to which all pages of one memory are alike."""
 
     def moved(accesses: Sequence[OperandAccess]) -> tuple[OperandAccess, ...]:
         return tuple(
-            one
-            if one.memory is None or not one.memory.page
-            else one._replace(memory=one.memory._replace(page=_ONLY_PAGE))
-            for one in accesses
+            access
+            if access.memory is None or not access.memory.page
+            else access._replace(memory=access.memory._replace(page=_SINGLE_PAGE))
+            for access in accesses
         )
 
-    return tuple(one._replace(reads=moved(one.reads), writes=moved(one.writes)) for one in block)
+    return tuple(row._replace(reads=moved(row.reads), writes=moved(row.writes)) for row in block)
 
 
 class StoredValues:
@@ -94,7 +94,7 @@ class StoredValues:
         assert last.memory is not None, "asked of what was stored"
         conditions = self._times.renaming
         at_once = self._times.between(last.memory, read, vector=vector)
-        if conditions is None or not has_all(last.memory, read):
+        if conditions is None or not covers(last.memory, read):
             return at_once
         case = (last.memory.bits, read.bits, read.offset - last.memory.offset, vector)
         if self._meets(place, read, last, conditions):
@@ -103,7 +103,7 @@ class StoredValues:
             return at_once if conditions.by_text or case != LEARNED_CASE else 0.0
         return max(at_once, conditions.forwarded.get(case, 0.0))
 
-    def updated_by_others(self, place: int, read: MemoryPlace, last: LastWrite) -> float | None:
+    def updated_elsewhere(self, place: int, read: MemoryPlace, last: LastWrite) -> float | None:
         """Cycles from update to update where the instruction at a place updates what another one updated by
         another address; None where it does not, and where that is known by loads."""
         conditions = self._times.renaming
@@ -130,12 +130,12 @@ class StoredValues:
         if not conditions.by_text:
             return False
         between = self._between(place, last)
-        if not _is_alike(last.memory, read):
+        if not _has_same_base(last.memory, read):
             if not conditions.other_base:
                 return False
         elif not conditions.rewritten and self._is_rewritten(read, between):
             return False
-        stores = sum(access.memory is not None for one in between for access in one.writes)
+        stores = sum(access.memory is not None for instruction in between for access in instruction.writes)
         return conditions.stores_between is None or stores <= conditions.stores_between
 
     def _between(self, place: int, last: LastWrite) -> list[InstructionAccesses]:
@@ -148,12 +148,12 @@ class StoredValues:
     @staticmethod
     def _is_rewritten(read: MemoryPlace, between: Sequence[InstructionAccesses]) -> bool:
         in_address = {location for location, _ in read.registers}
-        return any(access.location in in_address for one in between for access in one.writes)
+        return any(access.location in in_address for instruction in between for access in instruction.writes)
 
     def _is_update(self, place: int) -> bool:
-        one = self._block[place]
-        loaded = {access.memory for access in one.reads if access.memory is not None}
-        return any(access.memory in loaded for access in one.writes)
+        instruction = self._block[place]
+        loaded = {access.memory for access in instruction.reads if access.memory is not None}
+        return any(access.memory in loaded for access in instruction.writes)
 
     @cached_property
     def _is_learned(self) -> bool:
@@ -162,8 +162,8 @@ class StoredValues:
         conditions = self._times.renaming
         assert conditions is not None, "asked where a core renames"
         pairs = updates = 0
-        for place, one in enumerate(self._block):
-            for read in one.reads:
+        for place, instruction in enumerate(self._block):
+            for read in instruction.reads:
                 last = None if read.memory is None else last_write(self._block, place, read)
                 if last is None or read.memory is None or last.memory is None:
                     continue
@@ -177,7 +177,7 @@ class StoredValues:
         )
 
 
-def _is_alike(stored: MemoryPlace, loaded: MemoryPlace) -> bool:
+def _has_same_base(stored: MemoryPlace, loaded: MemoryPlace) -> bool:
     """Whether both addresses are made of the same registers, and their displacements show how far they are
     apart."""
     if stored.registers != loaded.registers or stored.page != loaded.page:

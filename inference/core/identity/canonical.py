@@ -46,7 +46,7 @@ def side_by_side(mappings: Iterable[PortMapping], r_max: float | None) -> PortMa
 Colours = tuple[int, ...]
 """For each port, how many ports have a smaller colour: a permutation once all ports are told apart."""
 
-Picture = tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]]
+ColouredKinds = tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]]
 """What is left of a mapping when only the colours of ports are seen."""
 
 
@@ -84,17 +84,17 @@ def labelled_kinds(mapping: PortMapping) -> dict[int, int]:
 
     The labels are numbered by what they stand for, which no renaming of ports changes.
     """
-    served: dict[int, list[tuple[str, int]]] = {}
+    users: dict[int, list[tuple[str, int]]] = {}
     for scheme in sorted(mapping.usage):
         for mask, count in mapping.usage[scheme]:
-            served.setdefault(mask, []).append((scheme, count))
-    number = {label: k for k, label in enumerate(sorted({tuple(label) for label in served.values()}))}
-    return {mask: number[tuple(label)] for mask, label in served.items()}
+            users.setdefault(mask, []).append((scheme, count))
+    number = {label: k for k, label in enumerate(sorted({tuple(label) for label in users.values()}))}
+    return {mask: number[tuple(label)] for mask, label in users.items()}
 
 
-def can_swap(labels: Mapping[int, int], one: int, other: int) -> bool:
+def can_swap(labels: Mapping[int, int], first: int, second: int) -> bool:
     """Whether a mapping with these labelled kinds stays the same when the two ports change places."""
-    both = 1 << one | 1 << other
+    both = 1 << first | 1 << second
     return all(
         labels.get(mask ^ both) == label for mask, label in labels.items() if (mask & both).bit_count() == 1
     )
@@ -115,7 +115,7 @@ class _Leaf:
     """All ports told apart: `path` are the ports singled out, `trace` the pictures on the way."""
 
     path: tuple[int, ...]
-    trace: tuple[Picture, ...]
+    trace: tuple[ColouredKinds, ...]
     colours: Colours
 
 
@@ -134,18 +134,18 @@ class _Search:
         assert self.best is not None, "the first way always ends in a form"
         return self.best.colours
 
-    def _visit(self, colours: Colours, path: tuple[int, ...], trace: tuple[Picture, ...]) -> int:
+    def _visit(self, colours: Colours, path: tuple[int, ...], trace: tuple[ColouredKinds, ...]) -> int:
         """Look at all forms below; returns how many ports may stay singled out before going on."""
-        colours = self._refined(colours)
+        colours = self._refinement(colours)
         trace = (*trace, self._picture(colours))
         if self.best is not None and trace > self.best.trace[: len(trace)]:
             return len(path)
         cell = _cell(colours)
         if not cell:
-            return self._ended(_Leaf(path, trace, colours))
+            return self._record_leaf(_Leaf(path, trace, colours))
         tried: list[int] = []
         for port in cell:
-            if self._is_like(port, tried, path):
+            if self._is_symmetric_to(port, tried, path):
                 continue
             tried.append(port)
             singled = tuple(
@@ -156,7 +156,7 @@ class _Search:
                 return back
         return len(path)
 
-    def _ended(self, leaf: _Leaf) -> int:
+    def _record_leaf(self, leaf: _Leaf) -> int:
         best = self.best
         if best is None or leaf.trace < best.trace:
             self.best = leaf
@@ -165,16 +165,16 @@ class _Search:
         at = {colour: port for port, colour in enumerate(leaf.colours)}
         self.symmetries.append(tuple(at[colour] for colour in best.colours))
         pairs = zip(leaf.path, best.path, strict=True)
-        return next(depth for depth, (one, other) in enumerate(pairs) if one != other)
+        return next(depth for depth, (mine, theirs) in enumerate(pairs) if mine != theirs)
 
-    def _refined(self, colours: Colours) -> Colours:
+    def _refinement(self, colours: Colours) -> Colours:
         while True:
-            seen: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in colours]
+            uses: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in colours]
             for label, ports in self._kinds:
-                looks = (label, tuple(sorted([colours[port] for port in ports])))
+                use = (label, tuple(sorted([colours[port] for port in ports])))
                 for port in ports:
-                    seen[port].append(looks)
-            keys = [(colour, tuple(sorted(looks))) for colour, looks in zip(colours, seen, strict=True)]
+                    uses[port].append(use)
+            keys = [(colour, tuple(sorted(use))) for colour, use in zip(colours, uses, strict=True)]
             first: dict[tuple[int, tuple[tuple[int, tuple[int, ...]], ...]], int] = {}
             for rank, key in enumerate(sorted(keys)):
                 first.setdefault(key, rank)
@@ -183,20 +183,20 @@ class _Search:
                 return colours
             colours = finer
 
-    def _picture(self, colours: Colours) -> Picture:
+    def _picture(self, colours: Colours) -> ColouredKinds:
         kinds = sorted(
             (label, tuple(sorted([colours[port] for port in ports]))) for label, ports in self._kinds
         )
         return tuple(sorted(colours)), tuple(kinds)
 
-    def _is_like(self, port: int, tried: Sequence[int], path: Sequence[int]) -> bool:
+    def _is_symmetric_to(self, port: int, tried: Sequence[int], path: Sequence[int]) -> bool:
         """Whether a symmetry that keeps the path takes a port that was tried to this one."""
         if any(can_swap(self.labels, port, other) for other in tried):
             return True
-        keeping = [g for g in self.symmetries if all(g[fixed] == fixed for fixed in path)]
+        stabilisers = [g for g in self.symmetries if all(g[fixed] == fixed for fixed in path)]
         orbit = list(tried)
         for reached in orbit:
-            orbit += [image for image in {g[reached] for g in keeping} if image not in orbit]
+            orbit += [image for image in {g[reached] for g in stabilisers} if image not in orbit]
         return port in orbit
 
 

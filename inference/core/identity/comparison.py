@@ -22,19 +22,19 @@ from inference.core.throughput import inverse_throughput, issue_bound, port_boun
 
 NOISE = 0.02
 """Cycles per instruction that a measurement may be off (thesis §4.3), and share of a prediction."""
-SEARCHED = 100_000
+MAX_SEARCHED = 100_000
 """Experiments that are searched for one that tells the mappings apart, at most; those of length 1 always."""
 
-CONSTRUCTED = 2_000_000
+MAX_CONSTRUCTED = 2_000_000
 """Pairs of a set of classes and a class that are looked at: about a second."""
 
-MOST_BESIDE = 10
+MAX_PARTNERS = 10
 """Schemes of which experiments are made beside the scheme in question."""
 
-EXPERIMENTS = 20_000
+MAX_EXPERIMENTS = 20_000
 """Experiments that are looked at: some ten milliseconds."""
 
-LONGEST = 8
+MAX_LENGTH = 8
 
 
 class SchemeRelation(StrEnum):
@@ -77,7 +77,7 @@ class ComparedScheme:
         """How many times as long the slower mapping takes it to be; 1 where that is undefined."""
         if not self.difference:
             return 1.0
-        first, second = (each or 0.0 for each in self.cycles)
+        first, second = (cycles or 0.0 for cycles in self.cycles)
         return max(first, second) / min(first, second) if first and second else math.inf
 
 
@@ -104,13 +104,13 @@ class MappingComparison:
     def are_equal(self) -> bool:
         """Whether both say the same of the same schemes, limits and slots included."""
         agreement = self.agreement
-        others = (*agreement.differing, *agreement.only_first, *agreement.only_second)
-        return not others and self.limits[0] == self.limits[1] and not self.other_slots
+        differences = (*agreement.differing, *agreement.only_first, *agreement.only_second)
+        return not differences and self.limits[0] == self.limits[1] and not self.other_slots
 
     @property
     def same_number(self) -> float | None:
         """The share of the common schemes with as many µops in both, 0 to 1; None where there are none."""
-        common = [each.uops for each in self.schemes if None not in each.uops]
+        common = [scheme.uops for scheme in self.schemes if None not in scheme.uops]
         if not common:
             return None
         counts = [[sum(count for _, count in uops or ()) for uops in pair] for pair in common]
@@ -120,8 +120,8 @@ class MappingComparison:
     def largest(self) -> ComparedScheme | None:
         """The scheme whose cycles differ by the largest factor; None where all common schemes take as
         long."""
-        apart = [each for each in self.schemes if each.difference]
-        return max(apart, key=lambda each: each.factor, default=None)
+        differing = [scheme for scheme in self.schemes if scheme.difference]
+        return max(differing, key=lambda scheme: scheme.factor, default=None)
 
 
 def compare(a: PortMapping, b: PortMapping) -> MappingComparison:
@@ -155,7 +155,7 @@ def _side_by_side(a: PortMapping, b: PortMapping, agreement: StructuralAgreement
         **dict.fromkeys(agreement.only_first, SchemeRelation.ONLY_FIRST),
         **dict.fromkeys(agreement.only_second, SchemeRelation.ONLY_SECOND),
     }
-    known: dict[tuple[int, Uops, int], float] = {}
+    cached: dict[tuple[int, Uops, int], float] = {}
     hidden = hidden_kinds(a), hidden_kinds(b)
     for scheme in sorted(kinds):
         cycles: list[float | None] = []
@@ -165,9 +165,9 @@ def _side_by_side(a: PortMapping, b: PortMapping, agreement: StructuralAgreement
                 cycles.append(None)
                 continue
             key = k, uops, mapping.slots_of(scheme)
-            if key not in known:
-                known[key] = inverse_throughput(mapping, Experiment.of([scheme]))
-            cycles.append(known[key])
+            if key not in cached:
+                cached[key] = inverse_throughput(mapping, Experiment.of([scheme]))
+            cycles.append(cached[key])
         first, second = a.usage.get(scheme), b.usage.get(scheme)
         yield ComparedScheme(
             scheme,
@@ -193,19 +193,19 @@ def _distinction(a: PortMapping, b: PortMapping) -> tuple[Distinction | None, fl
     two_level = not _other_slots(a, b) and all(
         len(uops) == 1 and uops[0][1] == 1 for pair in different for uops in pair
     )
-    allowed = CONSTRUCTED // max(1, classes) if two_level else SEARCHED
+    allowed = MAX_CONSTRUCTED // max(1, classes) if two_level else MAX_SEARCHED
     length = 1
     while length < 5 and math.comb(classes + length, length + 1) <= allowed:
         length += 1
     for noise in (NOISE, 0.0):
-        found = distinguishing_experiment(a, b, noise=noise, max_length=length)
-        if found is not None:
-            return found, noise
+        distinction = distinguishing_experiment(a, b, noise=noise, max_length=length)
+        if distinction is not None:
+            return distinction, noise
     return None, 0.0
 
 
 def deciding_experiment(
-    a: PortMapping, b: PortMapping, scheme: str, alike: Iterable[str], *, noise: float = NOISE
+    a: PortMapping, b: PortMapping, scheme: str, agreeing: Iterable[str], *, noise: float = NOISE
 ) -> Distinction | None:
     """A smallest experiment with the scheme for which the mappings predict what measuring can tell apart.
 
@@ -215,9 +215,9 @@ def deciding_experiment(
     smaller R_max of the two holds for both. The predictions are cycles of each mapping; see
     `distinguishing_experiment` for `noise`. None: no short experiment decides.
     """
-    beside = _beside(a, scheme, alike)
+    partners = _partners(a, scheme, agreeing)
     length = 1
-    while length < LONGEST and math.comb(len(beside) + 1 + length, length + 1) <= EXPERIMENTS:
+    while length < MAX_LENGTH and math.comb(len(partners) + 1 + length, length + 1) <= MAX_EXPERIMENTS:
         length += 1
     rates = [rate for rate in (a.r_max, b.r_max) if rate is not None]
     return distinguishing_experiment(
@@ -226,31 +226,31 @@ def deciding_experiment(
         noise=noise,
         r_max=min(rates, default=None),
         max_length=length,
-        schemes=[scheme, *beside],
+        schemes=[scheme, *partners],
     )
 
 
-def _beside(a: PortMapping, scheme: str, alike: Iterable[str]) -> list[str]:
+def _partners(a: PortMapping, scheme: str, agreeing: Iterable[str]) -> list[str]:
     """One scheme of each usage that shares a port with the scheme, those first that block ports best."""
     ports = _ports(a.usage[scheme])
     representatives: dict[Uops, str] = {}
-    for each in sorted(alike):
-        uops = a.usage[each]
-        if each != scheme and _ports(uops) & ports:
-            representatives.setdefault(uops, each)
+    for candidate in sorted(agreeing):
+        uops = a.usage[candidate]
+        if candidate != scheme and _ports(uops) & ports:
+            representatives.setdefault(uops, candidate)
 
     def rank(uops: Uops) -> tuple[int, int, Uops]:
         return sum(count for _, count in uops), -(_ports(uops) & ports).bit_count(), uops
 
     ranked = sorted(representatives, key=rank)
-    return [representatives[uops] for uops in ranked[:MOST_BESIDE]]
+    return [representatives[uops] for uops in ranked[:MAX_PARTNERS]]
 
 
 def _ports(uops: Uops) -> int:
-    found = 0
+    ports = 0
     for mask, _ in uops:
-        found |= mask
-    return found
+        ports |= mask
+    return ports
 
 
 def agreement_up_to_hidden(a: PortMapping, b: PortMapping, judged: Iterable[Experiment]) -> float | None:
@@ -262,11 +262,11 @@ def agreement_up_to_hidden(a: PortMapping, b: PortMapping, judged: Iterable[Expe
     """
     common = sorted(a.usage.keys() & b.usage.keys())
     first, second = a.restricted(common), b.restricted(common)
-    known = [each for each in dict.fromkeys(judged) if all(s in first.usage for s in each.schemes)]
-    if not known:
+    described = [mix for mix in dict.fromkeys(judged) if all(s in first.usage for s in mix.schemes)]
+    if not described:
         return None
     other = best_renaming(first, second).apply(second).usage
-    containing = _containing(first, known)
+    containing = _containing(first, described)
     agreeing = sum(
         all(
             is_hidden(first, scheme, beside, containing[scheme])
@@ -288,7 +288,7 @@ def is_hidden(
     `change`: {port mask: µops more}. `judged`: the experiments with what the mapping predicts.
     """
     return not change or all(
-        abs(_with(mapping, experiment, scheme, change) - cycles) <= NOISE * cycles
+        abs(_cycles_with(mapping, experiment, scheme, change) - cycles) <= NOISE * cycles
         for experiment, cycles in judged
     )
 
@@ -297,12 +297,12 @@ def _containing(
     mapping: PortMapping, judged: Sequence[Experiment]
 ) -> dict[str, list[tuple[Experiment, float]]]:
     """{scheme: the experiments that have it, with their predictions}; short ones, which show most, first."""
-    found: dict[str, list[tuple[Experiment, float]]] = {}
-    for experiment in sorted(judged, key=lambda each: each.length):
+    by_scheme: dict[str, list[tuple[Experiment, float]]] = {}
+    for experiment in sorted(judged, key=lambda experiment: experiment.length):
         cycles = inverse_throughput(mapping, experiment)
         for scheme in experiment.schemes:
-            found.setdefault(scheme, []).append((experiment, cycles))
-    return found
+            by_scheme.setdefault(scheme, []).append((experiment, cycles))
+    return by_scheme
 
 
 def _beyond_common(first: Uops, second: Uops) -> tuple[Counter[int], Counter[int]]:
@@ -311,7 +311,7 @@ def _beyond_common(first: Uops, second: Uops) -> tuple[Counter[int], Counter[int
     return Counter({mask: -count for mask, count in (own - other).items()}), other - own
 
 
-def _with(mapping: PortMapping, experiment: Experiment, scheme: str, change: Counter[int]) -> float:
+def _cycles_with(mapping: PortMapping, experiment: Experiment, scheme: str, change: Counter[int]) -> float:
     """Cycles of an experiment if one of its schemes had so many µops more."""
     work = work_of(mapping, experiment)
     repeats = dict(experiment.terms)[scheme]

@@ -32,14 +32,14 @@ from fractions import Fraction
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.identity.canonical import part_of, same_up_to_renaming
-from inference.core.identity.searching import DistinguishingQuestion, SchemeClass, decimal, searched
+from inference.core.identity.searching import DistinguishingQuestion, SchemeClass, decimal, search_answer
 from inference.core.mapping import MAX_PORTS, R_MAX_RANGE, PortMapping
 from inference.core.throughput import densest_ports, inverse_throughput
-from inference.core.tunables import check_number, check_whole
+from inference.core.tunables import check_integer, check_number
 
-LONGEST = 1_000_000
+MAX_LENGTH = 1_000_000
 
-SEARCHED_LENGTH = 4
+DEFAULT_LENGTH = 4
 """How long three-level experiments get where no limit is given."""
 
 
@@ -88,16 +88,16 @@ def distinguishing_experiment(
     """
     question = _question(a, b, noise, r_max, schemes, pulse)
     if max_length is not None:
-        check_whole("max_length", max_length, 1, LONGEST)
+        check_integer("max_length", max_length, 1, MAX_LENGTH)
     if not question.classes or _are_equal(a, b, question):
         return None
     if question.is_two_level:
-        found = constructed(question, max_length)
+        answer = construct_answer(question, max_length)
     else:
-        found = searched(question, SEARCHED_LENGTH if max_length is None else max_length)
-    if found is None:
+        answer = search_answer(question, DEFAULT_LENGTH if max_length is None else max_length)
+    if answer is None:
         return None
-    experiment = Experiment.of([question.classes[k].scheme for k in found])
+    experiment = Experiment.of([question.classes[k].scheme for k in answer])
     first, second = (
         inverse_throughput(replace(mapping, r_max=rate), experiment)
         for mapping, rate in zip((a, b), question.rates, strict=True)
@@ -138,10 +138,10 @@ def _question(
 def _are_equal(a: PortMapping, b: PortMapping, question: DistinguishingQuestion) -> bool:
     """Whether a renaming of ports makes equal what the question is about."""
     if question.per_slot[0] != question.per_slot[1] or any(
-        each.slots[0] != each.slots[1] for each in question.classes if any(question.per_slot)
+        group.slots[0] != group.slots[1] for group in question.classes if any(question.per_slot)
     ):
         return False
-    schemes = [each.scheme for each in question.classes]
+    schemes = [scheme_class.scheme for scheme_class in question.classes]
     n_ports = max(len(a.ports), len(b.ports))
     return question.floors[0] == question.floors[1] and same_up_to_renaming(
         part_of(a, schemes, n_ports), part_of(b, schemes, n_ports)
@@ -151,7 +151,7 @@ def _are_equal(a: PortMapping, b: PortMapping, question: DistinguishingQuestion)
 Answer = tuple[int, ...]
 
 
-def constructed(question: DistinguishingQuestion, max_length: int | None) -> Answer | None:
+def construct_answer(question: DistinguishingQuestion, max_length: int | None) -> Answer | None:
     """The first of the smallest answers to a question, of up to `max_length` instructions if given."""
     sides = [_Side(question, slow=slow) for slow in (0, 1)]
     length = 0
@@ -186,9 +186,9 @@ class _Side:
     """One mapping is to be slower than the other: `slow` is its index."""
 
     def __init__(self, question: DistinguishingQuestion, *, slow: int) -> None:
-        self._slow = [_port_set(each.uops[slow]) for each in question.classes]
+        self._slow = [_port_set(group.uops[slow]) for group in question.classes]
         self._port_sets = set(self._slow)
-        self._fast = [_port_set(each.uops[1 - slow]) for each in question.classes]
+        self._fast = [_port_set(group.uops[1 - slow]) for group in question.classes]
         self._pulse = question.pulse
         self._margin = question.margin
         self._floor = question.floors[1 - slow]
@@ -198,7 +198,7 @@ class _Side:
         self.growing: set[int] = {0}
         self.goals: list[_Goal] = []
         # The slow mapping may be slow for its R_max instead of its ports, whatever the schemes.
-        self._aim(tuple(range(len(question.classes))), question.floors[slow])
+        self._add_goal(tuple(range(len(question.classes))), question.floors[slow])
 
     def grow(self) -> None:
         """Take in the unions of one more port set: n instructions fill a union of at most n.
@@ -211,9 +211,9 @@ class _Side:
         for union in sorted(self.growing):
             self._pulse()
             inside = (k for k, ports in enumerate(self._slow) if ports and ports & ~union == 0)
-            self._aim(tuple(inside), Fraction(1, union.bit_count()))
+            self._add_goal(tuple(inside), Fraction(1, union.bit_count()))
 
-    def _aim(self, members: tuple[int, ...], cpi: Fraction) -> None:
+    def _add_goal(self, members: tuple[int, ...], cpi: Fraction) -> None:
         """Make it a goal to be faster than this by the margin, if that is possible at all."""
         cpi -= self._margin
         if cpi <= self._floor:
@@ -235,35 +235,35 @@ class _Side:
         """The first answer of this length that reaches the goal, if it comes before the answer `below`."""
         if length < goal.shortest:
             return None
-        return self._extended((), {}, goal, length, below)
+        return self._extend((), {}, goal, length, below)
 
-    def _extended(
-        self, begun: Answer, work: Mapping[int, int], goal: _Goal, length: int, below: Answer | None
+    def _extend(
+        self, prefix: Answer, work: Mapping[int, int], goal: _Goal, length: int, below: Answer | None
     ) -> Answer | None:
-        if len(begun) == length:
-            return begun
-        left = length - len(begun) - 1
+        if len(prefix) == length:
+            return prefix
+        n_left = length - len(prefix) - 1
         for position, k in enumerate(goal.members):
-            if begun and k < begun[-1]:
+            if prefix and k < prefix[-1]:
                 continue
             self._pulse()
-            longer = (*begun, k)
+            longer = (*prefix, k)
             if below is not None and (longer > below[: len(longer)] or longer == below):
                 return None
             ports = self._fast[k]
-            more = {**work, ports: work.get(ports, 0) + 1} if ports else work
-            if _fits(self._with_rest(more, goal.members[position:], left), goal.cpi * length):
-                found = self._extended(longer, more, goal, length, below)
-                if found is not None:
-                    return found
+            extended = {**work, ports: work.get(ports, 0) + 1} if ports else work
+            if _fits(self._full_work(extended, goal.members[position:], n_left), goal.cpi * length):
+                answer = self._extend(longer, extended, goal, length, below)
+                if answer is not None:
+                    return answer
         return None
 
-    def _with_rest(self, work: Mapping[int, int], members: tuple[int, ...], left: int) -> Mapping[int, int]:
+    def _full_work(self, work: Mapping[int, int], members: tuple[int, ...], n_left: int) -> Mapping[int, int]:
         """The work of a complete experiment at least: what is left may go to any port of these members."""
-        if not left or not all(self._fast[k] for k in members):
+        if not n_left or not all(self._fast[k] for k in members):
             return work
         ports = self._ports_of(members)
-        return {**work, ports: work.get(ports, 0) + left}
+        return {**work, ports: work.get(ports, 0) + n_left}
 
 
 def _port_set(uops: tuple[tuple[int, int], ...]) -> int:

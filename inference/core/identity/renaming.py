@@ -28,7 +28,7 @@ from inference.core.identity.canonical import (
 )
 from inference.core.mapping import PortMapping, Uops, ports_in
 
-MOST_STEPS = 20_000
+MAX_PROOF_STEPS = 20_000
 """Partial matchings that a proof looks at before it gives up: within a second or so."""
 
 _WORK_UNIT = 1e-6  # work is compared as whole numbers, so that the order of summation decides nothing
@@ -51,7 +51,7 @@ class Renaming:
         names = list(self.names)
         for port, name in zip(self.ports, b.ports, strict=True):
             if port is None:
-                names.append(_free(name, names))
+                names.append(_unused_name(name, names))
         extra = itertools.count(len(self.names))
         order = [next(extra) if port is None else port for port in self.ports]
         known = {uops: renumbered(uops, order) for uops in set(b.usage.values())}
@@ -76,11 +76,11 @@ def best_renaming(a: PortMapping, b: PortMapping) -> Renaming:
     common = sorted(a.usage.keys() & b.usage.keys())
     n = max(len(a.ports), len(b.ports))
     first, second = part_of(a, common, n), part_of(b, common, n)
-    alike = [
+    same_names = [
         sum(1 << p for p, name in enumerate(a.ports) if k < len(b.ports) and name == b.ports[k])
         for k in range(n)
     ]
-    matching = Matching(first, second, common, alike)
+    matching = Matching(first, second, common, same_names)
     if same_up_to_renaming(first, second):
         at = {position: port for port, position in enumerate(canonical_order(first))}
         matched, exact = matching.improved([at[position] for position in canonical_order(second)]), True
@@ -90,8 +90,8 @@ def best_renaming(a: PortMapping, b: PortMapping) -> Renaming:
     return Renaming(ports, a.ports, exact)
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
-    return _free(name + "′", taken) if name in taken else name
+def _unused_name(name: str, used: Sequence[str]) -> str:
+    return _unused_name(name + "′", used) if name in used else name
 
 
 Score = tuple[int, int, int]
@@ -106,27 +106,27 @@ class Matching:
     """
 
     def __init__(
-        self, first: PortMapping, second: PortMapping, schemes: Sequence[str], alike: Sequence[int]
+        self, first: PortMapping, second: PortMapping, schemes: Sequence[str], same_names: Sequence[int]
     ) -> None:
         self.n_ports = len(first.ports)
-        self.everything = (1 << len(schemes)) - 1
+        self.all_schemes = (1 << len(schemes)) - 1
         self.fits = _fits(first, second, schemes)
         self.labels = labelled_kinds(first)
         self._uops = [(first.usage[scheme], second.usage[scheme]) for scheme in schemes]
-        self._several = sum(1 << k for k, (uops, _) in enumerate(self._uops) if len(uops) > 1)
+        self._multi_uop = sum(1 << k for k, (uops, _) in enumerate(self._uops) if len(uops) > 1)
         self._work = _common_work(first, second, schemes)
-        self._alike = alike
+        self._same_names = same_names
 
     def agreeing(self, matched: Sequence[int], least: int = 0) -> int:
         """The schemes with equal µops; where they are fewer than `least`, possibly some more than these."""
-        agreeing = self.everything
+        agreeing = self.all_schemes
         for port, other in enumerate(matched):
             agreeing &= self.fits[port][other]
         if agreeing.bit_count() < least:
             return agreeing
-        for scheme in ports_in(agreeing & self._several):
-            uops, others = self._uops[scheme]
-            if renumbered(others, matched) != uops:
+        for scheme in ports_in(agreeing & self._multi_uop):
+            uops, second = self._uops[scheme]
+            if renumbered(second, matched) != uops:
                 agreeing ^= 1 << scheme
         return agreeing
 
@@ -135,7 +135,7 @@ class Matching:
         return (
             self.agreeing(matched, least).bit_count(),
             sum(int(self._work[port, other]) for port, other in enumerate(matched)),
-            sum(self._alike[port] >> other & 1 for port, other in enumerate(matched)),
+            sum(self._same_names[port] >> other & 1 for port, other in enumerate(matched)),
         )
 
     def best(self) -> tuple[list[int], bool]:
@@ -152,10 +152,10 @@ class Matching:
         while True:
             swaps = [_swapped(best, i, j) for i, j in itertools.combinations(range(self.n_ports), 2)]
             scored = [(self.score(swap, score[0]), swap) for swap in swaps]
-            found = max(scored, default=(score, best))
-            if found[0] <= score:
+            candidate = max(scored, default=(score, best))
+            if candidate[0] <= score:
                 return best
-            score, best = found
+            score, best = candidate
 
 
 class _Proof:
@@ -164,24 +164,24 @@ class _Proof:
     def __init__(self, matching: Matching, matched: list[int]) -> None:
         self.matched = matched
         self._matching = matching
-        self._most = matching.agreeing(matched).bit_count()
+        self._best_count = matching.agreeing(matched).bit_count()
         self._steps = 0
         # Ports that fit few partners come first: there the bound falls quickly.
         fitting = [sum(fit.bit_count() for fit in row) for row in matching.fits]
         self._ports = sorted(range(matching.n_ports), key=lambda port: fitting[port])
-        self._descend({}, (1 << matching.n_ports) - 1, matching.everything)
+        self._descend({}, (1 << matching.n_ports) - 1, matching.all_schemes)
 
     @property
     def complete(self) -> bool:
         """Whether every matching was looked at or ruled out."""
-        return self._steps <= MOST_STEPS
+        return self._steps <= MAX_PROOF_STEPS
 
     def _descend(self, partners: dict[int, int], free: int, alive: int) -> None:
         self._steps += 1
-        if not self.complete or self._bound(len(partners), free, alive) <= self._most:
+        if not self.complete or self._bound(len(partners), free, alive) <= self._best_count:
             return
         if not free:
-            self._ended([partners[port] for port in range(self._matching.n_ports)])
+            self._record([partners[port] for port in range(self._matching.n_ports)])
             return
         port = self._ports[len(partners)]
         fits = self._matching.fits[port]
@@ -200,10 +200,10 @@ class _Proof:
             alive &= fitting
         return alive.bit_count()
 
-    def _ended(self, matched: list[int]) -> None:
+    def _record(self, matched: list[int]) -> None:
         agreeing = self._matching.agreeing(matched).bit_count()
-        if agreeing > self._most:
-            self._most, self.matched = agreeing, matched
+        if agreeing > self._best_count:
+            self._best_count, self.matched = agreeing, matched
 
 
 def _swapped(matched: list[int], i: int, j: int) -> list[int]:
@@ -217,54 +217,54 @@ def _fits(first: PortMapping, second: PortMapping, schemes: Sequence[str]) -> li
     numbers: dict[tuple[tuple[int, int], ...], int] = {(): 0}
     uses = []
     for mapping in (first, second):
-        known: dict[Uops, list[int]] = {}
+        cached: dict[Uops, list[int]] = {}
         for scheme in schemes:
             uops = mapping.usage[scheme]
-            if uops not in known:
-                known[uops] = [
+            if uops not in cached:
+                cached[uops] = [
                     numbers.setdefault(signature, len(numbers))
                     for signature in _signatures(uops, len(mapping.ports))
                 ]
-        uses.append(np.array([known[mapping.usage[scheme]] for scheme in schemes]).T)
+        uses.append(np.array([cached[mapping.usage[scheme]] for scheme in schemes]).T)
     if not schemes:
         return [[0] * len(first.ports) for _ in second.ports]
     return [
         [
-            int.from_bytes(np.packbits(others == ours, bitorder="little").tobytes(), "little")
+            int.from_bytes(np.packbits(theirs == ours, bitorder="little").tobytes(), "little")
             for ours in uses[0]
         ]
-        for others in uses[1]
+        for theirs in uses[1]
     ]
 
 
 def _signatures(uops: Uops, n_ports: int) -> list[tuple[tuple[int, int], ...]]:
     """How a scheme uses each port: (ports, count) of each of its µops that can use it, sorted."""
-    seen: list[list[tuple[int, int]]] = [[] for _ in range(n_ports)]
+    uses: list[list[tuple[int, int]]] = [[] for _ in range(n_ports)]
     for mask, count in uops:
         for port in ports_in(mask):
-            seen[port].append((mask.bit_count(), count))
-    return [tuple(sorted(widths)) for widths in seen]
+            uses[port].append((mask.bit_count(), count))
+    return [tuple(sorted(widths)) for widths in uses]
 
 
 def _common_work(first: PortMapping, second: PortMapping, schemes: Sequence[str]) -> npt.NDArray[np.int64]:
     """The shares of their work that schemes put on both of two ports: int64[second's, first's]."""
-    ours, others = (_shares(mapping, schemes) for mapping in (first, second))
-    common = np.array([[np.minimum(one, other).sum() for one in ours] for other in others])
+    ours, theirs = (_shares(mapping, schemes) for mapping in (first, second))
+    common = np.array([[np.minimum(own, their).sum() for own in ours] for their in theirs])
     return np.rint(common / _WORK_UNIT).astype(np.int64)
 
 
 def _shares(mapping: PortMapping, schemes: Sequence[str]) -> npt.NDArray[np.float64]:
     """The share of each scheme's µops on each port, spread evenly: float64[ports, schemes]."""
-    known: dict[Uops, npt.NDArray[np.float64]] = {}
+    cached: dict[Uops, npt.NDArray[np.float64]] = {}
     shares = np.zeros((len(mapping.ports), len(schemes)))
     for k, scheme in enumerate(schemes):
         uops = mapping.usage[scheme]
-        if uops not in known:
-            share = known[uops] = np.zeros(len(mapping.ports))
+        if uops not in cached:
+            share = cached[uops] = np.zeros(len(mapping.ports))
             total = sum(count for _, count in uops)
             for mask, count in uops:
                 share[list(ports_in(mask))] += count / (mask.bit_count() * total)
-        shares[:, k] = known[uops]
+        shares[:, k] = cached[uops]
     return shares
 
 

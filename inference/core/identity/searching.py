@@ -25,11 +25,11 @@ import numpy.typing as npt
 from inference.core.mapping import Uops
 from inference.core.throughput import densest_ports
 
-MOST_UNIONS = 1 << 12
+MAX_UNIONS = 1 << 12
 """Rows of a table, at most; with more port sets, experiments are looked at one by one."""
 
-_MOST_UOPS = 1 << 31  # that a table can count
-_BLOCK = 1 << 19  # entries of a table that are looked at together: they stay in the cache
+_MAX_UOPS = 1 << 31  # that a table can count
+_CHUNK_ENTRIES = 1 << 19  # entries of a table that are looked at together: they stay in the cache
 
 
 def decimal(value: float) -> Fraction:
@@ -73,8 +73,8 @@ class DistinguishingQuestion:
         one changes neither prediction and makes the list of its instructions no larger.
         """
         classes: dict[object, SchemeClass] = {}
-        for each in schemes:
-            classes.setdefault((each.uops, each.slots), each)
+        for group in schemes:
+            classes.setdefault((group.uops, group.slots), group)
         return tuple(classes.values())
 
     @cached_property
@@ -97,8 +97,8 @@ class DistinguishingQuestion:
         """Whether every scheme has one µop, or none, and takes one slot where an issue width counts them."""
         return all(
             sum(count for _, count in uops) <= 1 and (slots == 1 or not per_slot)
-            for each in self.classes
-            for uops, slots, per_slot in zip(each.uops, each.slots, self.per_slot, strict=True)
+            for group in self.classes
+            for uops, slots, per_slot in zip(group.uops, group.slots, self.per_slot, strict=True)
         )
 
 
@@ -110,13 +110,13 @@ Answer = tuple[int, ...]
 Ints = npt.NDArray[Any]
 
 
-def searched(question: DistinguishingQuestion, max_length: int) -> Answer | None:
+def search_answer(question: DistinguishingQuestion, max_length: int) -> Answer | None:
     """The first of the smallest answers to the question with up to `max_length` instructions."""
     families = [_unions(question, mapping) for mapping in (0, 1)]
-    uops = max(sum(count for _, count in uops) for each in question.classes for uops in each.uops)
-    uops = max(uops, *(slots for each in question.classes for slots in each.slots))
-    if any(family is None for family in families) or uops * max_length >= _MOST_UOPS:
-        return _one_by_one(question, max_length)
+    uops = max(sum(count for _, count in uops) for group in question.classes for uops in group.uops)
+    uops = max(uops, *(slots for group in question.classes for slots in group.slots))
+    if any(family is None for family in families) or uops * max_length >= _MAX_UOPS:
+        return _enumerate(question, max_length)
     return _search(question, [family for family in families if family is not None], uops, max_length)
 
 
@@ -138,7 +138,7 @@ def _search(
         tails = [before - comb(n - k + length - 2, length - 1) for k in range(n)]
         limit = int(question.margin * length * unit)  # whole: the unit divides all of these numbers
         question.pulse()
-        position = _first_apart(tables, tails, before, length, limit)
+        position = _first_gap(tables, tails, before, length, limit)
         if position is not None:
             answers = itertools.combinations_with_replacement(range(n), length)
             return next(itertools.islice(answers, position, None))
@@ -148,9 +148,9 @@ def _search(
     return None
 
 
-def _first_apart(tables: list[_Table], tails: list[int], before: int, length: int, limit: int) -> int | None:
+def _first_gap(tables: list[_Table], tails: list[int], before: int, length: int, limit: int) -> int | None:
     """The position of the first experiment of this length whose times differ by more than the limit."""
-    step = max(1, _BLOCK // max(table.height for table in tables))
+    step = max(1, _CHUNK_ENTRIES // max(table.height for table in tables))
     position = 0
     for k, tail in enumerate(tails):
         for start in range(tail, before, step):
@@ -185,16 +185,16 @@ class _Table:
         self._groups = [
             (unit // width, widths.index(width), widths.count(width)) for width in sorted(set(widths))
         ]
-        self._one = _confined([each.uops[mapping] for each in question.classes], family)
+        self._per_class = _confined([group.uops[mapping] for group in question.classes], family)
         if question.per_slot[mapping]:
             self._groups.append((int(unit * question.per_slot[mapping]), len(family), 1))
-            slots = np.array([[each.slots[mapping] for each in question.classes]], dtype=np.int32)
-            self._one = np.concatenate((self._one, slots))
-        self._shorter = np.zeros((len(self._one), 1), dtype=np.int32)
+            slots = np.array([[group.slots[mapping] for group in question.classes]], dtype=np.int32)
+            self._per_class = np.concatenate((self._per_class, slots))
+        self._shorter = np.zeros((len(self._per_class), 1), dtype=np.int32)
 
     def times(self, k: int, start: int, end: int, length: int) -> Ints:
         """Of class k followed by each of a range of the experiments that are one instruction shorter."""
-        confined = self._shorter[:, start:end] + self._one[:, k, None]
+        confined = self._shorter[:, start:end] + self._per_class[:, k, None]
         slowest = np.full(end - start, int(self._floor * length * self._unit), dtype=self._exact)
         for weight, row, rows in self._groups:
             most = confined[row : row + rows].max(axis=0).astype(self._exact)
@@ -203,7 +203,7 @@ class _Table:
 
     def lengthen(self, tails: list[int]) -> None:
         """Go on to experiments of one more instruction."""
-        blocks = [self._shorter[:, tail:] + self._one[:, k, None] for k, tail in enumerate(tails)]
+        blocks = [self._shorter[:, tail:] + self._per_class[:, k, None] for k, tail in enumerate(tails)]
         self._shorter = np.concatenate(blocks, axis=1)
 
 
@@ -224,14 +224,14 @@ def _confined(classes: Sequence[Uops], family: Sequence[int]) -> Ints:
 def _unions(question: DistinguishingQuestion, mapping: int) -> list[int] | None:
     """All unions of port sets in use, narrow ones first; None if there are too many."""
     unions = {0}
-    for mask in sorted({mask for each in question.classes for mask, _ in each.uops[mapping]}):
+    for mask in sorted({mask for group in question.classes for mask, _ in group.uops[mapping]}):
         unions |= {union | mask for union in unions}
-        if len(unions) > MOST_UNIONS:
+        if len(unions) > MAX_UNIONS:
             return None
     return sorted(unions - {0}, key=lambda union: (union.bit_count(), union))
 
 
-def _one_by_one(question: DistinguishingQuestion, max_length: int) -> Answer | None:
+def _enumerate(question: DistinguishingQuestion, max_length: int) -> Answer | None:
     for length in range(1, max_length + 1):
         for answer in itertools.combinations_with_replacement(range(len(question.classes)), length):
             question.pulse()

@@ -15,12 +15,12 @@ from typing import Any, Self
 import numpy as np
 
 from inference.core.judging.agreement import Agreement, agreement
-from inference.core.judging.sheet import EVERYTHING, AnswerSheet, ItemSelection
+from inference.core.judging.sheet import ALL_ITEMS, AnswerSheet, ItemSelection
 from inference.core.tables import Bools, Floats
 
-FAR_OUT = 3.0
+MAX_QUARTILE_DISTANCE = 3.0
 """Interquartile ranges above the third quartile beyond which Tukey calls a value far out."""
-USUAL = 0.03
+USUAL_SPREAD = 0.03
 """Share of the smaller reading by which two readings of an item may differ and never be set aside."""
 
 
@@ -73,9 +73,9 @@ def fence(differences: Floats) -> float:
     """The difference beyond which an item is set aside: it depends on the quartiles alone, which outliers
     cannot move, and never lies below what readings usually vary by."""
     if not len(differences):
-        return USUAL
+        return USUAL_SPREAD
     first, third = np.quantile(differences, (0.25, 0.75))
-    return max(USUAL, float(third + FAR_OUT * (third - first)))
+    return max(USUAL_SPREAD, float(third + MAX_QUARTILE_DISTANCE * (third - first)))
 
 
 class Grade(StrEnum):
@@ -89,7 +89,7 @@ class Grade(StrEnum):
 
 _ORDER = tuple(Grade)
 
-LEAST_ITEMS = 20
+MIN_ITEMS = 20
 """Items below which a mean error says little."""
 _MAPE = {Grade.GOOD: (5.0, 1.5), Grade.USABLE: (15.0, 3.0), Grade.DOUBTFUL: (50.0, 5.0)}
 """Per cent, or times what repeating gives where that is more, up to which a grade is possible."""
@@ -97,7 +97,7 @@ _KENDALL = {Grade.GOOD: 0.8, Grade.USABLE: 0.6, Grade.DOUBTFUL: 0.2}
 """Share of the τ that repeating gives, from which a grade is possible."""
 _COVERAGE = {Grade.GOOD: 0.75, Grade.USABLE: 0.5, Grade.DOUBTFUL: 0.0}
 """Share of the items with a prediction, from which a grade is possible."""
-_COMPARABLE = 0.5
+_MIN_COMMON_SHARE = 0.5
 """Share of the items of a predictor that a tool has to predict to be held against it."""
 
 
@@ -147,7 +147,7 @@ class AccuracyJudgement:
         return cls(Grade(data["grade"]), tuple(data["reasons"]))
 
 
-def judged_accuracy(figures: AccuracyFigures, noun: str = "items") -> AccuracyJudgement:
+def accuracy_judgement(figures: AccuracyFigures, noun: str = "items") -> AccuracyJudgement:
     """The grade of these figures: the worst that any of them allows. `noun`: what the items are."""
     mape = figures.errors.scores.mape
     if mape is None:
@@ -164,13 +164,13 @@ def _limits(figures: AccuracyFigures, mape: float, noun: str) -> Iterator[tuple[
     errors, scores, repeats = figures.errors, figures.errors.scores, figures.repeats
     floor = 0.0 if repeats is None or repeats.mape is None else repeats.mape
     grade = next(
-        (grade for grade, (most, times) in _MAPE.items() if mape <= max(most, times * floor)), Grade.WRONG
+        (grade for grade, (cap, times) in _MAPE.items() if mape <= max(cap, times * floor)), Grade.WRONG
     )
     median = "" if errors.median is None else f", median {errors.median:.1f} %"
     yield grade, f"off by {mape:.1f} % on average{median}, on {scores.n:,} {noun}"
-    yield Grade.GOOD, _repeating(repeats)
-    if scores.n < LEAST_ITEMS:
-        yield Grade.DOUBTFUL, f"too few {noun} to judge by: {LEAST_ITEMS} are the least"
+    yield Grade.GOOD, _repeat_text(repeats)
+    if scores.n < MIN_ITEMS:
+        yield Grade.DOUBTFUL, f"too few {noun} to judge by: {MIN_ITEMS} are the least"
     if figures.coverage < _COVERAGE[Grade.GOOD]:
         grade = next(grade for grade, least in _COVERAGE.items() if figures.coverage >= least)
         yield grade, f"{100 * figures.coverage:.0f} % of the {noun} are predicted"
@@ -186,7 +186,7 @@ def _limits(figures: AccuracyFigures, mape: float, noun: str) -> Iterator[tuple[
     yield from _beside_tool(figures.tool, floor, noun)
 
 
-def _repeating(repeats: RepeatSpread | None) -> str:
+def _repeat_text(repeats: RepeatSpread | None) -> str:
     if repeats is None or repeats.mape is None:
         return "how far a repeated measurement is off is not known"
     aside = (
@@ -200,8 +200,8 @@ def _beside_tool(tool: ToolErrors | None, floor: float, noun: str) -> Iterator[t
         yield Grade.GOOD, "no published tool was asked"
         return
     is_better = tool.mape + floor < tool.own
-    said = f"on the {tool.n:,} {noun} that {tool.name} predicts, it is off by {tool.mape:.1f} %, this by"
-    yield Grade.DOUBTFUL if is_better else Grade.GOOD, f"{said} {tool.own:.1f} %"
+    text = f"on the {tool.n:,} {noun} that {tool.name} predicts, it is off by {tool.mape:.1f} %, this by"
+    yield Grade.DOUBTFUL if is_better else Grade.GOOD, f"{text} {tool.own:.1f} %"
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,15 +234,15 @@ def verdict(
     points = sheet.compare(column, among=np.flatnonzero(floor.items))
     items = int(floor.items.sum())
     published = {name: sheet.columns[at].cycles for name, at in tools.items() if at != column}
-    own = sheet.columns[column].cycles
+    predicted = sheet.columns[column].cycles
     figures = AccuracyFigures(
         agreement(points),
         len(points) / items if items else 0.0,
         floor.spread,
         floor.kendall,
-        best_tool(sheet.reference, own, floor.items, published),
+        best_tool(sheet.reference, predicted, floor.items, published),
     )
-    return judged_accuracy(figures, sheet.items.kind)
+    return accuracy_judgement(figures, sheet.items.kind)
 
 
 def best_tool(
@@ -259,17 +259,17 @@ def best_tool(
     Returns:
         None where no tool predicts at least half of the predictor's items.
     """
-    own = items & ~np.isnan(predicted)
-    compared = []
+    predicted_items = items & ~np.isnan(predicted)
+    errors = []
     for name, answers in tools.items():
-        common = own & ~np.isnan(answers)
-        if common.any() and common.sum() >= _COMPARABLE * own.sum():
+        common = predicted_items & ~np.isnan(answers)
+        if common.any() and common.sum() >= _MIN_COMMON_SHARE * predicted_items.sum():
             base = measured[common]
-            mape, mine = (
-                100 * float((np.abs(said[common] - base) / base).mean()) for said in (answers, predicted)
+            mape, own_mape = (
+                100 * float((np.abs(row[common] - base) / base).mean()) for row in (answers, predicted)
             )
-            compared.append(ToolErrors(name, int(common.sum()), mape, mine))
-    return min(compared, key=lambda tool: tool.mape - tool.own, default=None)
+            errors.append(ToolErrors(name, int(common.sum()), mape, own_mape))
+    return min(errors, key=lambda tool: tool.mape - tool.own, default=None)
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,7 @@ class ColumnRoles:
 
 
 def column_verdict(
-    sheet: AnswerSheet, position: int, roles: ColumnRoles, selection: ItemSelection = EVERYTHING
+    sheet: AnswerSheet, position: int, roles: ColumnRoles, selection: ItemSelection = ALL_ITEMS
 ) -> AccuracyJudgement:
     """The verdict on a column; the first repeated measurement says what measuring once more gives."""
     floor = floor_of(sheet, next((at for at in roles.repeats if at != position), None))

@@ -14,9 +14,9 @@ from inference.core.judging.sheet import ComparedPoints, Grouping
 from inference.core.metrics import Scores, score
 from inference.core.tables import ExperimentTable, Floats, Int64s
 
-NEAR = 0.10
+NEAR_TOLERANCE = 0.10
 """Share of the reference within which a prediction is near."""
-ABOVE = 0.03
+ABOVE_TOLERANCE = 0.03
 """Share of the reference by which a lower bound may be above it: what measurements vary by."""
 
 _ROUNDING = 1e-12
@@ -49,17 +49,17 @@ def agreement(points: ComparedPoints, weights: Floats | None = None) -> Agreemen
         scores,
         median=100 * float(np.median(sizes)),
         signed=100 * float(np.median(points.errors)),
-        near=float((sizes <= NEAR + _ROUNDING).mean()),
-        above=float((points.errors > ABOVE).mean()),
+        near=float((sizes <= NEAR_TOLERANCE + _ROUNDING).mean()),
+        above=float((points.errors > ABOVE_TOLERANCE).mean()),
         weighted=None if weights is None else weighted_error(points, weights),
     )
 
 
 def weighted_error(points: ComparedPoints, weights: Floats) -> float | None:
     """The mean absolute error in per cent, each item counted by its weight; None where all weights are 0."""
-    own = weights[points.at]
-    total = float(own.sum())
-    return 100 * float(np.abs(points.errors) @ own) / total if total > 0 else None
+    point_weights = weights[points.at]
+    total = float(point_weights.sum())
+    return 100 * float(np.abs(points.errors) @ point_weights) / total if total > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,10 @@ def _group_errors(name: str, errors: Floats) -> GroupErrors:
     return GroupErrors(name, len(errors), *means)
 
 
-STEPS = (1.1, 1.5, 2.0, 4.0)
+GRADE_FACTORS = (1.1, 1.5, 2.0, 4.0)
 """Factors at which a bias becomes another grade."""
 
-GRADES = tuple(range(-len(STEPS), len(STEPS) + 1))
+GRADES = tuple(range(-len(GRADE_FACTORS), len(GRADE_FACTORS) + 1))
 """From far too fast over within 10 % to far too slow."""
 
 
@@ -119,8 +119,8 @@ class SchemeBias:
 def grade_of(factor: float) -> int:
     """How many of the `STEPS` a factor has reached: > 0 too slow, < 0 too fast, 0 within 10 %."""
     if factor >= 1:
-        return bisect_right(STEPS, factor)
-    return -bisect_right(STEPS, 1 / factor) if factor else GRADES[0]
+        return bisect_right(GRADE_FACTORS, factor)
+    return -bisect_right(GRADE_FACTORS, 1 / factor) if factor else GRADES[0]
 
 
 def biases(table: ExperimentTable, cycles: ComparedPoints) -> list[SchemeBias]:
@@ -141,7 +141,7 @@ def biases(table: ExperimentTable, cycles: ComparedPoints) -> list[SchemeBias]:
     ]
 
 
-def regrouped(table: ExperimentTable, groups: Sequence[str]) -> ExperimentTable:
+def grouped_table(table: ExperimentTable, groups: Sequence[str]) -> ExperimentTable:
     """The same experiments over groups of schemes in place of schemes; `groups` has one for each scheme."""
     names, number = np.unique(np.array(groups, dtype=object).astype(str), return_inverse=True)
     experiment = np.repeat(np.arange(len(table)), np.diff(table.offsets))

@@ -50,19 +50,19 @@ def uops_conflicts(first: PortMapping, second: PortMapping) -> tuple[list[UopsCo
 def _conflict(scheme: str, here: PortMapping, there: PortMapping) -> UopsConflict:
     """Of a scheme, the ports of both mappings going by the same names."""
     own, other = here.usage[scheme], there.usage[scheme]
-    text = described(other, there.ports) if _number(own) == _number(other) else _counted(other)
+    text = described(other, there.ports) if _uop_count(own) == _uop_count(other) else _uop_count_text(other)
     return UopsConflict(scheme, described(own, here.ports), text)
 
 
-def conflict_in_words(here: str, name: str, there: str, other: str) -> str:
+def conflict_text(here: str, name: str, there: str, other: str) -> str:
     """`PMEvo: 1×[1,2,10]; explained: 3 µops; not settled`. `name` and `other` say which results these are."""
     return f"{name}: {here}; {other}: {there}; {NOT_SETTLED}"
 
 
-def _number(uops: Uops) -> int:
+def _uop_count(uops: Uops) -> int:
     return sum(count for _, count in uops)
 
 
-def _counted(uops: Uops) -> str:
-    number = _number(uops)
+def _uop_count_text(uops: Uops) -> str:
+    number = _uop_count(uops)
     return "no µop" if not number else f"{number} µop{'' if number == 1 else 's'}"

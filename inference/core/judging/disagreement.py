@@ -54,14 +54,14 @@ def disagreements(columns: Sequence[Floats], metric: str, threshold: float) -> D
     return DisagreementMatrix(both, far)
 
 
-def telling_items(
-    first: Floats, second: Floats, lengths: Int64s, metric: str, threshold: float, most: int
+def distinguishing_items(
+    first: Floats, second: Floats, lengths: Int64s, metric: str, threshold: float, limit: int
 ) -> Int64s:
     """The shortest items that tell two sources apart: indices of at most so many, the shortest first.
 
     Of equally long ones, first those on which the sources differ most; items of unknown length come last.
     """
-    apart = differences(first, second, metric)
-    at = np.flatnonzero(apart > threshold)
+    distances = differences(first, second, metric)
+    at = np.flatnonzero(distances > threshold)
     sizes = np.where(lengths[at] > 0, lengths[at], np.iinfo(np.int64).max)
-    return at[np.lexsort((at, -apart[at], sizes))[:most]]
+    return at[np.lexsort((at, -distances[at], sizes))[:limit]]

@@ -14,7 +14,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.identity.comparison import NOISE
 from inference.core.tables import Floats
 
-NEAR, SHARE = 0.05, 0.05
+TOLERANCE, TOLERANCE_SHARE = 0.05, 0.05
 """Cycles, and the share of what was measured, by which a prediction may be off where a search has no
 tolerance of its own."""
 
@@ -42,19 +42,19 @@ class HeldOutCheck:
 class HeldOutChecks:
     """A check over all held-out experiments, and over those with each scheme."""
 
-    whole: HeldOutCheck
+    overall: HeldOutCheck
     schemes: Mapping[str, HeldOutCheck]
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, short enough to stand beside a mapping of thousands of schemes."""
-        whole = self.whole
+        overall = self.overall
         return {
-            "n": whole.n,
-            "off": whole.off,
-            "error": _rounded(whole.error),
-            "repeats": _rounded(whole.repeats),
+            "n": overall.n,
+            "off": overall.off,
+            "error": _rounded(overall.error),
+            "repeats": _rounded(overall.repeats),
             "schemes": {
-                scheme: [each.n, each.off, _rounded(each.error)] for scheme, each in self.schemes.items()
+                scheme: [check.n, check.off, _rounded(check.error)] for scheme, check in self.schemes.items()
             },
         }
 
@@ -98,13 +98,13 @@ def held_out_checks(
     repeats = 100 * median(spreads) if spreads else None
     return HeldOutChecks(
         _check(points, repeats),
-        {scheme: _check(own, repeats) for scheme, own in sorted(by_scheme.items())},
+        {scheme: _check(scheme_points, repeats) for scheme, scheme_points in sorted(by_scheme.items())},
     )
 
 
 def tolerance(experiment: Experiment, cycles: float, epsilon: float | None) -> float:
     """Cycles by which a prediction of this experiment may be off."""
-    return max(NEAR, SHARE * cycles) if epsilon is None else epsilon * experiment.length
+    return max(TOLERANCE, TOLERANCE_SHARE * cycles) if epsilon is None else epsilon * experiment.length
 
 
 def _check(points: Sequence[tuple[bool, float]], repeats: float | None) -> HeldOutCheck:

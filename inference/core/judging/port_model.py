@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from inference.core.model_check import NEAR, ORDER_CPI
+from inference.core.model_check import MODEL_TOLERANCE, ORDER_TOLERANCE
 
-SHARE_BEYOND = 0.05
+MAX_SHARE_BEYOND = 0.05
 """Of the mixes of a check, those that a disturbed computer may have measured wrong."""
 
 
@@ -49,18 +49,19 @@ class PortModelCheck:
     def objections(self, mapping: int | None) -> Iterator[str]:
         """Why no strong word may be used of results of this core; one of them is `mapping`, a row."""
         fails = f"the model's check “{self.name}” fails on this core"
-        if self.mixes and self.beyond > SHARE_BEYOND * self.mixes:
+        if self.mixes and self.beyond > MAX_SHARE_BEYOND * self.mixes:
             yield (
                 f"{fails}: {self.beyond:,} of {self.mixes:,} mixes took longer or less than any port mapping "
                 "says"
             )
-        if self.orders and self.apart > ORDER_CPI:
+        if self.orders and self.apart > ORDER_TOLERANCE:
             yield (
                 f"{fails}: the order of instructions changes {self.orders:,} experiments by {self.apart:.2f} "
                 "cycles per instruction on average"
             )
         error = self.reference_error
-        if error is not None and mapping is not None and self.reference == mapping and error > 100 * NEAR:
+        is_reference = mapping is not None and self.reference == mapping
+        if error is not None and is_reference and error > 100 * MODEL_TOLERANCE:
             yield f"the model's check “{self.name}” finds it off by {error:.1f} % on mixes"
 
 

@@ -21,11 +21,11 @@ from inference.core.protocols import Json
 from inference.core.tables import Bools, Floats, Int64s
 from inference.isa.blocks import Block, BlockError, accesses_of, block_of_bytes
 
-LEAST_BLOCKS = 5
+MIN_BLOCKS = 5
 """With a trait, and without it: fewer say nothing."""
-SIGNIFICANT = 0.01
+MAX_P = 0.01
 """The chance that any trait at all is told without reason."""
-FARTHER = 0.6
+MIN_FARTHER_SHARE = 0.6
 """The least share of pairs of blocks, one with and one without, of which that with the trait is farther off:
 a large set makes the smallest difference significant."""
 
@@ -62,10 +62,10 @@ class TraitFindings:
     """Of the traits that were `tried`, those that go with large errors, the farthest off first."""
 
     tried: int
-    found: tuple[TraitExcess, ...]
+    traits: tuple[TraitExcess, ...]
 
     def as_json(self) -> Json:
-        return {"tried": self.tried, "found": [asdict(one) for one in self.found]}
+        return {"tried": self.tried, "found": [asdict(trait) for trait in self.traits]}
 
 
 LENGTHS = ((1, 3), (4, 6), (7, 12), (13, None))
@@ -85,11 +85,11 @@ def traits_of_table(items: Items, at: Int64s) -> dict[Trait, Bools]:
         schemes, places = table.scheme[chosen][order], place[experiment][chosen][order]
         present, starts = np.unique(schemes, return_index=True)
         for scheme, holders in zip(present.tolist(), np.split(places, starts[1:]), strict=False):
-            traits[Trait("scheme", table.schemes[scheme])] = _holding(holders, len(at))
+            traits[Trait("scheme", table.schemes[scheme])] = _block_mask(holders, len(at))
     for low, high in LENGTHS:
-        own = items.lengths[at]
+        lengths = items.lengths[at]
         name = length_range(low, high)
-        traits[Trait("length", name)] = (own >= low) & (True if high is None else own <= high)
+        traits[Trait("length", name)] = (lengths >= low) & (True if high is None else lengths <= high)
     for name in () if items.bounds is None else items.bounds.names:
         traits[Trait("bound", name)] = items.of_bound(name)[at]
     return traits
@@ -100,38 +100,40 @@ def length_range(low: int, high: int | None) -> str:
     return f"{low} or more instructions" if high is None else f"{low} to {high} instructions"
 
 
-def _holding(places: Int64s, size: int) -> Bools:
+def _block_mask(places: Int64s, size: int) -> Bools:
     holders = np.zeros(size, dtype=bool)
     holders[places] = True
     return holders
 
 
-def telling_traits(errors: Floats, traits: Mapping[Trait, Bools]) -> TraitFindings:
+def significant_traits(errors: Floats, traits: Mapping[Trait, Bools]) -> TraitFindings:
     """Which traits go with large errors.
 
     `errors`: float64[n], relative, with their sign, not a number for blocks that are not compared; `traits`:
     bool[n] each.
     """
-    known = ~np.isnan(errors)
-    signed = errors[known]
+    is_compared = ~np.isnan(errors)
+    signed = errors[is_compared]
     sizes = np.abs(signed)
     ranks = _ranks(sizes)
-    tried = []
+    tested = []
     for trait, holders in sorted(traits.items()):
-        held = holders[known]
-        if LEAST_BLOCKS <= held.sum() <= len(sizes) - LEAST_BLOCKS:
-            farther, p = _compared(ranks, held)
-            tried.append((p, farther, trait, held))
-    found = []
-    least = 0.0
-    for place, (p, farther, trait, held) in enumerate(sorted(tried, key=lambda one: one[:3])):
-        least = max(least, min(1.0, p * (len(tried) - place)))  # Holm: the smallest counts for all of them
-        if least >= SIGNIFICANT:
+        inside = holders[is_compared]
+        if MIN_BLOCKS <= inside.sum() <= len(sizes) - MIN_BLOCKS:
+            farther, p = _rank_test(ranks, inside)
+            tested.append((p, farther, trait, inside))
+    excesses = []
+    p_holm = 0.0
+    for place, (p, farther, trait, inside) in enumerate(sorted(tested, key=lambda row: row[:3])):
+        # Holm's correction: an adjusted p is never smaller than that of a trait before.
+        p_holm = max(p_holm, min(1.0, p * (len(tested) - place)))
+        if p_holm >= MAX_P:
             break
-        if farther >= FARTHER:
-            medians = (_percent(sizes[held]), _percent(sizes[~held]), _percent(signed[held]))
-            found.append(TraitExcess(trait.kind, trait.name, int(held.sum()), *medians, farther, least))
-    return TraitFindings(len(tried), tuple(sorted(found, key=lambda one: (-one.farther, one.kind, one.name))))
+        if farther >= MIN_FARTHER_SHARE:
+            medians = (_percent(sizes[inside]), _percent(sizes[~inside]), _percent(signed[inside]))
+            excesses.append(TraitExcess(trait.kind, trait.name, int(inside.sum()), *medians, farther, p_holm))
+    excesses.sort(key=lambda excess: (-excess.farther, excess.kind, excess.name))
+    return TraitFindings(len(tested), tuple(excesses))
 
 
 def _percent(errors: Floats) -> float:
@@ -146,10 +148,10 @@ def _ranks(values: Floats) -> Floats:
     return means
 
 
-def _compared(ranks: Floats, held: Bools) -> tuple[float, float]:
+def _rank_test(ranks: Floats, inside: Bools) -> tuple[float, float]:
     """The share of pairs that those with the trait win, ties halved, and how likely so many or more are."""
-    n, m = int(held.sum()), int((~held).sum())
-    wins = float(ranks[held].sum()) - n * (n + 1) / 2
+    n, m = int(inside.sum()), int((~inside).sum())
+    wins = float(ranks[inside].sum()) - n * (n + 1) / 2
     _, ties = np.unique(ranks, return_counts=True)
     total = n + m
     tied = float((ties.astype(float) ** 3 - ties).sum()) / (total * (total - 1))
@@ -176,13 +178,14 @@ def memory_traits(codes: Sequence[bytes], isa: str) -> dict[Trait, Bools]:
 def _accesses(block: Block) -> Iterator[str]:
     """Registers start alike, as machines have it: different bases lead to one place."""
     instructions = accesses_of(block, alike=True)
-    loaded = [one.memory for each in instructions for one in each.reads if one.memory is not None]
-    stored = [one.memory for each in instructions for one in each.writes if one.memory is not None]
+    reads = [access.memory for instruction in instructions for access in instruction.reads]
+    writes = [access.memory for instruction in instructions for access in instruction.writes]
+    loaded, stored = ([place for place in places if place is not None] for places in (reads, writes))
     if loaded:
         yield "loads"
     if stored:
         yield "stores"
     if not loaded and not stored:
         yield "no access to memory"
-    if any(one.overlaps(other) for one in stored for other in loaded):
+    if any(access.overlaps(other) for access in stored for other in loaded):
         yield "loads what it has stored"

@@ -56,7 +56,7 @@ class Selection:
         }
 
 
-def selected(measured: Floats, predicted: Mapping[str, Floats]) -> Selection:
+def select_part(measured: Floats, predicted: Mapping[str, Floats]) -> Selection:
     """The part to take, of parts in the order in which they were made.
 
     A later part replaces the one before only if it is nearer over all mixes, those that it does not describe
@@ -94,22 +94,22 @@ def _score(name: str, errors: Floats) -> PartScore:
     return PartScore(name, int(known.sum()), 100 * float(errors[known].mean()) if known.any() else None, loss)
 
 
-def joined(ports: PortMapping, base: PortMapping, further: Sequence[PortMapping]) -> PortMapping | None:
+def merge(ports: PortMapping, base: PortMapping, further: Sequence[PortMapping]) -> PortMapping | None:
     """What `base` says, and of schemes that it does not describe what the `further` mappings say.
 
     Under the port names of the mapping `ports`, one of them, so that what refers to its ports stays true.
     None where two of them have no scheme in common: nothing then says which ports are the same.
     """
-    result = _under(ports, base)
+    result = _with_port_names(ports, base)
     for other in further:
-        renamed = None if result is None else other if other is ports else _under(result, other)
+        renamed = None if result is None else other if other is ports else _with_port_names(result, other)
         if result is None or renamed is None:
             return None
-        result = _with(result, renamed)
+        result = _extended(result, renamed)
     return result
 
 
-def _under(names: PortMapping, mapping: PortMapping) -> PortMapping | None:
+def _with_port_names(names: PortMapping, mapping: PortMapping) -> PortMapping | None:
     if mapping is names:
         return mapping
     if not names.usage.keys() & mapping.usage.keys():
@@ -118,7 +118,7 @@ def _under(names: PortMapping, mapping: PortMapping) -> PortMapping | None:
     return replace(mapping, ports=renamed.ports, usage=renamed.usage)
 
 
-def _with(base: PortMapping, further: PortMapping) -> PortMapping:
+def _extended(base: PortMapping, further: PortMapping) -> PortMapping:
     new = {scheme: uops for scheme, uops in further.usage.items() if scheme not in base.usage}
     slots = {scheme: further.slots_of(scheme) for scheme in new} if base.issue_width is not None else {}
     ports = max(base.ports, further.ports, key=len)  # the names of the one begin with those of the other

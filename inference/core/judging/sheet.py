@@ -89,16 +89,16 @@ class Answers:
     lacks: tuple[str, ...]
 
     @classmethod
-    def of(cls, cycles: Floats, why: str | Sequence[str]) -> Self:
+    def of(cls, cycles: Floats, reason: str | Sequence[str]) -> Self:
         """Answers with the reasons of those that lack: one for all, or one for each item."""
         lacking = np.flatnonzero(np.isnan(cycles))
         reasons = np.zeros(len(cycles), dtype=np.uint8)
-        if isinstance(why, str):
+        if isinstance(reason, str):
             reasons[lacking] = 1
-            return cls(cycles, reasons, (why,))
-        words = tuple(sorted({why[place] for place in lacking.tolist()}))
-        reasons[lacking] = [1 + words.index(why[place]) for place in lacking.tolist()]
-        return cls(cycles, reasons, words)
+            return cls(cycles, reasons, (reason,))
+        distinct = tuple(sorted({reason[place] for place in lacking.tolist()}))
+        reasons[lacking] = [1 + distinct.index(reason[place]) for place in lacking.tolist()]
+        return cls(cycles, reasons, distinct)
 
     def lacking(self) -> list[tuple[str, int]]:
         """(reason, number of items), the most frequent first."""
@@ -129,14 +129,14 @@ class ComparedPoints:
     def where(self, chosen: Bools | Int64s) -> ComparedPoints:
         return ComparedPoints(self.at[chosen], self.reference[chosen], self.predicted[chosen])
 
-    def worst(self, most: int) -> ComparedPoints:
+    def worst(self, limit: int) -> ComparedPoints:
         """The points with the largest relative errors, the largest first, equal ones in their order."""
         sizes = np.abs(self.errors)
         candidates = np.arange(len(sizes))
-        if len(sizes) > most:
-            least = np.partition(sizes, len(sizes) - most)[len(sizes) - most]
-            candidates = np.flatnonzero(sizes >= least)
-        return self.where(candidates[np.argsort(-sizes[candidates], kind="stable")[:most]])
+        if len(sizes) > limit:
+            threshold = np.partition(sizes, len(sizes) - limit)[len(sizes) - limit]
+            candidates = np.flatnonzero(sizes >= threshold)
+        return self.where(candidates[np.argsort(-sizes[candidates], kind="stable")[:limit]])
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class ItemSelection:
     @property
     def is_all(self) -> bool:
         """Whether nothing is left out."""
-        return self == EVERYTHING
+        return self == ALL_ITEMS
 
     def among(self, items: Items) -> Bools:
         """The items that the selection lets through, whatever sources say: bool[n].
@@ -183,7 +183,7 @@ class ItemSelection:
         return chosen
 
 
-EVERYTHING = ItemSelection()
+ALL_ITEMS = ItemSelection()
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +214,7 @@ class AnswerSheet:
         self,
         column: int,
         unit: Unit = Unit.CYCLES,
-        selection: ItemSelection = EVERYTHING,
+        selection: ItemSelection = ALL_ITEMS,
         among: Int64s | None = None,
     ) -> ComparedPoints:
         """A column beside the reference, on the items of a selection.

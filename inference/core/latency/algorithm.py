@@ -52,15 +52,15 @@ class LatencyProblem:
 
     def chains(self) -> list[DependencyChain]:
         """All chains, each code once."""
-        return _each_once([*self.first_chains(), *(c for asked in self.idioms for c in asked.pair.chains)])
+        return _distinct([*self.first_chains(), *(c for choice in self.idioms for c in choice.pair.chains)])
 
     def first_chains(self) -> list[DependencyChain]:
         """Those that are measured whatever the others say, each code once."""
-        wanted = [chain for pair in (*self.connectors, *self.pairs) for chain in pair.chains]
-        wanted += [chain for asked in self.idioms for chain in (asked.pair.chains[0], asked.apart)]
-        wanted += [] if self.additions is None else [self.additions]
-        wanted += [asked.chain for asked in self.memory]
-        return _each_once(wanted)
+        chains = [chain for pair in (*self.connectors, *self.pairs) for chain in pair.chains]
+        chains += [chain for choice in self.idioms for chain in (choice.pair.chains[0], choice.independent)]
+        chains += [] if self.additions is None else [self.additions]
+        chains += [choice.chain for choice in self.memory]
+        return _distinct(chains)
 
 
 @dataclass(frozen=True)
@@ -77,61 +77,61 @@ class LatencyResult:
     @property
     def isolated(self) -> int:
         """Pairs that have a value."""
-        return sum(one.is_isolated for one in self.pairs)
+        return sum(pair.is_isolated for pair in self.pairs)
 
     @property
     def bounded(self) -> int:
         """Pairs of which only a bound is known."""
-        return sum(one.at_most is not None for one in self.pairs)
+        return sum(pair.at_most is not None for pair in self.pairs)
 
 
-LOOKS = 3
+MAX_ATTEMPTS = 3
 """Times that a chain is measured at most."""
 
 
 def infer_latencies(
     problem: LatencyProblem,
     measurer: ChainMeasurer,
-    heard: Callable[[ChainReading, int, int], None] = lambda reading, done, total: None,
+    report: Callable[[ChainReading, int, int], None] = lambda reading, done, total: None,
 ) -> LatencyResult:
     """Measure chains, each code once, or `LOOKS` times until it is confirmed, and read the latencies off.
 
     `heard` is called with every reading, how many there are, and how many there will be as far as is known.
     """
-    readings = _MeasuredReadings(measurer, heard)
-    wanted = problem.first_chains()
-    for look in range(LOOKS):
-        readings.measure(wanted, look)
-        known = _known(problem.connectors, readings)
-        wanted = _wanted_again(problem, readings, known)
-        if not wanted:
+    readings = _MeasuredReadings(measurer, report)
+    chains = problem.first_chains()
+    for attempt in range(MAX_ATTEMPTS):
+        readings.measure(chains, attempt)
+        connectors = _connector_latencies(problem.connectors, readings)
+        chains = _unsettled_chains(problem, readings, connectors)
+        if not chains:
             break
-    pairs = tuple(read_pair(pair, readings.of(pair.chains), known) for pair in problem.pairs)
+    pairs = tuple(read_pair(pair, readings.of(pair.chains), connectors) for pair in problem.pairs)
     beside: list[DependencyChain] = []
     if problem.mixer is not None:
-        plan = bypass_chains(pairs, known, problem.mixer)
-        beside = _each_once(plan.chains())
+        plan = bypass_chains(pairs, connectors, problem.mixer)
+        beside = _distinct(plan.chains())
         _measure_bypasses(plan, beside, readings)
         measured = {reading.chain: reading for reading in readings.of(beside)}
         pairs = tuple(_with_bypasses(pairs, read_bypasses(plan, measured)))
-    memory = {one.chain: found for one in problem.memory for found in readings.of([one.chain])}
+    memory = {reading.chain: reading for reading in readings.of(probe.chain for probe in problem.memory)}
     return LatencyResult(
         pairs,
-        known,
-        tuple(_idioms(problem, pairs, readings, known)),
-        read_memory(problem.memory, memory, known),
-        tuple(readings.of(_each_once([*problem.chains(), *beside]))),
+        connectors,
+        tuple(_idioms(problem, pairs, readings, connectors)),
+        read_memory(problem.memory, memory, connectors),
+        tuple(readings.of(_distinct([*problem.chains(), *beside]))),
     )
 
 
 def _measure_bypasses(plan: BypassChains, chains: list[DependencyChain], readings: _MeasuredReadings) -> None:
     """Measure these chains, and those that seem to show something until two readings agree."""
-    again = chains
-    for look in range(LOOKS):
-        readings.measure(again, look)
+    remaining = chains
+    for attempt in range(MAX_ATTEMPTS):
+        readings.measure(remaining, attempt)
         excessive = (reading.chain for reading in readings.of(chains) if is_excessive(plan, reading))
-        again = [chain for chain in excessive if not readings.is_sure(_code(chain))]
-        if not again:
+        remaining = [chain for chain in excessive if not readings.is_sure(_code(chain))]
+        if not remaining:
             break
 
 
@@ -150,38 +150,38 @@ def _with_bypasses(pairs: Sequence[PairLatency], bypasses: Bypasses) -> Iterator
         )
 
 
-def _wanted_again(
-    problem: LatencyProblem, readings: _Readings, known: Mapping[ChainLink, float]
+def _unsettled_chains(
+    problem: LatencyProblem, readings: _Readings, connectors: Mapping[ChainLink, float]
 ) -> list[DependencyChain]:
     """The chains that neither another one of their pair confirms nor a second reading, and those of possible
     idioms; each code once."""
-    possible = _possible_idioms(problem, readings, known)
-    found = [
-        one.chain
-        for pair in (*problem.connectors, *problem.pairs, *possible)
-        for one in unconfirmed(pair, readings.of(pair.chains), known)
+    open_idioms = _possible_idioms(problem, readings, connectors)
+    chains = [
+        reading.chain
+        for pair in (*problem.connectors, *problem.pairs, *open_idioms)
+        for reading in unconfirmed(pair, readings.of(pair.chains), connectors)
     ]
-    found += [chain for pair in possible for chain in pair.chains if not readings.of([chain])]
-    return [chain for chain in _each_once(found) if not readings.is_sure(_code(chain))]
+    chains += [chain for pair in open_idioms for chain in pair.chains if not readings.of([chain])]
+    return [chain for chain in _distinct(chains) if not readings.is_sure(_code(chain))]
 
 
 def _possible_idioms(
-    problem: LatencyProblem, readings: _Readings, known: Mapping[ChainLink, float]
+    problem: LatencyProblem, readings: _Readings, connectors: Mapping[ChainLink, float]
 ) -> list[PairChains]:
     """Choices of operands that what was measured so far does not rule out."""
     if problem.additions is None:
         return []
-    reader = _idiom_reader(problem, problem.additions, readings, known)
-    usual = {asked.usual for asked in problem.idioms}
+    reader = _idiom_reader(problem, problem.additions, readings, connectors)
+    usual = {choice.regular_link for choice in problem.idioms}
     by_link = {
-        pair.link: read_pair(pair, readings.of(pair.chains), known)
+        pair.link: read_pair(pair, readings.of(pair.chains), connectors)
         for pair in problem.pairs
         if pair.link in usual
     }
     return [
-        asked.pair
-        for asked in problem.idioms
-        if reader.is_open(asked, None if asked.usual is None else by_link.get(asked.usual))
+        choice.pair
+        for choice in problem.idioms
+        if reader.is_open(choice, None if choice.regular_link is None else by_link.get(choice.regular_link))
     ]
 
 
@@ -197,9 +197,9 @@ class _Readings:
     def of(self, chains: Iterable[DependencyChain]) -> list[ChainReading]:
         """Of these chains those that were measured, as theirs; of several readings the middle one."""
         return [
-            replace(_middle(found), chain=chain)
+            replace(_median_reading(repeats), chain=chain)
             for chain in chains
-            if (found := self._by_code.get(_code(chain))) is not None
+            if (repeats := self._by_code.get(_code(chain))) is not None
         ]
 
     def is_sure(self, code: tuple[bytes, bool]) -> bool:
@@ -210,32 +210,32 @@ class _Readings:
 class _MeasuredReadings(_Readings):
     """The same of a measurer, which `heard` is told of."""
 
-    def __init__(self, measurer: ChainMeasurer, heard: Callable[[ChainReading, int, int], None]) -> None:
+    def __init__(self, measurer: ChainMeasurer, report: Callable[[ChainReading, int, int], None]) -> None:
         super().__init__()
         self._measurer = measurer
-        self._heard = heard
+        self._report = report
         self._count = 0
 
-    def measure(self, chains: Sequence[DependencyChain], look: int) -> None:
+    def measure(self, chains: Sequence[DependencyChain], attempt: int) -> None:
         """Measure these for the `look`th time, from 0."""
         total = self._count + len(chains)
-        for reading in self._measurer.measure(chains, look):
+        for reading in self._measurer.measure(chains, attempt):
             self.add(reading)
             self._count += 1
-            self._heard(reading, self._count, total)
+            self._report(reading, self._count, total)
 
 
-def _middle(found: Sequence[ChainReading]) -> ChainReading:
+def _median_reading(repeats: Sequence[ChainReading]) -> ChainReading:
     """The median of those with cycles. Of two the quicker: what disturbs a core makes it slower."""
-    settled = sorted((one.cycles, at) for at, one in enumerate(found) if one.cycles is not None)
-    return found[statistics.median_low(settled)[1]] if settled else found[-1]
+    settled = sorted((reading.cycles, at) for at, reading in enumerate(repeats) if reading.cycles is not None)
+    return repeats[statistics.median_low(settled)[1]] if settled else repeats[-1]
 
 
 def _code(chain: DependencyChain) -> tuple[bytes, bool]:
     return chain.code, chain.loop
 
 
-def _each_once(chains: Iterable[DependencyChain]) -> list[DependencyChain]:
+def _distinct(chains: Iterable[DependencyChain]) -> list[DependencyChain]:
     """Of those with the same code the first."""
     unique: dict[tuple[bytes, bool], DependencyChain] = {}
     for chain in chains:
@@ -243,37 +243,37 @@ def _each_once(chains: Iterable[DependencyChain]) -> list[DependencyChain]:
     return list(unique.values())
 
 
-def _known(connectors: Iterable[PairChains], readings: _Readings) -> dict[ChainLink, float]:
+def _connector_latencies(connectors: Iterable[PairChains], readings: _Readings) -> dict[ChainLink, float]:
     """Latencies of the connectors; each is closed with those before it, or with itself."""
-    known: dict[ChainLink, float] = {}
+    latencies: dict[ChainLink, float] = {}
     for pair in connectors:
-        found = read_pair(pair, readings.of(pair.chains), known)
-        if found.best is not None:
-            known[pair.link] = found.best
-    return known
+        latency = read_pair(pair, readings.of(pair.chains), latencies)
+        if latency.best is not None:
+            latencies[pair.link] = latency.best
+    return latencies
 
 
 def _idioms(
     problem: LatencyProblem,
     pairs: Sequence[PairLatency],
     readings: _Readings,
-    known: Mapping[ChainLink, float],
+    connectors: Mapping[ChainLink, float],
 ) -> Iterator[Idiom]:
     """What choices of operands make of schemes."""
     if problem.additions is None:
         return
-    reader = _idiom_reader(problem, problem.additions, readings, known)
+    reader = _idiom_reader(problem, problem.additions, readings, connectors)
     by_link = {pair.link: pair for pair in pairs}
     into: dict[tuple[str, str], list[PairLatency]] = defaultdict(list)
     for pair in pairs:
         into[pair.link.scheme, pair.link.destination].append(pair)
-    for asked in problem.idioms:
-        link = asked.pair.link
-        usual = None if asked.usual is None else by_link.get(asked.usual)
-        if (idiom := reader.of_choice(asked, usual)) is not None:
+    for choice in problem.idioms:
+        link = choice.pair.link
+        usual = None if choice.regular_link is None else by_link.get(choice.regular_link)
+        if (idiom := reader.of_choice(choice, usual)) is not None:
             yield idiom
-        if asked.usual is None:
-            moves = (reader.of_move(pair, asked.apart) for pair in into[link.scheme, link.destination])
+        if choice.regular_link is None:
+            moves = (reader.of_move(pair, choice.independent) for pair in into[link.scheme, link.destination])
             yield from (moved for moved in moves if moved is not None)
 
 
@@ -281,8 +281,8 @@ def _idiom_reader(
     problem: LatencyProblem,
     additions: DependencyChain,
     readings: _Readings,
-    known: Mapping[ChainLink, float],
+    connectors: Mapping[ChainLink, float],
 ) -> IdiomReader:
-    chains = [chain for asked in problem.idioms for chain in (*asked.pair.chains, asked.apart)]
-    found = {one.chain: one for one in readings.of([*chains, additions])}
-    return IdiomReader(found, known, additions)
+    chains = [chain for choice in problem.idioms for chain in (*choice.pair.chains, choice.independent)]
+    by_chain = {reading.chain: reading for reading in readings.of([*chains, additions])}
+    return IdiomReader(by_chain, connectors, additions)

@@ -22,14 +22,14 @@ from statistics import median
 from inference.core.latency.reading import ChainReading, PairLatency, link_value, own_connectors
 from inference.isa.chains import ChainLink, ChainMixer, DependencyChain
 
-_EXCESS = 0.5
+_MIN_EXCESS = 0.5
 """Cycles from which on an excess counts: latencies are whole cycles."""
-_MOST_CLASSES = 24
+_MAX_CLASSES = 24
 """Representatives: 300 chains of two, which take about a hundredth of all."""
-_FEWEST_MEMBERS = 2
+_MIN_MEMBERS = 2
 _FILLERS = (3, 7, 11, 15)
 """Instructions beside one that stands alone: as many as cores of 4 to 16 slots dispatch with it per cycle."""
-_OFF = 0.1
+_READING_ERROR = 0.1
 """Cycles by which a chain may seem quicker than it is."""
 
 
@@ -92,7 +92,7 @@ def bypass_chains(
             chain for fillers in _FILLERS if (chain := mixer.spaced(members.chains[0], fillers)) is not None
         ]
         for number, members in enumerate(classes)
-        if _least(members.members[0]) > 1 + _EXCESS
+        if _least(members.members[0]) > 1 + _MIN_EXCESS
     }
     return BypassChains(signatures, classes, mixed, spaced)
 
@@ -107,12 +107,12 @@ def _classes(
     classes = []
     for members in sorted(alike.values(), key=len, reverse=True):
         direct = [(pair, chain) for pair in members if (chain := _direct(pair, mixer)) is not None]
-        if len(members) < _FEWEST_MEMBERS or not direct:
+        if len(members) < _MIN_MEMBERS or not direct:
             continue
         represented = [pair for pair, _ in direct]
         ordered = (*represented, *(pair for pair in members if pair not in represented))
         classes.append(LinkClass(ordered, [chain for _, chain in direct[:2]]))
-    return classes[:_MOST_CLASSES]
+    return classes[:_MAX_CLASSES]
 
 
 def _least(pair: PairLatency) -> float:
@@ -129,7 +129,7 @@ def _direct(pair: PairLatency, mixer: ChainMixer) -> DependencyChain | None:
 
 def _signature(pair: PairLatency, connectors: Mapping[ChainLink, float]) -> Signature | None:
     """None without a chain of its own, and where values matter."""
-    if pair.least is None or pair.least < _EXCESS or pair.by_values:
+    if pair.least is None or pair.least < _MIN_EXCESS or pair.by_values:
         return None
     values: dict[str, float] = {}
     for reading in sorted(pair.readings, key=lambda reading: len(reading.chain.links)):
@@ -177,7 +177,7 @@ def is_excessive(plan: BypassChains, reading: ChainReading) -> bool:
     numbers = next((numbers for numbers, chain in plan.mixed.items() if chain == reading.chain), None)
     if numbers is None or cycles is None:
         return False
-    return cycles - sum(_least(plan.classes[number].members[0]) for number in numbers) >= _EXCESS
+    return cycles - sum(_least(plan.classes[number].members[0]) for number in numbers) >= _MIN_EXCESS
 
 
 def _excess(
@@ -208,7 +208,7 @@ def _kinds(classes: int, excess: Mapping[tuple[int, int], float]) -> list[list[i
 
 def _is_alike(a: int, b: int, classes: int, excess: Mapping[tuple[int, int], float]) -> bool:
     common = [k for k in range(classes) if (a, k) in excess and (b, k) in excess]
-    return bool(common) and all(abs(excess[a, k] - excess[b, k]) < _EXCESS for k in common)
+    return bool(common) and all(abs(excess[a, k] - excess[b, k]) < _MIN_EXCESS for k in common)
 
 
 def _between(
@@ -216,7 +216,7 @@ def _between(
 ) -> float:
     values = [excess[i, j] for i in kinds[a] for j in kinds[b] if (i, j) in excess]
     between = median(values) if values else 0.0
-    return round(between, 2) if abs(between) >= _EXCESS else 0.0
+    return round(between, 2) if abs(between) >= _MIN_EXCESS else 0.0
 
 
 def _alone(
@@ -229,9 +229,10 @@ def _alone(
             if (reading := readings.get(chain)) and reading.cycles is not None
         ]
         queued = _least(plan.classes[number].members[0])
-        if not cycles or min(cycles) > queued - _EXCESS:
+        if not cycles or min(cycles) > queued - _MIN_EXCESS:
             continue
-        saved = queued - math.floor(min(cycles) + _OFF)  # what is left of a cycle is that of the fillers
+        # Latencies are whole cycles: the fraction of a cycle is what the fillers take.
+        saved = queued - math.floor(min(cycles) + _READING_ERROR)
         for pair in plan.classes[number].members:
             yield pair.link, max(_least(pair) - saved, 0.0)
 

@@ -10,13 +10,13 @@ from inference.core.latency.reading import ChainReading, PairLatency, read_pair
 from inference.core.protocols import Json
 from inference.isa.chains import ChainLink, DependencyChain, IdiomChains
 
-_QUICKER = 0.5
+_MIN_QUICKER = 0.5
 """Cycles by which a latency with one register must be less to be another one."""
-_LONGER, _LONGER_SHARE = 0.25, 0.05
+_MIN_LONGER, _MIN_LONGER_SHARE = 0.25, 0.05
 """Cycles, and share of its throughput's, by which an instruction must take longer to wait for anything."""
-_NO_PORT = 0.9
+_MAX_PORTLESS_SHARE = 0.9
 """Share of an ordinary instruction's time, below which one cannot have waited for the same ports."""
-_ELIMINATED = 0.1
+_MAX_ELIMINATED = 0.1
 """Cycles up to which a latency is that of no execution at all."""
 
 
@@ -74,83 +74,85 @@ class IdiomReader:
     def __init__(
         self,
         readings: Mapping[DependencyChain, ChainReading],
-        known: Mapping[ChainLink, float],
+        connectors: Mapping[ChainLink, float],
         additions: DependencyChain,
     ) -> None:
         self._readings = readings
-        self._known = known
-        self._additions = self._each(additions)
+        self._connectors = connectors
+        self._additions = self._throughput(additions)
 
-    def is_open(self, asked: IdiomChains, usual: PairLatency | None) -> bool:
+    def is_open(self, choice: IdiomChains, usual: PairLatency | None) -> bool:
         """Whether an idiom is possible by the chain without connectors, so that the others have to decide.
 
         It is not where that chain waits, though its throughput would let it be quicker.
         """
-        direct, each = self._readings.get(asked.pair.chains[0]), self._each(asked.apart)
-        if direct is None or direct.cycles is None or each is None:
+        direct = self._readings.get(choice.pair.chains[0])
+        per_instance = self._throughput(choice.independent)
+        if direct is None or direct.cycles is None or per_instance is None:
             return True
-        if asked.usual is None:
-            return direct.cycles >= each + _longer_than(each)
+        if choice.regular_link is None:
+            return direct.cycles >= per_instance + _waiting_margin(per_instance)
         if usual is None or usual.least is None:
             return False
-        quicker = usual.least - _QUICKER / 2  # a reading may be off
-        return direct.cycles < quicker or each > quicker
+        quicker = usual.least - _MIN_QUICKER / 2  # a reading may be off
+        return direct.cycles < quicker or per_instance > quicker
 
-    def of_choice(self, asked: IdiomChains, usual: PairLatency | None) -> Idiom | None:
+    def of_choice(self, choice: IdiomChains, usual: PairLatency | None) -> Idiom | None:
         """What a choice of operands shows; `usual`: the latency between different registers."""
-        found = self._settled(asked.pair.chains)
-        latency = read_pair(asked.pair, found, self._known)
-        if asked.usual is None:
-            return self._of_old_value(asked, latency, found)
+        settled = self._settled(choice.pair.chains)
+        latency = read_pair(choice.pair, settled, self._connectors)
+        if choice.regular_link is None:
+            return self._of_old_value(choice, latency, settled)
         if usual is None or usual.least is None:
             return None
-        return self._of_one_register(asked, latency, found, usual.least, usual.readings)
+        return self._of_same_register(choice, latency, settled, usual.least, usual.readings)
 
     def _of_old_value(
-        self, asked: IdiomChains, latency: PairLatency, found: Sequence[ChainReading]
+        self, choice: IdiomChains, latency: PairLatency, settled: Sequence[ChainReading]
     ) -> Idiom | None:
         """Whether it waits for what its destination held, longer than its throughput asks for."""
-        apart, each = self._readings.get(asked.apart), self._each(asked.apart)
-        direct = next((one for one in found if one.chain == asked.pair.chains[0]), None)
-        if apart is None or each is None or direct is None or direct.cycles is None:
+        apart, per_instance = self._readings.get(choice.independent), self._throughput(choice.independent)
+        direct = next((reading for reading in settled if reading.chain == choice.pair.chains[0]), None)
+        if apart is None or per_instance is None or direct is None or direct.cycles is None:
             return None
-        if latency.best is None or latency.throughput_limited or direct.cycles < each + _longer_than(each):
+        is_waiting = direct.cycles >= per_instance + _waiting_margin(per_instance)
+        if latency.best is None or latency.throughput_limited or not is_waiting:
             return None
-        kind = IdiomKind.PARTIAL_REGISTER if asked.partial else IdiomKind.FALSE_DEPENDENCY
-        link = asked.pair.link
+        kind = IdiomKind.PARTIAL_REGISTER if choice.partial else IdiomKind.FALSE_DEPENDENCY
+        link = choice.pair.link
         return Idiom(link.scheme, kind, link.destination, latency.best, None, direct, apart)
 
-    def _of_one_register(
+    def _of_same_register(
         self,
-        asked: IdiomChains,
+        choice: IdiomChains,
         latency: PairLatency,
-        found: Sequence[ChainReading],
+        settled: Sequence[ChainReading],
         usual: float,
         usual_readings: Sequence[ChainReading],
     ) -> Idiom | None:
         """Whether it waits for nothing then, or less long."""
-        link = asked.pair.link
+        link = choice.pair.link
         if latency.breaks:
-            needs_port = self._needs_port(asked.apart)
+            needs_port = self._needs_port(choice.independent)
             kind = IdiomKind.BREAKING if needs_port is None else IdiomKind.ZEROING
-            measured = max(found, key=lambda one: len(one.chain.links))
-            compared = _alike(measured, usual_readings)
+            measured = max(settled, key=lambda reading: len(reading.chain.links))
+            compared = _most_similar(measured, usual_readings)
             return Idiom(link.scheme, kind, link.destination, None, needs_port, measured, compared)
-        if latency.best is None or latency.throughput_limited or usual - latency.best < _QUICKER:
+        if latency.best is None or latency.throughput_limited or usual - latency.best < _MIN_QUICKER:
             return None
-        compared = _alike(found[0], usual_readings)
-        return Idiom(link.scheme, IdiomKind.QUICKER, link.destination, latency.best, None, found[0], compared)
+        first, compared = settled[0], _most_similar(settled[0], usual_readings)
+        return Idiom(link.scheme, IdiomKind.QUICKER, link.destination, latency.best, None, first, compared)
 
     def of_move(self, pair: PairLatency, apart: DependencyChain) -> Idiom | None:
         """Whether the latency between different registers is that of no execution, always or sometimes."""
         throughput = self._readings.get(apart)
         if pair.least is None or pair.most is None or throughput is None or throughput.cycles is None:
             return None
-        if pair.least > 1 - _QUICKER:
+        if pair.least > 1 - _MIN_QUICKER:
             return None
-        always = pair.most <= _ELIMINATED
+        always = pair.most <= _MAX_ELIMINATED
         kind = IdiomKind.ELIMINATED if always else IdiomKind.PARTLY_ELIMINATED
-        measured = min(pair.readings, key=lambda one: (one.cycles is None, len(one.chain.links)))
+        measured = min(pair.readings, key=lambda reading: (reading.cycles is None, len(reading.chain.links)))
         return Idiom(
             pair.link.scheme,
             kind,
@@ -162,37 +164,37 @@ class IdiomReader:
         )
 
     def _settled(self, chains: Sequence[DependencyChain]) -> list[ChainReading]:
-        found = (self._readings.get(chain) for chain in chains)
-        return [one for one in found if one is not None and one.cycles is not None]
+        readings = (self._readings.get(chain) for chain in chains)
+        return [reading for reading in readings if reading is not None and reading.cycles is not None]
 
-    def _each(self, apart: DependencyChain) -> float | None:
-        found = self._readings.get(apart)
-        return None if found is None or found.cycles is None else found.cycles / apart.instances
+    def _throughput(self, apart: DependencyChain) -> float | None:
+        reading = self._readings.get(apart)
+        return None if reading is None or reading.cycles is None else reading.cycles / apart.instances
 
     def _needs_port(self, apart: DependencyChain) -> bool | None:
-        cycles = self._each(apart)
-        if cycles is None or self._additions is None or cycles >= _NO_PORT * self._additions:
+        cycles = self._throughput(apart)
+        if cycles is None or self._additions is None or cycles >= _MAX_PORTLESS_SHARE * self._additions:
             return None
         return False
 
 
-def _longer_than(each: float) -> float:
+def _waiting_margin(cycles: float) -> float:
     """Cycles that an instruction takes more than its throughput's where it waits for anything."""
-    return max(_LONGER, _LONGER_SHARE * each)
+    return max(_MIN_LONGER, _MIN_LONGER_SHARE * cycles)
 
 
-def _alike(measured: ChainReading, readings: Sequence[ChainReading]) -> ChainReading:
+def _most_similar(measured: ChainReading, readings: Sequence[ChainReading]) -> ChainReading:
     """Of the readings that settled, the one with as many links as this, or nearly."""
     links = len(measured.chain.links)
-    settled = [one for one in readings if one.cycles is not None]
-    return min(settled, key=lambda one: abs(len(one.chain.links) - links))
+    settled = [reading for reading in readings if reading.cycles is not None]
+    return min(settled, key=lambda reading: abs(len(reading.chain.links) - links))
 
 
-def _reading_json(one: ChainReading) -> Json:
+def _reading_json(reading: ChainReading) -> Json:
     return {
-        "code": one.chain.code.hex(),
-        "cycles": None if one.cycles is None else round(one.cycles / one.chain.instances, 3),
-        "spread": round(one.spread, 3),
-        "instances": one.chain.instances,
-        "loop": one.chain.loop,
+        "code": reading.chain.code.hex(),
+        "cycles": None if reading.cycles is None else round(reading.cycles / reading.chain.instances, 3),
+        "spread": round(reading.spread, 3),
+        "instances": reading.chain.instances,
+        "loop": reading.chain.loop,
     }

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
-from inference.core.latency.reading import LEAST, ChainReading
+from inference.core.latency.reading import MIN_CONNECTOR, ChainReading
 from inference.core.protocols import Json
 from inference.isa.chains import ChainLink, DependencyChain, MemoryChain
 
-_PLAIN = 64
+_PLAIN_BITS = 64
 """Bits of the load that others are held against."""
-_QUICKER = 0.25
+_MIN_QUICKER = 0.25
 """Cycles by which a value must arrive before any load could have ended."""
-_FAILED = 1.5
+_FAILED_RATIO = 1.5
 """Times what forwarding of one register's width takes."""
 
 
@@ -38,28 +38,28 @@ class MemoryLatency:
     Of a chain that is not `isolated` they are a bound. `how` is of stores.
     """
 
-    asked: MemoryChain
+    memory_chain: MemoryChain
     cycles: float | None
     how: Forwarding | None
     reading: ChainReading
 
     def as_json(self) -> Json:
         """A plain object, with machine code in hexadecimal digits."""
-        asked = self.asked
+        memory_chain = self.memory_chain
         return {
-            "stored": asked.stored,
-            "loaded": asked.loaded,
-            "register_class": asked.register_class,
-            "address": asked.address,
-            "offset": asked.offset,
-            "between": asked.between,
-            "condition": str(asked.condition),
-            "number": asked.number,
-            "chained": bool(asked.chain.links),
+            "stored": memory_chain.stored,
+            "loaded": memory_chain.loaded,
+            "register_class": memory_chain.register_class,
+            "address": memory_chain.address,
+            "offset": memory_chain.offset,
+            "between": memory_chain.between,
+            "condition": str(memory_chain.condition),
+            "number": memory_chain.number,
+            "chained": bool(memory_chain.chain.links),
             "cycles": None if self.cycles is None else round(self.cycles, 3),
-            "at_most": not asked.isolated,
+            "at_most": not memory_chain.isolated,
             "how": None if self.how is None else str(self.how),
-            "code": asked.chain.code.hex(),
+            "code": memory_chain.chain.code.hex(),
             "per_turn": None if self.reading.cycles is None else round(self.reading.cycles, 3),
             "spread": round(self.reading.spread, 3),
             "note": self.reading.note,
@@ -69,60 +69,60 @@ class MemoryLatency:
 def read_memory(
     chains: Sequence[MemoryChain],
     readings: Mapping[DependencyChain, ChainReading],
-    known: Mapping[ChainLink, float],
+    connectors: Mapping[ChainLink, float],
 ) -> tuple[MemoryLatency, ...]:
     """The latencies of all chains that were measured. `known`: those of connectors."""
-    measured = [asked for asked in chains if asked.chain in readings]
-    cycles = {asked: _cycles(asked, readings[asked.chain], known) for asked in measured}
+    measured = [probe for probe in chains if probe.chain in readings]
+    cycles = {probe: _cycles(probe, readings[probe.chain], connectors) for probe in measured}
     return tuple(
-        MemoryLatency(asked, found, _how(asked, found, cycles), readings[asked.chain])
-        for asked, found in cycles.items()
+        MemoryLatency(probe, value, _forwarding(probe, value, cycles), readings[probe.chain])
+        for probe, value in cycles.items()
     )
 
 
-def _cycles(asked: MemoryChain, reading: ChainReading, known: Mapping[ChainLink, float]) -> float | None:
+def _cycles(probe: MemoryChain, reading: ChainReading, connectors: Mapping[ChainLink, float]) -> float | None:
     if reading.cycles is None:
         return None
-    if not asked.chain.links:
-        return reading.cycles / asked.chain.instances
-    first, *more = asked.chain.links
-    times = 1 + more.count(first)
-    left = reading.cycles - sum(known.get(link, LEAST) for link in more if link != first)
-    return max(left / times, 0.0)  # what is renamed takes none, and connectors have their own errors
+    if not probe.chain.links:
+        return reading.cycles / probe.chain.instances
+    first, *further = probe.chain.links
+    times = 1 + further.count(first)
+    remaining = reading.cycles - sum(connectors.get(link, MIN_CONNECTOR) for link in further if link != first)
+    return max(remaining / times, 0.0)  # what is renamed takes none, and connectors have their own errors
 
 
-def _how(
-    asked: MemoryChain, cycles: float | None, all_cycles: Mapping[MemoryChain, float | None]
+def _forwarding(
+    probe: MemoryChain, cycles: float | None, all_cycles: Mapping[MemoryChain, float | None]
 ) -> Forwarding | None:
-    if not asked.stored or not asked.chain.links or cycles is None:
+    if not probe.stored or not probe.chain.links or cycles is None:
         return None
     load = _quickest_load(all_cycles)
-    if load is not None and cycles <= load - _QUICKER:
+    if load is not None and cycles <= load - _MIN_QUICKER:
         return Forwarding.RENAMED
-    waits = [
+    forwarded = [
         value
         for other, value in all_cycles.items()
         if value is not None
         and other.stored == other.loaded
         and other.chain.links
         and not other.offset
-        and other.register_class == asked.register_class
-        and (load is None or value > load - _QUICKER)
+        and other.register_class == probe.register_class
+        and (load is None or value > load - _MIN_QUICKER)
     ]
-    if waits and cycles > _FAILED * median(waits):
+    if forwarded and cycles > _FAILED_RATIO * median(forwarded):
         return Forwarding.FAILED
     return Forwarding.FORWARDED
 
 
 def _quickest_load(all_cycles: Mapping[MemoryChain, float | None]) -> float | None:
     """Of a general-purpose register; those of vectors are only bounds, and take no less."""
-    found = (
+    loads = (
         value
         for other, value in all_cycles.items()
         if not other.stored
         and other.chain.links
         and other.isolated
-        and other.loaded == _PLAIN
+        and other.loaded == _PLAIN_BITS
         and value is not None
     )
-    return min(found, default=None)
+    return min(loads, default=None)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from inference.core.protocols import Json
 from inference.isa.chains import ChainLink, DependencyChain, PairChains, ValueClass
 
-ABSOLUTE, RELATIVE = 0.05, 0.015
+ABSOLUTE_ERROR, RELATIVE_ERROR = 0.05, 0.015
 """Cycles, and share of a chain's cycles, by which a settled reading may be off."""
-_APART = 0.5
+_SAME_WITHIN = 0.5
 """Cycles by which readings of long chains may be apart and still be one latency."""
-LEAST = 1.0
+MIN_CONNECTOR = 1.0
 """Cycles that a connector between two classes takes at least."""
 
 
@@ -49,7 +49,7 @@ class LatencyOfValues:
         """A plain object; `immediate` and `breaks` only of classes of immediates, `count` of shifts."""
         plain: Json = {
             "values": self.values.name,
-            "told": self.values.told,
+            "told": self.values.description,
             "least": _rounded(self.least),
             "most": _rounded(self.most),
             "at_most": _rounded(self.at_most),
@@ -107,26 +107,26 @@ class PairLatency:
             "why": self.why,
             "throughput_limited": self.throughput_limited,
             "breaks": self.breaks,
-            "values": [one.as_json() for one in self.by_values],
+            "values": [latency.as_json() for latency in self.by_values],
             **({} if self.queued is None else {"queued": _rounded(self.queued)}),
             **({} if self.kind is None else {"kind": self.kind, "beside": list(self.beside)}),
             "chains": [
                 {
-                    "code": one.chain.code.hex(),
-                    "cycles": _rounded(one.cycles),
-                    "spread": _rounded(one.spread),
-                    "note": one.note,
-                    "values": one.chain.values,
-                    "listing": list(one.chain.listing),
-                    "connectors": [str(link) for link in one.chain.others],
+                    "code": reading.chain.code.hex(),
+                    "cycles": _rounded(reading.cycles),
+                    "spread": _rounded(reading.spread),
+                    "note": reading.note,
+                    "values": reading.chain.values,
+                    "listing": list(reading.chain.listing),
+                    "connectors": [str(link) for link in reading.chain.closing_links],
                 }
-                for one in self.readings
+                for reading in self.readings
             ],
         }
 
 
 def unconfirmed(
-    pair: PairChains, readings: Sequence[ChainReading], known: Mapping[ChainLink, float]
+    pair: PairChains, readings: Sequence[ChainReading], connectors: Mapping[ChainLink, float]
 ) -> list[ChainReading]:
     """Those of a pair's readings by which it takes what it takes by no other one with these values.
 
@@ -134,44 +134,42 @@ def unconfirmed(
     sums that nothing isolates, those that are no whole number of cycles. `known`: latencies of connectors.
     """
     if not pair.isolated:
-        settled = ((one, one.cycles) for one in readings if one.cycles is not None)
-        return [one for one, cycles in settled if abs(cycles - round(cycles)) > _error(cycles)]
-    found = [(one, left) for one in readings if (left := _candidate(one, known)) is not None]
+        settled = ((reading, reading.cycles) for reading in readings if reading.cycles is not None)
+        return [reading for reading, cycles in settled if abs(cycles - round(cycles)) > _error(cycles)]
+    candidates = [(row, value) for row in readings if (value := _candidate(row, connectors)) is not None]
     return [
-        one
-        for one, left in found
+        reading
+        for reading, value in candidates
         if not any(
-            left.agrees(other)
-            for _, other in found
-            if other is not left and (pair.is_by_immediate or other.chain.values == left.chain.values)
+            value.agrees(other)
+            for _, other in candidates
+            if other is not value and (pair.is_by_immediate or other.chain.values == value.chain.values)
         )
     ]
 
 
 def read_pair(
-    pair: PairChains, readings: Sequence[ChainReading], known: Mapping[ChainLink, float]
+    pair: PairChains, readings: Sequence[ChainReading], connectors: Mapping[ChainLink, float]
 ) -> PairLatency:
     """What the readings of a pair's chains say. `known`: latencies of connectors."""
     if not pair.classes or not pair.chains:
-        return _read(pair, readings, known)
-    each = [
-        (one, _read(pair, [reading for reading in readings if reading.chain.values == one.name], known))
-        for one in pair.classes
+        return _read(pair, readings, connectors)
+    rows = [
+        (values, _read(pair, [row for row in readings if row.chain.values == values.name], connectors))
+        for values in pair.classes
     ]
     if pair.is_by_immediate:
-        return _by_immediate(pair.link, each, readings)
-    return _joined(pair.link, each, readings)
+        return _by_immediate(pair.link, rows, readings)
+    return _joined(pair.link, rows, readings)
 
 
 def _by_immediate(
-    link: ChainLink, each: Sequence[tuple[ValueClass, PairLatency]], readings: Sequence[ChainReading]
+    link: ChainLink, rows: Sequence[tuple[ValueClass, PairLatency]], readings: Sequence[ChainReading]
 ) -> PairLatency:
     """By the usual immediate alone, unless others that were measured take another time."""
-    usual = each[0][1]
-    measured = [
-        (kind, one) for kind, one in each if any(reading.cycles is not None for reading in one.readings)
-    ]
-    if all(_is_alike(usual, one) for _, one in measured):
+    usual = rows[0][1]
+    measured = [(kind, pair) for kind, pair in rows if any(row.cycles is not None for row in pair.readings)]
+    if all(_is_alike(usual, pair) for _, pair in measured):
         return replace(usual, readings=tuple(readings))
     return replace(_joined(link, measured, readings), best=usual.best)
 
@@ -181,51 +179,51 @@ def _is_alike(usual: PairLatency, other: PairLatency) -> bool:
     if usual.breaks != other.breaks or usual.is_isolated != other.is_isolated:
         return False
     if usual.least is not None and usual.most is not None and other.least is not None:
-        return usual.least - _APART < other.least < usual.most + _APART
-    return usual.at_most is None or other.at_most is None or abs(usual.at_most - other.at_most) < _APART
+        return usual.least - _SAME_WITHIN < other.least < usual.most + _SAME_WITHIN
+    return usual.at_most is None or other.at_most is None or abs(usual.at_most - other.at_most) < _SAME_WITHIN
 
 
 def _joined(
-    link: ChainLink, each: Sequence[tuple[ValueClass, PairLatency]], readings: Sequence[ChainReading]
+    link: ChainLink, rows: Sequence[tuple[ValueClass, PairLatency]], readings: Sequence[ChainReading]
 ) -> PairLatency:
     """The least and the most over all classes of values."""
-    found = [one for _, one in each]
-    bounds = [one.at_most for one in found if one.at_most is not None]
-    isolated = [one for one in found if one.is_isolated]
+    latencies = [pair for _, pair in rows]
+    bounds = [pair.at_most for pair in latencies if pair.at_most is not None]
+    isolated = [pair for pair in latencies if pair.is_isolated]
     return PairLatency(
         link,
-        min((one.least for one in isolated if one.least is not None), default=None),
-        max((one.most for one in isolated if one.most is not None), default=None),
+        min((pair.least for pair in isolated if pair.least is not None), default=None),
+        max((pair.most for pair in isolated if pair.most is not None), default=None),
         max(bounds) if bounds and not isolated else None,
-        "; ".join(dict.fromkeys(one.why for one in found if one.why and not isolated)),
+        "; ".join(dict.fromkeys(pair.why for pair in latencies if pair.why and not isolated)),
         tuple(readings),
-        any(one.throughput_limited for one in found),
-        all(one.breaks for one in found),
-        next((one.best for one in isolated), None),
+        any(pair.throughput_limited for pair in latencies),
+        all(pair.breaks for pair in latencies),
+        next((pair.best for pair in isolated), None),
         tuple(
-            LatencyOfValues(kind, one.least, one.most, one.at_most, one.why, one.breaks) for kind, one in each
+            LatencyOfValues(kind, row.least, row.most, row.at_most, row.why, row.breaks) for kind, row in rows
         ),
     )
 
 
 def _read(
-    pair: PairChains, readings: Sequence[ChainReading], known: Mapping[ChainLink, float]
+    pair: PairChains, readings: Sequence[ChainReading], connectors: Mapping[ChainLink, float]
 ) -> PairLatency:
-    link, usable = pair.link, [one for one in readings if one.cycles is not None]
+    link, usable = pair.link, [reading for reading in readings if reading.cycles is not None]
     if not pair.chains or not usable:
-        notes = dict.fromkeys(one.note for one in readings if one.note)
+        notes = dict.fromkeys(reading.note for reading in readings if reading.note)
         why = pair.why if not pair.chains else "; ".join(notes) or "no chain has settled"
         return PairLatency(link, None, None, None, why, tuple(readings))
     if not pair.isolated:
-        return PairLatency(link, None, None, _bound(usable, known), pair.why, tuple(readings))
-    candidates = [one for one in (_candidate(each, known) for each in usable) if one is not None]
+        return PairLatency(link, None, None, _bound(usable, connectors), pair.why, tuple(readings))
+    candidates = [value for row in usable if (value := _candidate(row, connectors)) is not None]
     if not candidates:
         why = "its connectors are not known"
-        return PairLatency(link, None, None, _bound(usable, known), why, tuple(readings))
-    if any(one.value < -one.error for one in candidates):
+        return PairLatency(link, None, None, _bound(usable, connectors), why, tuple(readings))
+    if any(candidate.value < -candidate.error for candidate in candidates):
         why = "the destination does not wait for the source"
         return PairLatency(link, None, None, None, why, tuple(readings), breaks=True)
-    values, limited = _consistent(candidates)
+    values, limited = _consistent_latencies(candidates)
     return PairLatency(link, min(values), max(values), None, "", tuple(readings), limited, best=values[0])
 
 
@@ -243,36 +241,37 @@ class _Candidate:
 
     def is_same_as(self, other: _Candidate) -> bool:
         """Whether both are one latency: by different ways back, it can be another one by whole cycles."""
-        return self.agrees(other) and abs(self.value - other.value) <= _APART
+        return self.agrees(other) and abs(self.value - other.value) <= _SAME_WITHIN
 
 
-def _candidate(reading: ChainReading, known: Mapping[ChainLink, float]) -> _Candidate | None:
+def _candidate(reading: ChainReading, connectors: Mapping[ChainLink, float]) -> _Candidate | None:
     """None where a connector is not known."""
-    cycles, others = reading.cycles, own_connectors(reading.chain)
-    if cycles is None or not known.keys() >= set(others):
+    cycles, closing_links = reading.cycles, own_connectors(reading.chain)
+    if cycles is None or not connectors.keys() >= set(closing_links):
         return None
-    closing, times = sum(known[link] for link in others), reading.chain.links.count(reading.chain.links[0])
+    closing, links = sum(connectors[link] for link in closing_links), reading.chain.links
+    times = links.count(links[0])
     error = _error(cycles + closing)
     return _Candidate(reading.chain, (cycles - closing) / times, error / times)
 
 
-def link_value(reading: ChainReading, known: Mapping[ChainLink, float]) -> float | None:
+def link_value(reading: ChainReading, connectors: Mapping[ChainLink, float]) -> float | None:
     """Cycles that a chain leaves for its first link; None where a connector is not known."""
-    candidate = _candidate(reading, known)
+    candidate = _candidate(reading, connectors)
     return None if candidate is None else candidate.value
 
 
 def _error(cycles: float) -> float:
     """By how much a settled reading may be off."""
-    return max(ABSOLUTE, RELATIVE * cycles)
+    return max(ABSOLUTE_ERROR, RELATIVE_ERROR * cycles)
 
 
 def own_connectors(chain: DependencyChain) -> list[ChainLink]:
     """All links but the wanted one, which a turn can pass several times."""
-    return [link for link in chain.others if link != chain.links[0]]
+    return [link for link in chain.closing_links if link != chain.links[0]]
 
 
-def _consistent(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
+def _consistent_latencies(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
     """The latencies that the ways back show, the most exact first, and whether throughput limits chains.
 
     A chain that throughput limits takes no longer with more connectors, so it leaves less for the link. Of
@@ -281,48 +280,48 @@ def _consistent(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
     which each chain is a reading.
     """
     ways: dict[frozenset[ChainLink], list[_Candidate]] = defaultdict(list)
-    for one in sorted(candidates, key=lambda each: len(each.chain.links)):
-        ways[frozenset(own_connectors(one.chain))].append(one)
+    for candidate in sorted(candidates, key=lambda candidate: len(candidate.chain.links)):
+        ways[frozenset(own_connectors(candidate.chain))].append(candidate)
     direct = ways.pop(frozenset(), [])
     chosen, limited = [], False
-    for found in ways.values():
-        pairs = [*itertools.pairwise(found), *((a, b) for a in found for b in direct)]
+    for members in ways.values():
+        pairs = [*itertools.pairwise(members), *((a, b) for a in members for b in direct)]
         confirmed = next((a for a, b in pairs if a.agrees(b)), None)
-        limited |= confirmed is None and len(found) > 1 and found[-1].value < found[0].value
-        rest = found[-1:] if confirmed is None else found[found.index(confirmed) :]
-        chosen.append(_mean([one for one in rest if one.agrees(rest[0])]))
-    for one in direct:
-        if chosen and all(one.value > each.value and not one.agrees(each) for each in chosen):
+        limited |= confirmed is None and len(members) > 1 and members[-1].value < members[0].value
+        confirming = members[-1:] if confirmed is None else members[members.index(confirmed) :]
+        chosen.append(_mean([candidate for candidate in confirming if candidate.agrees(confirming[0])]))
+    for candidate in direct:
+        if chosen and all(candidate.value > value.value and not candidate.agrees(value) for value in chosen):
             limited = True
         else:
-            chosen.append(one)
-    alike: list[list[_Candidate]] = []
-    for one in sorted(chosen, key=lambda each: each.error):
-        for others in alike:
-            if one.is_same_as(others[0]):
-                others.append(one)
+            chosen.append(candidate)
+    groups: list[list[_Candidate]] = []
+    for candidate in sorted(chosen, key=lambda candidate: candidate.error):
+        for group in groups:
+            if candidate.is_same_as(group[0]):
+                group.append(candidate)
                 break
         else:
-            alike.append([one])
-    return [_mean(found).value for found in alike], limited
+            groups.append([candidate])
+    return [_mean(members).value for members in groups], limited
 
 
-def _mean(found: Sequence[_Candidate]) -> _Candidate:
+def _mean(candidates: Sequence[_Candidate]) -> _Candidate:
     """The same latency by all of them, each as heavy as it is exact; the error is that of the most exact."""
-    weights = [one.error**-2 for one in found]
-    value = sum(one.value * weight for one, weight in zip(found, weights, strict=True)) / sum(weights)
-    best = min(found, key=lambda one: one.error)
+    weights = [candidate.error**-2 for candidate in candidates]
+    value = sum(row.value * weight for row, weight in zip(candidates, weights, strict=True)) / sum(weights)
+    best = min(candidates, key=lambda candidate: candidate.error)
     return _Candidate(best.chain, value, best.error)
 
 
-def _bound(readings: Iterable[ChainReading], known: Mapping[ChainLink, float]) -> float:
+def _bound(readings: Iterable[ChainReading], connectors: Mapping[ChainLink, float]) -> float:
     """The least that a chain leaves, where connectors of unknown latency take `LEAST`."""
-    left = (
-        one.cycles - sum(known.get(link, LEAST) for link in one.chain.others)
-        for one in readings
-        if one.cycles is not None
+    remaining = (
+        reading.cycles - sum(connectors.get(link, MIN_CONNECTOR) for link in reading.chain.closing_links)
+        for reading in readings
+        if reading.cycles is not None
     )
-    return max(min(left), 0.0)  # a renamed store takes less than the least that is counted for it
+    return max(min(remaining), 0.0)  # a renamed store takes less than the least that is counted for it
 
 
 def _rounded(value: float | None) -> float | None:

@@ -27,18 +27,18 @@ from inference.core.simulation.program import Binding, SchedulerPolicy, SharedRe
 from inference.core.simulation.steady_state import simulate
 from inference.core.tables import Floats
 
-LEAST_GAIN = 0.2
+MIN_GAIN = 0.2
 """Share of the error of ports and slots that a policy must explain, on experiments that did not choose it,
 and on dependent code."""
-LEAST_REDUCTION = 0.005
+MIN_REDUCTION = 0.005
 """By how much it must lower that error at least: less is within what repeating a measurement changes."""
-AS_GOOD = 0.10
+EQUIVALENCE_MARGIN = 0.10
 """Policies whose error is larger by no more than this share of it fit as well as the best."""
 STARTS = 3
 
-OVERSTATED = 1.03
+OVERSTATED_RATIO = 1.03
 """Times the longest of repeated measurements, from which on a prediction is too slow."""
-MOST_OVERSTATED = 0.1
+MAX_OVERSTATED_SHARE = 0.1
 """Share of blocks that a policy may overstate beyond those that are overstated without it.
 
 Of seven simulated cores with drawn policies, searches on half of the mixes and 48 blocks found policies that
@@ -46,7 +46,7 @@ overstate 0.5 to 5.5 % of 200 other blocks, since queue lengths are never known 
 core's queue was none of those that are tried. By chance, 48 blocks have twice as many. Policies chosen by
 mixes alone overstate up to 35 %.
 """
-_MOST_SWEEPS = 4
+_MAX_SWEEPS = 4
 
 Setting = Mapping[str, object]
 """Values of some parameters of a policy, by name."""
@@ -142,10 +142,10 @@ def infer_scheduler(
     finished = search.run(likely)
     fits = [
         PolicyFit(policy, error, mean_error(judging, policy, seed))
-        for policy, error in search.closest(AS_GOOD)
+        for policy, error in search.closest(EQUIVALENCE_MARGIN)
     ]
     closest = fits[0] if fits else None
-    without = float(np.mean([abs(one.bound / one.measured - 1) for one in judging]))
+    without = float(np.mean([abs(experiment.bound / experiment.measured - 1) for experiment in judging]))
     code = _scores_on(judging_code, closest.policy, seed) if closest and judging_code else None
     explained = closest is not None and is_explained(closest.judged, without)
     if code is not None:
@@ -163,22 +163,22 @@ def infer_scheduler(
 
 def is_explained(error: float, without: float) -> bool:
     """Whether an error is clearly less than that of ports and slots alone."""
-    return error <= min((1 - LEAST_GAIN) * without, without - LEAST_REDUCTION)
+    return error <= min((1 - MIN_GAIN) * without, without - MIN_REDUCTION)
 
 
 def mean_error(experiments: Sequence[ScheduledExperiment], policy: SchedulerPolicy, seed: int = 0) -> float:
     """Mean relative error of the predicted cycles."""
-    predicted = np.array([one.predicted(policy, seed) for one in experiments])
-    measured: Floats = np.array([one.measured for one in experiments])
+    predicted = np.array([experiment.predicted(policy, seed) for experiment in experiments])
+    measured: Floats = np.array([experiment.measured for experiment in experiments])
     return float(np.mean(abs(predicted / measured - 1)))
 
 
 def _scores_on(code: Sequence[ScheduledExperiment], policy: SchedulerPolicy, seed: int) -> CodeScores:
     return code_scores(
-        np.array([one.measured for one in code]),
-        np.array([one.longest or one.measured for one in code]),
-        np.array([one.bound for one in code]),
-        np.array([one.predicted(policy, seed) for one in code]),
+        np.array([loop.measured for loop in code]),
+        np.array([loop.longest or loop.measured for loop in code]),
+        np.array([loop.bound for loop in code]),
+        np.array([loop.predicted(policy, seed) for loop in code]),
     )
 
 
@@ -194,7 +194,7 @@ def candidates_of_shared_buses(kinds: Iterable[tuple[int, int]]) -> list[SharedR
     return [SharedResultBus(ports, other) for ports in slow for other in quick if not other & ports]
 
 
-def is_judging(groups: Sequence[str]) -> list[bool]:
+def judging_mask(groups: Sequence[str]) -> list[bool]:
     """Which experiments judge, by their groups: every second one of each, or of all where none has two."""
     numbers: Counter[str] = Counter()
     judging = []
@@ -209,7 +209,8 @@ def _halves(
 ) -> tuple[list[ScheduledExperiment], list[ScheduledExperiment]]:
     """Those that choose a policy, and those that judge it."""
     halves: tuple[list[ScheduledExperiment], list[ScheduledExperiment]] = ([], [])
-    for experiment, judges in zip(experiments, is_judging([one.group for one in experiments]), strict=True):
+    judging = judging_mask([member.group for member in experiments])
+    for experiment, judges in zip(experiments, judging, strict=True):
         halves[judges].append(experiment)
     return halves
 
@@ -254,7 +255,7 @@ class _Search:
         """Whether it came to an end before somebody wanted it to stop."""
         for start in range(STARTS):
             policy = self._random_policy() if start else self._best([SchedulerPolicy(), *likely])
-            for _ in range(_MOST_SWEEPS):
+            for _ in range(_MAX_SWEEPS):
                 before = policy
                 for axis in self._axes:
                     policy = self._improved(policy, axis)
@@ -273,8 +274,8 @@ class _Search:
         """The best policy along one axis; None where the search has to stop."""
         if policy is None:
             return None
-        changed = (_changed(policy, setting) for setting in axis)
-        return self._best([one for one in changed if one is not None])
+        policies = (_with_setting(policy, setting) for setting in axis)
+        return self._best([candidate for candidate in policies if candidate is not None])
 
     def _best(self, policies: Iterable[SchedulerPolicy]) -> SchedulerPolicy | None:
         """The policy with the least error, the first of several; None where the search has to stop."""
@@ -292,11 +293,11 @@ class _Search:
         while True:
             settings = [self._random.choice(axis) for axis in self._axes]
             merged = {name: value for setting in settings for name, value in setting.items()}
-            if (policy := _changed(SchedulerPolicy(), merged)) is not None:
+            if (policy := _with_setting(SchedulerPolicy(), merged)) is not None:
                 return policy
 
 
-def _changed(policy: SchedulerPolicy, setting: Setting) -> SchedulerPolicy | None:
+def _with_setting(policy: SchedulerPolicy, setting: Setting) -> SchedulerPolicy | None:
     """The policy with these parameters, None where they do not go together."""
     try:
         return replace(policy, **setting)  # type: ignore[arg-type]  # names of fields with their values
@@ -316,7 +317,7 @@ class CodeScores:
     @property
     def overstates(self) -> bool:
         """Whether the policy makes more code too slow than its blurred parameters explain."""
-        return self.overstated > self.overstated_without + MOST_OVERSTATED
+        return self.overstated > self.overstated_without + MAX_OVERSTATED_SHARE
 
 
 def code_scores(measured: Floats, longest: Floats, bounds: Floats, predicted: Floats) -> CodeScores:
@@ -328,10 +329,10 @@ def code_scores(measured: Floats, longest: Floats, bounds: Floats, predicted: Fl
         bounds: What ports, slots and chains allow.
         predicted: What the policy makes of them.
     """
-    most = OVERSTATED * longest
+    limits = OVERSTATED_RATIO * longest
     return CodeScores(
         float(np.mean(abs(predicted / measured - 1))),
         float(np.mean(abs(bounds / measured - 1))),
-        float(np.mean(predicted > most)),
-        float(np.mean(bounds > most)),
+        float(np.mean(predicted > limits)),
+        float(np.mean(bounds > limits)),
     )

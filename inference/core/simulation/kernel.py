@@ -12,13 +12,13 @@ import numpy as np
 
 from inference.core.compiling import compiled, compiled_in_place, inlined
 from inference.core.kernels.layout import Number
-from inference.core.simulation.program import LONGEST_LATENCY
+from inference.core.simulation.program import MAX_LATENCY
 from inference.core.tables import Int64s, Integers
 
 LEAST_LOADED, ROUND_ROBIN, RANDOM, AT_ISSUE = 0, 1, 2, 3
 NEVER = -1
 _FAR = 1 << 60  # later than any cycle
-_CALENDAR = LONGEST_LATENCY + 1
+_CALENDAR_CYCLES = MAX_LATENCY + 1
 _LOAD_HISTORY = 5  # load_age goes up to 4
 _WAITING, _NEXT, _OLDEST, _BUDGET = 0, 1, 2, 3  # places in `_State.counts`
 
@@ -87,7 +87,7 @@ def run(
     program: KernelProgram,
     policy: KernelPolicy,
     iterations: Number,
-    most_cycles: Number,
+    max_cycles: Number,
     seed: Number,
     timeline: KernelTimeline,
 ) -> Number:
@@ -101,14 +101,14 @@ def run(
         np.zeros(policy.ports, dtype=np.int64),
         np.zeros((_LOAD_HISTORY, policy.ports), dtype=np.int64),
         np.zeros(policy.ports, dtype=np.int64),
-        np.zeros((policy.ports, _CALENDAR), dtype=np.int64),
+        np.zeros((policy.ports, _CALENDAR_CYCLES), dtype=np.int64),
         np.full(total, NEVER, dtype=np.int64),
         np.zeros(1 + policy.sharing.size, dtype=np.int64),
         np.full(policy.sharing.size, NEVER, dtype=np.int64),
         np.zeros(4, dtype=np.int64),
         np.full(1, np.uint64(2) * np.uint64(seed) + np.uint64(1), dtype=np.uint64),
     )
-    return _run(program, policy, state, timeline, most_cycles)
+    return _run(program, policy, state, timeline, max_cycles)
 
 
 @compiled_in_place
@@ -117,11 +117,11 @@ def _run(
     policy: KernelPolicy,
     state: _State,
     timeline: KernelTimeline,
-    most_cycles: Number,
+    max_cycles: Number,
 ) -> Number:
     """`run` from an empty state; returns the cycles it took."""
     total = timeline.issued.size
-    for cycle in range(most_cycles):
+    for cycle in range(max_cycles):
         if policy.binding == AT_ISSUE:
             _issue_oldest(program, policy, state, timeline, cycle)
         else:
@@ -129,7 +129,7 @@ def _run(
                 if state.free_at[port] <= cycle:
                     _issue_from(port, program, policy, state, timeline, cycle)
         for port in range(policy.ports):
-            state.returns[port, cycle % _CALENDAR] = 0
+            state.returns[port, cycle % _CALENDAR_CYCLES] = 0
         oldest = state.counts[_OLDEST]
         while oldest < state.counts[_NEXT] and timeline.issued[oldest] != NEVER:
             oldest += 1
@@ -139,7 +139,7 @@ def _run(
         _dispatch(program, policy, state, timeline, cycle, total)
         for port in range(policy.ports):
             state.loads[(cycle + 1) % _LOAD_HISTORY, port] = state.lengths[port]
-    return most_cycles
+    return max_cycles
 
 
 @inlined
@@ -171,12 +171,12 @@ def _issue_from(
     if granted == NEVER or not is_ready:
         return
     uop = queue[granted]
-    if _is_bus_taken(port, uop, program, policy, state, cycle):
+    if _is_bus_busy(port, uop, program, policy, state, cycle):
         return
     for k in range(granted, length - 1):
         queue[k] = queue[k + 1]
     state.lengths[port] -= 1
-    _note_issue(uop, port, program, policy, state, timeline, cycle)
+    _record_issue(uop, port, program, policy, state, timeline, cycle)
 
 
 @inlined
@@ -193,7 +193,7 @@ def _issue_oldest(
             queue[remaining] = uop
             remaining += 1
         else:
-            _note_issue(uop, port, program, policy, state, timeline, cycle)
+            _record_issue(uop, port, program, policy, state, timeline, cycle)
     state.lengths[0] = remaining
 
 
@@ -206,7 +206,7 @@ def _free_port(
     for k in range(policy.ports):
         port = (state.turn[0] + k) % policy.ports
         if mask >> port & 1 and state.free_at[port] <= cycle:
-            if _is_bus_taken(port, uop, program, policy, state, cycle):
+            if _is_bus_busy(port, uop, program, policy, state, cycle):
                 continue
             state.turn[0] += 1
             return port
@@ -214,7 +214,7 @@ def _free_port(
 
 
 @inlined
-def _note_issue(
+def _record_issue(
     uop: Number,
     port: Number,
     program: KernelProgram,
@@ -226,31 +226,31 @@ def _note_issue(
     """Keep the port busy and a result bus taken."""
     timeline.issued[uop], timeline.port[uop] = cycle, port
     state.counts[_WAITING] -= 1
-    own = uop % program.ports.size
-    state.free_at[port] = cycle + program.busy[own]
-    back = cycle + program.latency[own]
+    position = uop % program.ports.size
+    state.free_at[port] = cycle + program.busy[position]
+    returns_at = cycle + program.latency[position]
     bus = port
-    shared = _shared_bus(port, program.latency[own], policy)
+    shared = _shared_bus(port, program.latency[position], policy)
     if shared != NEVER:
-        if state.last_return[shared] == back:
+        if state.last_return[shared] == returns_at:
             return
-        state.last_return[shared] = back
+        state.last_return[shared] = returns_at
         bus = state.turn[1 + shared]
         while not policy.buses[shared] >> bus & 1:
             bus = (bus + 1) % policy.ports
         state.turn[1 + shared] = (bus + 1) % policy.ports
-    state.returns[bus, back % _CALENDAR] = 1
+    state.returns[bus, returns_at % _CALENDAR_CYCLES] = 1
 
 
 @inlined
-def _is_bus_taken(
+def _is_bus_busy(
     port: Number, uop: Number, program: KernelProgram, policy: KernelPolicy, state: _State, cycle: Number
 ) -> bool:
     """Whether another result returns where and when that of the µop would."""
     latency = program.latency[uop % program.ports.size]
     if not policy.writeback_conflicts or _shared_bus(port, latency, policy) != NEVER:
         return False
-    return bool(state.returns[port, (cycle + latency) % _CALENDAR])
+    return bool(state.returns[port, (cycle + latency) % _CALENDAR_CYCLES])
 
 
 @inlined
@@ -279,13 +279,13 @@ def _dispatch(
         uop = counts[_NEXT]
         if uop - counts[_OLDEST] >= policy.window:
             return
-        own = uop % program.ports.size
-        if program.ports[own]:
+        position = uop % program.ports.size
+        if program.ports[position]:
             if counts[_WAITING] >= policy.queued:
                 return
             port = 0
             if policy.binding != AT_ISSUE:
-                port = _bound_port(program.ports[own], policy, state, cycle)
+                port = _bound_port(program.ports[position], policy, state, cycle)
                 if state.lengths[port] >= policy.queue:
                     return
                 timeline.port[uop] = port
@@ -295,7 +295,7 @@ def _dispatch(
         else:
             timeline.issued[uop] = cycle
         timeline.dispatched[uop] = cycle
-        counts[_BUDGET] -= program.slots[own]
+        counts[_BUDGET] -= program.slots[position]
         counts[_NEXT] += 1
 
 
@@ -320,7 +320,8 @@ def _bound_port(mask: Number, policy: KernelPolicy, state: _State, cycle: Number
             best, least, ties = port, load, 1
         elif load == least:
             ties += 1
-            if _drawn(state.random, ties) == 0:  # in the end each of them is chosen with the same probability
+            # Reservoir sampling: in the end each tied port is chosen with the same probability.
+            if _random_below(state.random, ties) == 0:
                 best = port
     return best
 
@@ -329,16 +330,16 @@ def _bound_port(mask: Number, policy: KernelPolicy, state: _State, cycle: Number
 def _ready_at(uop: Number, program: KernelProgram, issued: Int64s) -> Number:
     """The cycle from which on a µop has all its values; far in the future while a producer has not issued."""
     n = program.ports.size
-    own, iteration = uop % n, uop // n
+    position, iteration = uop % n, uop // n
     ready = 0
-    for k in range(program.first_wait[own], program.first_wait[own + 1]):
-        before = iteration - program.iterations[k]
-        if before < 0:
+    for k in range(program.first_wait[position], program.first_wait[position + 1]):
+        source_iteration = iteration - program.iterations[k]
+        if source_iteration < 0:
             continue
-        made = issued[before * n + program.producer[k]]
-        if made == NEVER:
+        issued_at = issued[source_iteration * n + program.producer[k]]
+        if issued_at == NEVER:
             return _FAR
-        ready = max(ready, made + program.cycles[k])
+        ready = max(ready, issued_at + program.cycles[k])
     return ready
 
 
@@ -346,12 +347,12 @@ def _ready_at(uop: Number, program: KernelProgram, issued: Int64s) -> Number:
 def _is_woken(uop: Number, program: KernelProgram, issued: Int64s, requested: Int64s, cycle: Number) -> bool:
     """Whether all that a µop lacks are results of one-cycle producers that have just asked for ports."""
     n = program.ports.size
-    own, iteration = uop % n, uop // n
-    for k in range(program.first_wait[own], program.first_wait[own + 1]):
-        before = iteration - program.iterations[k]
-        if before < 0:
+    position, iteration = uop % n, uop // n
+    for k in range(program.first_wait[position], program.first_wait[position + 1]):
+        source_iteration = iteration - program.iterations[k]
+        if source_iteration < 0:
             continue
-        producer = before * n + program.producer[k]
+        producer = source_iteration * n + program.producer[k]
         if issued[producer] != NEVER:
             if issued[producer] + program.cycles[k] > cycle:
                 return False
@@ -361,7 +362,7 @@ def _is_woken(uop: Number, program: KernelProgram, issued: Int64s, requested: In
 
 
 @inlined
-def _drawn(state: Integers, below: Number) -> Number:
+def _random_below(state: Integers, below: Number) -> Number:
     """A random number from 0 (xorshift64)."""
     bits = state[0]
     bits ^= bits << np.uint64(13)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.core.errors import InvalidInputError
-from inference.core.tunables import check_whole
+from inference.core.tunables import check_integer
 
-LONGEST_LATENCY = 255
+MAX_LATENCY = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class SimulatedProgram:
             raise InvalidInputError(
                 f"µop {place} needs no port, so it cannot wait: what waits for it has to wait for its sources"
             )
-        if not 1 <= uop.latency <= LONGEST_LATENCY:
+        if not 1 <= uop.latency <= MAX_LATENCY:
             raise InvalidInputError(
-                f"the latency of µop {place} must be from 1 to {LONGEST_LATENCY} cycles, not {uop.latency}"
+                f"the latency of µop {place} must be from 1 to {MAX_LATENCY} cycles, not {uop.latency}"
             )
         for wait in uop.waits:
             if not 0 <= wait.producer < len(self.uops) or wait.iterations < 0:
@@ -149,7 +149,7 @@ class SchedulerPolicy:
             ("queued", 1, 1024),
             ("window", 1, 4096),
         ):
-            check_whole(name, getattr(self, name), least, most)
+            check_integer(name, getattr(self, name), least, most)
         if self.binding is Binding.AT_ISSUE and self.speculative_select:
             raise InvalidInputError(
                 "speculative_select needs queues of single ports: with a binding at issue it must be False"

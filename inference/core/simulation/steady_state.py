@@ -18,8 +18,8 @@ WARM_UP_UOPS = 600
 """µops before the iterations that count: more than queues and window hold."""
 COUNTED_UOPS = 2400
 """µops that count at least: an iteration that ends a cycle early changes a result by less than 0.5 %."""
-_FEWEST_ITERATIONS = 4
-_MOST_CYCLES_PER_UOP = 400
+_MIN_ITERATIONS = 4
+_MAX_CYCLES_PER_UOP = 400
 _BINDINGS = tuple(Binding)
 
 
@@ -46,15 +46,15 @@ def simulate(program: SimulatedProgram, policy: SchedulerPolicy, seed: int = 0) 
     from inference.core.simulation import kernel  # loads numba
 
     n = len(program.uops)
-    warm_up = max(_FEWEST_ITERATIONS, -(-WARM_UP_UOPS // n))
-    counted = max(_FEWEST_ITERATIONS, -(-COUNTED_UOPS // n))
+    warm_up = max(_MIN_ITERATIONS, -(-WARM_UP_UOPS // n))
+    counted = max(_MIN_ITERATIONS, -(-COUNTED_UOPS // n))
     iterations = warm_up + counted
     timeline = kernel.KernelTimeline(*(np.full(n * iterations, kernel.NEVER) for _ in range(3)))
     kernel.run(
         _kernel_program(program.uops),
         _kernel_policy(program, policy),
         iterations,
-        _MOST_CYCLES_PER_UOP * n * iterations,
+        _MAX_CYCLES_PER_UOP * n * iterations,
         seed,
         timeline,
     )

@@ -17,16 +17,16 @@ from dataclasses import dataclass
 
 from inference.containment import CallOutcome, CannotStartError, Limits, run
 from inference.core.protocols import Json
-from inference.predictors.calling import cores, in_batches
+from inference.predictors.calling import cpu_count, in_batches
 from inference.predictors.llvm.mca_settings import LONGER, RATE, McaSettings
-from inference.predictors.llvm.releases import INSTALL, Release, check_processor, installed, release_at
+from inference.predictors.llvm.releases import INSTALL, Release, check_processor, list_releases, release_at
 from inference.predictors.llvm.text import Text, texts_of
 from inference.predictors.protocol import Answer, Failure, PredictorError
 
 KIND = "llvm-mca"
 
-_FIRST_THAT_SKIPS = 19
-_TEXTS_AT_A_TIME = 500
+_FIRST_SKIPPING_RELEASE = 19
+_DISASSEMBLY_BATCH = 500
 _SURROUNDINGS = {"LLVM_DISABLE_SYMBOLIZATION": "1"}
 """A crash does not look up names for its stack, which would take most of the time."""
 
@@ -50,11 +50,11 @@ class LlvmMca:
         `extra`: options beside a user's flags.
         """
         self._settings = settings
-        self.release = release or _chosen(settings)
+        self.release = release or _release_for(settings)
         check_processor(self.release, settings.cpu)
         self._mc = mc or self.release.mc
         self._limits = Limits(seconds=settings.seconds, memory=settings.memory)
-        self._pool = ThreadPoolExecutor(settings.processes or cores(), thread_name_prefix=KIND)
+        self._pool = ThreadPoolExecutor(settings.processes or cpu_count(), thread_name_prefix=KIND)
         self._command = (*_command(self.release, settings), *extra)
         self._checked = False
         self._checking = threading.Lock()
@@ -86,28 +86,28 @@ class LlvmMca:
         try:
             self._check()
             texts = self._texts(blocks)
-            found: list[Answer | None] = [self._at_once(text) for text in texts]
+            results: list[Answer | None] = [self._known_answer(text) for text in texts]
             for alone in (False, True):
-                asked = [
-                    k for k, text in enumerate(texts) if found[k] is None and self._is_risky(text) == alone
+                indices = [
+                    k for k, text in enumerate(texts) if results[k] is None and self._is_risky(text) == alone
                 ]
-                wanted = [text for k in asked if not isinstance(text := texts[k], Answer)]
-                answers = in_batches(wanted, self._ask, 1 if alone else self._settings.batch, self._pool)
-                for k, answer in zip(asked, answers, strict=True):
-                    found[k] = answer
+                questions = [text for k in indices if not isinstance(text := texts[k], Answer)]
+                answers = in_batches(questions, self._ask, 1 if alone else self._settings.batch, self._pool)
+                for k, answer in zip(indices, answers, strict=True):
+                    results[k] = answer
         except CannotStartError as error:
             raise PredictorError(f"{error}; install it: {INSTALL}") from error
-        return [answer for answer in found if answer is not None]
+        return [answer for answer in results if answer is not None]
 
     def close(self) -> None:
         """Nothing is kept running between questions but threads."""
         self._pool.shutdown(cancel_futures=True)
 
-    def _at_once(self, text: Text | Answer) -> Answer | None:
+    def _known_answer(self, text: Text | Answer) -> Answer | None:
         """What is known without asking."""
         if isinstance(text, Answer):
             return text
-        reason = missing(text, self._lacking) if self._lacking else ""
+        reason = lacking_reason(text, self._lacking) if self._lacking else ""
         return Answer(failure=Failure.UNSUPPORTED, detail=reason) if reason else None
 
     def _is_risky(self, text: Text | Answer) -> bool:
@@ -115,29 +115,29 @@ class LlvmMca:
         return bool(self._crashing) and not isinstance(text, Answer) and not self._crashing.isdisjoint(text)
 
     def _texts(self, blocks: Sequence[bytes]) -> list[Text | Answer]:
-        parts = [blocks[k : k + _TEXTS_AT_A_TIME] for k in range(0, len(blocks), _TEXTS_AT_A_TIME)]
-        found = self._pool.map(lambda part: texts_of(self._mc, part, self._limits), parts)
-        return [text for part in found for text in part]
+        parts = [blocks[k : k + _DISASSEMBLY_BATCH] for k in range(0, len(blocks), _DISASSEMBLY_BATCH)]
+        texts = self._pool.map(lambda part: texts_of(self._mc, part, self._limits), parts)
+        return [text for part in texts for text in part]
 
     def _ask(self, texts: Sequence[Text]) -> tuple[Sequence[Answer | None], Answer]:
         question = McaBatch.of(texts, self._settings)
-        ended = self._run(f"-iterations={question.iterations}", question.given)
-        reply = read_reply(question, texts, self._settings, ended.output, ended.complaints)
+        ended = self._run(f"-iterations={question.iterations}", question.stdin)
+        reply = read_reply(question, texts, self._settings, ended.stdout, ended.stderr)
         self._lacking |= reply.lacking
         failed = _failure(ended)
         if failed.failure == Failure.CRASH and len(texts) == 1 and reply.answers[0] is None:
-            self._remember(texts[0])
+            self._find_crashing_lines(texts[0])
         return reply.answers, failed
 
-    def _run(self, iterations: str, given: bytes) -> CallOutcome:
-        return run([*self._command, iterations], given, limits=self._limits, environment=_SURROUNDINGS)
+    def _run(self, iterations: str, stdin: bytes) -> CallOutcome:
+        return run([*self._command, iterations], stdin, limits=self._limits, environment=_SURROUNDINGS)
 
-    def _remember(self, text: Text) -> None:
+    def _find_crashing_lines(self, text: Text) -> None:
         """Which instructions of a block that made it crash do so by themselves."""
         for line in dict.fromkeys(text):
             if len(text) > 1:
                 question = McaBatch.of([(line,)], self._settings)
-                ended = self._run(f"-iterations={question.iterations}", question.given)
+                ended = self._run(f"-iterations={question.iterations}", question.stdin)
                 if _failure(ended).failure != Failure.CRASH:
                     continue
             self._crashing.add(line)
@@ -153,11 +153,11 @@ class LlvmMca:
                     f"{INSTALL}"
                 )
             tried = self._run("-iterations=1", b"nop\n")
-            if tried.status != 0 or b"Total Cycles:" not in tried.output:
+            if tried.status != 0 or b"Total Cycles:" not in tried.stdout:
                 raise PredictorError(
                     f"llvm-mca {self.release.version} does not work with -mcpu={self._settings.cpu} "
                     f"{self._settings.flags}".rstrip()
-                    + f": {tried.last_complaint}"
+                    + f": {tried.last_error_line}"
                 )
             self._checked = True
 
@@ -165,19 +165,19 @@ class LlvmMca:
 def _command(release: Release, settings: McaSettings) -> list[str]:
     command = [release.mca, "-mtriple=x86_64", f"-mcpu={settings.cpu}"]
     command += ["-instruction-info=0", "-resource-pressure=0"]
-    if int(release.number) >= _FIRST_THAT_SKIPS:
+    if int(release.number) >= _FIRST_SKIPPING_RELEASE:
         command.append("-skip-unsupported-instructions=any")
     return [*command, *settings.flags.split()]
 
 
-def _chosen(settings: McaSettings) -> Release:
+def _release_for(settings: McaSettings) -> Release:
     if settings.program:
         return release_at(settings.program)
-    here = installed()
-    wanted = [one for one in here if settings.release in ("", one.number)]
-    if wanted:
-        return wanted[-1]
-    numbers = ", ".join(one.number for one in here) or "none at all"
+    available = list_releases()
+    matching = [release for release in available if settings.release in ("", release.number)]
+    if matching:
+        return matching[-1]
+    numbers = ", ".join(release.number for release in available) or "none at all"
     raise PredictorError(
         f"llvm-mca {settings.release} is not installed here; there is {numbers}: {INSTALL}".replace("  ", " ")
     )
@@ -185,9 +185,9 @@ def _chosen(settings: McaSettings) -> Release:
 
 def _failure(ended: CallOutcome) -> Answer:
     """What is to be said of a block without an answer, by how the process ended."""
-    if ended.late:
+    if ended.timed_out:
         return Answer(failure=Failure.TIMEOUT, detail=ended.ending)
-    if ended.flooded:
+    if ended.output_exceeded:
         return Answer(failure=Failure.NO_NUMBER, detail=ended.ending)
     if ended.status != 0:
         return Answer(failure=Failure.CRASH, detail=ended.ending)
@@ -198,7 +198,7 @@ _REGION = re.compile(
     rb"^\[\d+\] Code Region - (\d+)([ab])\s+Iterations: +(\d+)\s+Instructions: +(\d+)\s+Total Cycles: +(\d+)",
     re.MULTILINE,
 )
-_REFUSED = re.compile(rb"^<stdin>:(\d+):\d+: error: (.*)$", re.MULTILINE)
+_PARSE_ERROR = re.compile(rb"^<stdin>:(\d+):\d+: error: (.*)$", re.MULTILINE)
 _LACKING = re.compile(rb"^(?>.*?found an unsupported instruction).*\nnote: instruction: ?(.*)", re.MULTILINE)
 _SHORT, _LONG = b"a", b"b"
 
@@ -208,7 +208,7 @@ class McaBatch:
     """A batch as llvm-mca's input: `iterations` of each region, `owners` the block that each line is of."""
 
     iterations: int
-    given: bytes
+    stdin: bytes
     owners: tuple[int, ...]
 
     @classmethod
@@ -247,41 +247,41 @@ def read_reply(
             cycles[number, suffix] = int(total)
         else:
             short.add(number)
-    refused = _refused(question, complaints)
-    lacking = frozenset(plain(text.decode(errors="replace")) for text in _LACKING.findall(complaints))
+    refused = _parse_errors(question, complaints)
+    lacking = frozenset(normalised(text.decode(errors="replace")) for text in _LACKING.findall(complaints))
     answers: list[Answer | None] = []
     for number, text in enumerate(texts):
-        if reason := refused.get(number) or missing(text, lacking):
+        if reason := refused.get(number) or lacking_reason(text, lacking):
             answers.append(Answer(failure=Failure.UNSUPPORTED, detail=reason))
         elif number in short:
             detail = "it left out an instruction without naming it"
             answers.append(Answer(failure=Failure.UNSUPPORTED, detail=detail))
         else:
-            answers.append(_counted(cycles, number, settings))
+            answers.append(_answer(cycles, number, settings))
     return Reply(tuple(answers), lacking)
 
 
-def missing(text: Text, lacking: Collection[str]) -> str:
+def lacking_reason(text: Text, lacking: Collection[str]) -> str:
     """What is to be said of a block with an instruction that the model lacks, "" for any other."""
-    found = next((line for line in map(plain, text) if line in lacking), "")
-    return f"its model of this processor lacks: {found}" if found else ""
+    lacking_line = next((line for line in map(normalised, text) if line in lacking), "")
+    return f"its model of this processor lacks: {lacking_line}" if lacking_line else ""
 
 
-def plain(instruction: str) -> str:
+def normalised(instruction: str) -> str:
     """With single blanks, as a message and a listing agree on."""
     return " ".join(instruction.split())
 
 
-def _refused(question: McaBatch, complaints: bytes) -> dict[int, str]:
+def _parse_errors(question: McaBatch, complaints: bytes) -> dict[int, str]:
     """{block: why a line of it cannot be parsed}."""
-    found: dict[int, str] = {}
-    for line, reason in _REFUSED.findall(complaints):
+    reasons: dict[int, str] = {}
+    for line, reason in _PARSE_ERROR.findall(complaints):
         if 1 <= int(line) <= len(question.owners):
-            found.setdefault(question.owners[int(line) - 1], reason.decode(errors="replace"))
-    return found
+            reasons.setdefault(question.owners[int(line) - 1], reason.decode(errors="replace"))
+    return reasons
 
 
-def _counted(cycles: dict[tuple[int, bytes], int], number: int, settings: McaSettings) -> Answer | None:
+def _answer(cycles: dict[tuple[int, bytes], int], number: int, settings: McaSettings) -> Answer | None:
     first = cycles.get((number, _SHORT))
     if settings.counting != RATE:
         return None if first is None else Answer(cycles=first / settings.iterations)

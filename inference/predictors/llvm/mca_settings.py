@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from inference.core.errors import InvalidInputError
-from inference.core.tunables import check_choices, check_number, check_whole, choice, setting
+from inference.core.tunables import check_choices, check_integer, check_number, choice, setting
 from inference.predictors.permission import ARGUMENTS, PROGRAM
 from inference.predictors.processor_names import check_name
 
@@ -60,11 +60,11 @@ class McaSettings:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_whole("iterations", self.iterations, 1, 100_000)
-        check_whole("batch", self.batch, 1, 1000)
-        check_whole("processes", self.processes, 0, 1024)
+        check_integer("iterations", self.iterations, 1, 100_000)
+        check_integer("batch", self.batch, 1, 1000)
+        check_integer("processes", self.processes, 0, 1024)
         check_number("seconds", self.seconds, 0.1, 3600)
-        check_whole("memory", self.memory, 256, 1 << 20)
+        check_integer("memory", self.memory, 256, 1 << 20)
         if self.counting == RATE and self.iterations % LONGER:
             raise InvalidInputError(
                 f"iterations must be a multiple of {LONGER} where a rate is counted, not {self.iterations}"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inference.containment import CannotStartError, Limits, run
-from inference.predictors.calling import cores, in_batches
+from inference.predictors.calling import cpu_count, in_batches
 from inference.predictors.llvm.releases import INSTALL, Release, check_processor
 from inference.predictors.llvm.text import Text, texts_of
 from inference.predictors.protocol import Answer, PredictorError
@@ -24,13 +24,13 @@ from inference.predictors.protocol import Answer, PredictorError
 BLOCKS_PER_PROCESS = 100
 _ITERATIONS = 100
 """Enough for the simulation to spread µops over the ports of a group evenly to two digits."""
-_FIRST_THAT_SKIPS = 19
-_UNIT = re.compile(r"[\x00-\x1f]")
+_FIRST_SKIPPING_RELEASE = 19
+_UNIT_NUMBER = re.compile(r"[\x00-\x1f]")
 """Of a resource with several units, llvm-mca's JSON has a unit's number as a character of that code."""
 
 
 @dataclass(frozen=True)
-class Modelled:
+class ModelAnswer:
     """`cycles`: inverse throughput of the block by resources and dispatch alone. `uops` of one execution.
 
     `pressure`: (resource, cycles of it that one execution takes), those that are used. `text`: the
@@ -63,35 +63,35 @@ class LlvmModel:
 
     def command(self, text: Text) -> str:
         """A line for a shell that asks for the same."""
-        given = shlex.quote("\n".join(text))
+        quoted = shlex.quote("\n".join(text))
         program = f"llvm-mca-{self.release.number} -mtriple=x86_64 -mcpu={self.cpu} -json"
-        return f"printf '%s\\n' {given} | {program}"
+        return f"printf '%s\\n' {quoted} | {program}"
 
-    def ask(self, blocks: Sequence[bytes], pulse: Callable[[], None] = lambda: None) -> list[Modelled]:
+    def ask(self, blocks: Sequence[bytes], pulse: Callable[[], None] = lambda: None) -> list[ModelAnswer]:
         """One answer per block of machine code, in order; `pulse` is called after every few batches."""
-        found: list[Modelled] = []
-        with ThreadPoolExecutor(cores()) as pool:
-            step = BLOCKS_PER_PROCESS * cores()
+        answers: list[ModelAnswer] = []
+        with ThreadPoolExecutor(cpu_count()) as pool:
+            step = BLOCKS_PER_PROCESS * cpu_count()
             for begin in range(0, len(blocks), step):
-                found += self._some(blocks[begin : begin + step], pool)
+                answers += self._chunk_answers(blocks[begin : begin + step], pool)
                 pulse()
-        return found
+        return answers
 
-    def _some(self, blocks: Sequence[bytes], pool: ThreadPoolExecutor) -> list[Modelled]:
+    def _chunk_answers(self, blocks: Sequence[bytes], pool: ThreadPoolExecutor) -> list[ModelAnswer]:
         try:
             texts = texts_of(self.release.mc, blocks, self._limits)
-            known = [text for text in texts if not isinstance(text, Answer)]
-            answers = iter(in_batches(known, self._batch, BLOCKS_PER_PROCESS, pool))
+            decoded = [text for text in texts if not isinstance(text, Answer)]
+            answers = iter(in_batches(decoded, self._batch, BLOCKS_PER_PROCESS, pool))
         except CannotStartError as error:
             raise PredictorError(f"{error}; install it: {INSTALL}") from error
         return [
-            Modelled(failure=text.detail) if isinstance(text, Answer) else next(answers) for text in texts
+            ModelAnswer(failure=text.detail) if isinstance(text, Answer) else next(answers) for text in texts
         ]
 
-    def _batch(self, texts: Sequence[Text]) -> tuple[list[Modelled | None], Modelled]:
+    def _batch(self, texts: Sequence[Text]) -> tuple[list[ModelAnswer | None], ModelAnswer]:
         command = [self.release.mca, "-mtriple=x86_64", f"-mcpu={self.cpu}", "-json"]
         command.append(f"-iterations={_ITERATIONS}")
-        if int(self.release.number) >= _FIRST_THAT_SKIPS:
+        if int(self.release.number) >= _FIRST_SKIPPING_RELEASE:
             command.append("-skip-unsupported-instructions=any")
         regions = (
             line
@@ -99,31 +99,31 @@ class LlvmModel:
             for line in (f"# LLVM-MCA-BEGIN {number}", *text, "# LLVM-MCA-END")
         )
         ended = run(command, ("\n".join(regions) + "\n").encode(), limits=self._limits)
-        otherwise = Modelled(failure=ended.last_complaint)
+        fallback = ModelAnswer(failure=ended.last_error_line)
         try:
-            said = json.loads(ended.output) if ended.status == 0 else {}
+            reply = json.loads(ended.stdout) if ended.status == 0 else {}
         except ValueError:
-            said = {}
-        return _read(said, texts), otherwise
+            reply = {}
+        return _read(reply, texts), fallback
 
 
-def _read(said: Any, texts: Sequence[Text]) -> list[Modelled | None]:
+def _read(reply: Any, texts: Sequence[Text]) -> list[ModelAnswer | None]:
     """The answers by the names of the regions; None for a region that is missing or lacks an instruction."""
-    names = said.get("TargetInfo", {}).get("Resources", [])
-    regions = {region.get("Name"): region for region in said.get("CodeRegions", [])}
-    return [_modelled(regions.get(str(number)), names, text) for number, text in enumerate(texts)]
+    names = reply.get("TargetInfo", {}).get("Resources", [])
+    regions = {region.get("Name"): region for region in reply.get("CodeRegions", [])}
+    return [_answer_of(regions.get(str(number)), names, text) for number, text in enumerate(texts)]
 
 
-def _modelled(region: Any, names: Sequence[str], text: Text) -> Modelled | None:
+def _answer_of(region: Any, names: Sequence[str], text: Text) -> ModelAnswer | None:
     if region is None or len(region.get("Instructions", ())) != len(text):
         return None
     summary = region["SummaryView"]
     pressure = [
-        (_UNIT.sub(lambda unit: str(ord(unit[0])), names[each["ResourceIndex"]]), each["ResourceUsage"])
-        for each in region["ResourcePressureView"]["ResourcePressureInfo"]
-        if each["InstructionIndex"] == len(text)
+        (_UNIT_NUMBER.sub(lambda unit: str(ord(unit[0])), names[row["ResourceIndex"]]), row["ResourceUsage"])
+        for row in region["ResourcePressureView"]["ResourcePressureInfo"]
+        if row["InstructionIndex"] == len(text)
     ]
-    return Modelled(
+    return ModelAnswer(
         cycles=summary["BlockRThroughput"],
         uops=summary["TotaluOps"] / summary["Iterations"],
         pressure=tuple(pressure),

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from inference.containment import CannotStartError, Limits, run
-from inference.predictors.processor_names import not_known
+from inference.predictors.processor_names import unknown_processor
 from inference.predictors.protocol import PredictorError
 from inference.predictors.tool_paths import check_program
 
@@ -22,7 +22,7 @@ _DEPTH = 1
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*\S*)")
 _LIMITS = Limits(seconds=10.0, output=1)
 _LISTED = re.compile(r"^  (\S+)\s+- Select the \S+ processor", re.MULTILINE)
-_NO_SUCH = "is not a recognized processor"
+_UNKNOWN_PROCESSOR = "is not a recognized processor"
 _NO_MODEL = "unable to find instruction-level scheduling information"
 
 
@@ -44,22 +44,22 @@ class Release:
         return self.version.partition(".")[0]
 
 
-def installed() -> list[Release]:
+def list_releases() -> list[Release]:
     """Every release that is found on the PATH and where packages put them, oldest first; one per version."""
     watched = [*_path(), *(Path("/", pattern).parents[_DEPTH] for pattern in _PLACES)]
-    return list(_installed(tuple((str(place), _changed(place)) for place in watched)))
+    return list(_releases_at(tuple((str(place), _changed(place)) for place in watched)))
 
 
 @lru_cache(maxsize=8)
-def _installed(_watched: tuple[tuple[str, int], ...]) -> tuple[Release, ...]:
+def _releases_at(_watched: tuple[tuple[str, int], ...]) -> tuple[Release, ...]:
     """The releases, looked for anew when one of the directories has changed."""
-    found: dict[str, Release] = {}
+    by_banner: dict[str, Release] = {}
     for path in _candidates():
-        release = _asked(str(path), path.stat().st_mtime_ns)
+        release = _probe_version(str(path), path.stat().st_mtime_ns)
         if release is not None:
-            found.setdefault(release.banner, release)
+            by_banner.setdefault(release.banner, release)
     return tuple(
-        sorted(found.values(), key=lambda one: [int(part) for part in re.findall(r"\d+", one.version)])
+        sorted(by_banner.values(), key=lambda row: [int(part) for part in re.findall(r"\d+", row.version)])
     )
 
 
@@ -72,12 +72,12 @@ def release_of(program: str) -> Release:
     """The release of one executable. Raises `PredictorError` where it is none."""
     try:
         path = Path(program).resolve(strict=True)
-        found = _asked(str(path), path.stat().st_mtime_ns)
+        release = _probe_version(str(path), path.stat().st_mtime_ns)
     except OSError as error:
         raise PredictorError(f"there is no {program}: {error.strerror}; install it: {INSTALL}") from error
-    if found is None:
+    if release is None:
         raise PredictorError(f"{program} does not say which version of LLVM it is: is it llvm-mca?")
-    return found
+    return release
 
 
 def _path() -> list[Path]:
@@ -92,28 +92,28 @@ def _changed(place: Path | str) -> int:
 
 
 def _candidates() -> list[Path]:
-    found = [
+    paths = [
         path
         for place in _path()
         for path in (*place.glob(PROGRAM), *place.glob(f"{PROGRAM}-[0-9]*"))
         if os.access(path, os.X_OK)
     ]
     for pattern in _PLACES:
-        found += sorted(path for path in Path("/").glob(f"{pattern}/{PROGRAM}") if os.access(path, os.X_OK))
-    return list(dict.fromkeys(path.resolve() for path in found))
+        paths += sorted(path for path in Path("/").glob(f"{pattern}/{PROGRAM}") if os.access(path, os.X_OK))
+    return list(dict.fromkeys(path.resolve() for path in paths))
 
 
 @lru_cache(maxsize=64)
-def _asked(mca: str, _changed: int) -> Release | None:
+def _probe_version(mca: str, _changed: int) -> Release | None:
     """What a program says of itself; remembered until the file changes."""
     try:
-        told = run([mca, "--version"], limits=_LIMITS).output.decode(errors="replace")
+        output = run([mca, "--version"], limits=_LIMITS).stdout.decode(errors="replace")
     except CannotStartError:
         return None
-    version = _VERSION.search(told)
+    version = _VERSION.search(output)
     if version is None:
         return None
-    lines = [line.strip() for line in told.splitlines() if "version" in line or "build" in line]
+    lines = [line.strip() for line in output.splitlines() if "version" in line or "build" in line]
     path = Path(mca)
     mc = path.with_name(path.name.replace(PROGRAM, "llvm-mc"))
     return Release(version.group(1), " · ".join(lines), mca, str(mc) if os.access(mc, os.X_OK) else "")
@@ -121,16 +121,16 @@ def _asked(mca: str, _changed: int) -> Release | None:
 
 def processors(mca: str) -> tuple[str, ...]:
     """The names that an llvm-mca takes for `-mcpu`, in its own order; () where it does not say."""
-    return tuple(dict.fromkeys(_LISTED.findall(_told(mca, "help", _changed(mca)))))
+    return tuple(dict.fromkeys(_LISTED.findall(_probe_processor(mca, "help", _changed(mca)))))
 
 
 def check_processor(release: Release, cpu: str) -> None:
     """Raise `PredictorError` for a processor that the release does not know, or knows without a model."""
-    told = _told(release.mca, cpu, _changed(release.mca))
+    report = _probe_processor(release.mca, cpu, _changed(release.mca))
     tool = f"llvm-mca {release.version}"
-    if _NO_SUCH in told:
-        raise PredictorError(not_known("cpu", tool, cpu, processors(release.mca)))
-    if _NO_MODEL in told:
+    if _UNKNOWN_PROCESSOR in report:
+        raise PredictorError(unknown_processor("cpu", tool, cpu, processors(release.mca)))
+    if _NO_MODEL in report:
         raise PredictorError(
             f"cpu: {tool} has no scheduling model of {cpu}, so that it cannot simulate it; "
             "it has one of haswell, skylake and znver2, for example"
@@ -138,10 +138,10 @@ def check_processor(release: Release, cpu: str) -> None:
 
 
 @lru_cache(maxsize=256)
-def _told(mca: str, cpu: str, _changed: int) -> str:
+def _probe_processor(mca: str, cpu: str, _changed: int) -> str:
     """What it says of one no-op for this processor, or of `help`; remembered until the file changes."""
     try:
-        told = run([mca, "-mtriple=x86_64", f"-mcpu={cpu}", "-iterations=1"], b"nop\n", limits=_LIMITS)
+        outcome = run([mca, "-mtriple=x86_64", f"-mcpu={cpu}", "-iterations=1"], b"nop\n", limits=_LIMITS)
     except CannotStartError:
         return ""
-    return (told.complaints + told.output).decode(errors="replace")
+    return (outcome.stderr + outcome.stdout).decode(errors="replace")

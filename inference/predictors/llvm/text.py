@@ -16,7 +16,7 @@ _MARK = bytes.fromhex("0f188400")
 _MARK_TEXT = re.compile(r"prefetchnta\s+(-?\d*)\(%rax,%rax\)")
 _INVALID = re.compile(rb"^<stdin>:(\d+):\d+: warning: invalid instruction encoding", re.MULTILINE)
 _PREFIXES = frozenset(("lock", "rep", "repe", "repne", "repz", "repnz", "xacquire", "xrelease", "notrack"))
-_MOST_AT_A_TIME = 2000
+_MAX_GROUP = 2000
 
 Text = tuple[str, ...]
 
@@ -26,10 +26,10 @@ def texts_of(mc: str, blocks: Sequence[bytes], limits: Limits) -> list[Text | An
 
     Raises `PredictorError` where the disassembler does not work, `CannotStartError` where it is missing.
     """
-    found: list[Text | Answer] = []
+    texts: list[Text | Answer] = []
     for group in _groups(blocks):
-        found += _disassembled(mc, group, limits)
-    return found
+        texts += _disassembled(mc, group, limits)
+    return texts
 
 
 def _groups(blocks: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
@@ -37,7 +37,7 @@ def _groups(blocks: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     begin = 0
     for index, block in enumerate(blocks):
         alone = _MARK in block
-        if index > begin and (alone or index - begin == _MOST_AT_A_TIME):
+        if index > begin and (alone or index - begin == _MAX_GROUP):
             yield blocks[begin:index]
             begin = index
         if alone:
@@ -48,20 +48,20 @@ def _groups(blocks: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def _disassembled(mc: str, blocks: Sequence[bytes], limits: Limits) -> list[Text | Answer]:
-    given = "".join(
-        f"[{_written(block)}]\n{_written(_MARK + number.to_bytes(4, 'little'))}\n"
+    stdin = "".join(
+        f"[{_hex_bytes(block)}]\n{_hex_bytes(_MARK + number.to_bytes(4, 'little'))}\n"
         for number, block in enumerate(blocks)
     )
-    told = run([mc, "-triple=x86_64", "--disassemble"], given.encode(), limits=limits)
-    invalid = {int(line) // 2 for line in _INVALID.findall(told.complaints)}
-    parts = list(_parts(told.output.decode(errors="replace"), len(blocks)))
+    outcome = run([mc, "-triple=x86_64", "--disassemble"], stdin.encode(), limits=limits)
+    invalid = {int(line) // 2 for line in _INVALID.findall(outcome.stderr)}
+    parts = list(_parts(outcome.stdout.decode(errors="replace"), len(blocks)))
     if len(parts) != len(blocks):
-        raise PredictorError(f"{mc} does not disassemble: {told.last_complaint}")
+        raise PredictorError(f"{mc} does not disassemble: {outcome.last_error_line}")
     unknown = Answer(failure=Failure.UNSUPPORTED, detail="its disassembler does not know these bytes")
     return [unknown if number in invalid or not part else tuple(part) for number, part in enumerate(parts)]
 
 
-def _written(code: bytes) -> str:
+def _hex_bytes(code: bytes) -> str:
     return " ".join(f"0x{byte:02x}" for byte in code)
 
 

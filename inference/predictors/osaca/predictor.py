@@ -20,13 +20,13 @@ from pathlib import Path
 from inference.containment import CannotStartError, FileAccess, Limits, WorkerError, access_of, run
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import check_choices, check_number, check_whole, choice, setting
+from inference.core.tunables import check_choices, check_integer, check_number, choice, setting
 from inference.isa.blocks import BlockError, plain_att_of_bytes, text_writer
-from inference.predictors.calling import Workers, cores
-from inference.predictors.llvm.releases import installed
+from inference.predictors.calling import Workers, cpu_count
+from inference.predictors.llvm.releases import list_releases
 from inference.predictors.llvm.text import texts_of
 from inference.predictors.permission import PROGRAM
-from inference.predictors.processor_names import check_name, not_known
+from inference.predictors.processor_names import check_name, unknown_processor
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.tool_paths import check_program, executables
 
@@ -36,18 +36,18 @@ INSTALL = "pipx install osaca, or name its Python or its command in PMWEB_OSACA"
 _WORKER = Path(__file__).with_name("worker.py")
 _SHEBANG = re.compile(rb"#!\s*(?:(/\S*python[\d.]*)\s*\n|/bin/sh\n'''exec' \"?(/\S*python[\d.]*))")
 _PLACES = ("~/.local/bin", "/usr/local/bin", "/opt/osaca/bin")
-_ASK = """
+_PROBE = """
 import re
 from importlib.metadata import distribution
 from pathlib import Path
-found = distribution("osaca")
+package = distribution("osaca")
 models = {}
-for each in found.files or ():
-    if each.suffix == ".yml" and each.parent.name == "data":
-        with Path(each.locate()).open(errors="replace") as file:
-            isa = re.search(r"^isa: *(\\w+)", file.read(1 << 16), re.MULTILINE)
-        models[each.stem.upper()] = isa.group(1).lower() if isa else ""
-print(found.version, *(f"{name}:{isa}" for name, isa in sorted(models.items())))
+for file in package.files or ():
+    if file.suffix == ".yml" and file.parent.name == "data":
+        with Path(file.locate()).open(errors="replace") as content:
+            isa = re.search(r"^isa: *(\\w+)", content.read(1 << 16), re.MULTILINE)
+        models[file.stem.upper()] = isa.group(1).lower() if isa else ""
+print(package.version, *(f"{name}:{isa}" for name, isa in sorted(models.items())))
 """
 """Told without loading it, which takes seconds: its version, and each model with its instruction set."""
 _X86 = "x86"
@@ -83,10 +83,10 @@ class OsacaSettings:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_whole("dependency_seconds", self.dependency_seconds, 1, 3600)
-        check_whole("processes", self.processes, 0, 1024)
+        check_integer("dependency_seconds", self.dependency_seconds, 1, 3600)
+        check_integer("processes", self.processes, 0, 1024)
         check_number("seconds", self.seconds, 0.1, 3600)
-        check_whole("memory", self.memory, 256, 1 << 20)
+        check_integer("memory", self.memory, 256, 1 << 20)
         if self.program and not Path(self.program).is_absolute():
             raise InvalidInputError(f"program must be an absolute path, not {self.program!r}")
         check_name("arch", self.arch)
@@ -104,13 +104,13 @@ class Osaca:
         self._python = python_of(settings.program)
         self.version = version_of(self._python)
         _check_model(self._python, self.version, settings.arch)
-        self._mc = next((one for one in reversed(installed()) if one.mc), None)
+        self._mc = next((release for release in reversed(list_releases()) if release.mc), None)
         self._limits = Limits(seconds=settings.seconds, memory=settings.memory)
         command = [self._python, "-I", str(_WORKER), settings.arch]
         command += [str(settings.dependency_seconds), str(int(settings.flags))]
         self._workers = Workers(
             command,
-            settings.processes or cores(),
+            settings.processes or cpu_count(),
             self._limits,
             first_seconds=_FIRST_SECONDS,
             environment={"HOME": str(Path.home())},
@@ -139,7 +139,7 @@ class Osaca:
             "unknown": chosen.unknown,
             "assembly": f"llvm-mc {self._mc.version}" if self._mc else text_writer(),
             "seconds": [chosen.seconds, chosen.dependency_seconds],
-            **own_models(chosen.arch),
+            **custom_model_digests(chosen.arch),
         }
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
@@ -183,23 +183,23 @@ class Osaca:
             if self._checked:
                 return
             try:
-                said = json.loads(self._workers.greeted(_GREETING))
+                greeting = json.loads(self._workers.greeted(_GREETING))
             except (WorkerError, ValueError) as error:
                 raise PredictorError(
                     f"OSACA does not work with {self._python} for {self._settings.arch}: {error}; {INSTALL}"
                 ) from error
-            if "version" not in said:
-                raise PredictorError(f"OSACA's worker greets with {said!r} instead of its version")
+            if "version" not in greeting:
+                raise PredictorError(f"OSACA's worker greets with {greeting!r} instead of its version")
             self._checked = True
 
 
 def _access(command: Sequence[str]) -> FileAccess:
     """Beside what it needs anyway, the directory where it keeps the models that it has read."""
-    kept = Path.home() / ".osaca"
+    cache = Path.home() / ".osaca"
     with contextlib.suppress(OSError):  # it does without, and is slower to start
-        kept.mkdir(mode=0o700, exist_ok=True)
+        cache.mkdir(mode=0o700, exist_ok=True)
     usual = access_of(command, str(_WORKER))
-    return replace(usual, writes=(*usual.writes, str(kept)))
+    return replace(usual, writes=(*usual.writes, str(cache)))
 
 
 def python_of(program: str = "") -> str:
@@ -208,13 +208,13 @@ def python_of(program: str = "") -> str:
     Raises `PredictorError` where there is none, or for a program that may not be chosen.
     """
     named = os.environ.get("PMWEB_OSACA", "")
-    found = [named] if named else executables(("osaca",), _PLACES)
+    candidates = [named] if named else executables(("osaca",), _PLACES)
     if program:
-        with_pythons = [path for place in found for path in (place, *_interpreters_of(place))]
+        with_pythons = [path for place in candidates for path in (place, *_interpreters_of(place))]
         return _python_of(check_program("program", program, with_pythons, INSTALL))
-    if not found:
+    if not candidates:
         raise PredictorError(f"OSACA is not installed here: {INSTALL}")
-    return _python_of(found[0])
+    return _python_of(candidates[0])
 
 
 def _interpreters_of(command: str) -> list[str]:
@@ -234,18 +234,18 @@ def _python_of(command: str) -> str:
         ) from error
     if Path(command).name.startswith("python") or not begin.startswith(b"#!"):
         return str(Path(command).absolute())
-    found = _SHEBANG.match(begin)
-    if found is None:
+    match = _SHEBANG.match(begin)
+    if match is None:
         raise PredictorError(
             f"{command} does not say which Python runs it: name OSACA's Python in PMWEB_OSACA"
         )
-    python: bytes = found.group(1) or found.group(2)
+    python: bytes = match.group(1) or match.group(2)
     return python.decode()
 
 
 def version_of(python: str) -> str:
     """The version of OSACA that a Python has. Raises `PredictorError` where it has none."""
-    return _told(python)[0]
+    return _probe(python)[0]
 
 
 def processors() -> tuple[str, ...]:
@@ -261,19 +261,19 @@ def _models(python: str) -> dict[str, str]:
 
     An instruction set that is not told is "".
     """
-    made = _made_by_user().glob("*.yml")
-    return {**dict.fromkeys((file.stem.upper() for file in made), ""), **_told(python)[1]}
+    custom = _custom_models().glob("*.yml")
+    return {**dict.fromkeys((file.stem.upper() for file in custom), ""), **_probe(python)[1]}
 
 
-def _made_by_user() -> Path:
+def _custom_models() -> Path:
     """Where OSACA looks for models before it takes those of its package."""
     return Path.home() / ".osaca" / "data"
 
 
-def own_models(arch: str) -> Json:
+def custom_model_digests(arch: str) -> Json:
     """{file: digest} of what the user has put in place of the package's own; {} where there is none."""
     files = (f"{arch.lower()}.yml", f"isa/{_X86}.yml")
-    contents = {name: _made_by_user() / name for name in files}
+    contents = {name: _custom_models() / name for name in files}
     return {
         name: hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
         for name, file in contents.items()
@@ -286,31 +286,31 @@ def _for_x86(models: Mapping[str, str]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16)
-def _told(python: str) -> tuple[str, dict[str, str]]:
+def _probe(python: str) -> tuple[str, dict[str, str]]:
     """The version of OSACA that a Python has, and {model: instruction set} of its package."""
     try:
-        told = run([python, "-I", "-c", _ASK], limits=Limits(seconds=20.0, output=1))
+        outcome = run([python, "-I", "-c", _PROBE], limits=Limits(seconds=20.0, output=1))
     except CannotStartError as error:
         raise PredictorError(f"{error}; {INSTALL}") from error
-    version, *models = told.output.decode(errors="replace").split() or [""]
-    if told.status != 0 or not version:
-        raise PredictorError(f"{python} has no OSACA: {told.last_complaint}; {INSTALL}")
-    named = (one.partition(":") for one in models)
+    version, *models = outcome.stdout.decode(errors="replace").split() or [""]
+    if outcome.status != 0 or not version:
+        raise PredictorError(f"{python} has no OSACA: {outcome.last_error_line}; {INSTALL}")
+    named = (model.partition(":") for model in models)
     return version, {name: isa for name, _, isa in named}
 
 
 def _check_model(python: str, version: str, arch: str) -> None:
     """Raise `PredictorError` for a processor of which neither this OSACA nor its user has a model for x86."""
     models = _models(python)
-    there = _for_x86(models)
-    if arch in there or not _told(python)[1]:
+    usable = _for_x86(models)
+    if arch in usable or not _probe(python)[1]:
         return
     if arch in models:
         raise PredictorError(
             f"arch: OSACA {version} has a model of {arch}, but for {models[arch]}; blocks here are x86-64. "
-            f"For these it knows {', '.join(there)}"
+            f"For these it knows {', '.join(usable)}"
         )
-    raise PredictorError(not_known("arch", f"OSACA {version}", arch, there))
+    raise PredictorError(unknown_processor("arch", f"OSACA {version}", arch, usable))
 
 
 def _text_without_llvm(block: bytes) -> tuple[str, ...] | Answer:

@@ -16,9 +16,9 @@ from inference.core.tunables import choice, setting
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.code.block import usual_copies
 from inference.measuring.blocks import MODES, UNROLLED
-from inference.predictors.calling import AROUND, LOOP, ToolSettings, Workers, cores, surrounded
+from inference.predictors.calling import AROUND, LOOP, ToolSettings, Workers, cpu_count, framed
 from inference.predictors.permission import PROGRAM
-from inference.predictors.processor_names import check_name, not_known
+from inference.predictors.processor_names import check_name, unknown_processor
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.uica.installation import INSTALL, find
 
@@ -67,7 +67,7 @@ class WarmAnalyser:
     def __init__(self, tool: str, title: str, settings: AnalyserSettings, init: str = "") -> None:
         files = find(settings.program, settings.python)
         if settings.arch not in files.processors:
-            raise PredictorError(not_known("arch", title, settings.arch, files.processors))
+            raise PredictorError(unknown_processor("arch", title, settings.arch, files.processors))
         self._title, self._settings, self._python = title, settings, files.python
         self._identity: Json = {
             "kind": tool,
@@ -79,7 +79,7 @@ class WarmAnalyser:
             "seconds": settings.seconds,
         }
         command = [files.python, "-I", str(_WORKER), str(files.directory), tool, settings.arch, init or "-"]
-        count = settings.processes or cores()
+        count = settings.processes or cpu_count()
         self._workers = Workers(
             command,
             count,
@@ -107,7 +107,7 @@ class WarmAnalyser:
             answers = self._workers.answers([self._question(block) for block in blocks], self._read)
         except CannotStartError as error:
             raise PredictorError(f"{self._title}: {error}; {INSTALL}") from error
-        return [self._of_one_copy(block, answer) for block, answer in zip(blocks, answers, strict=True)]
+        return [self._per_copy(block, answer) for block, answer in zip(blocks, answers, strict=True)]
 
     def close(self) -> None:
         self._workers.close()
@@ -115,7 +115,7 @@ class WarmAnalyser:
     def _question(self, block: bytes) -> bytes | Answer:
         try:
             around = LOOP if self._settings.mode == LOOP else self._settings.around
-            return surrounded(block * self._copies(block), around).hex().encode()
+            return framed(block * self._copies(block), around).hex().encode()
         except BlockError as error:
             return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
 
@@ -128,18 +128,18 @@ class WarmAnalyser:
             1 if block.kind == LOOP else usual_copies(len(block.instructions), len(block.code), in_loop=True)
         )
 
-    def _of_one_copy(self, code: bytes, answer: Answer) -> Answer:
+    def _per_copy(self, code: bytes, answer: Answer) -> Answer:
         if answer.cycles is None:
             return answer
         return replace(answer, cycles=answer.cycles / self._copies(code))
 
     def _read(self, line: bytes) -> Answer:
         try:
-            return self._understood(json.loads(line))
+            return self._answer_of(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError):
             return Answer(failure=Failure.NO_NUMBER, detail=f"answered {line[:80]!r}")
 
-    def _understood(self, answer: dict[str, Any]) -> Answer:
+    def _answer_of(self, answer: dict[str, Any]) -> Answer:
         if "error" in answer:
             return Answer(failure=Failure.CRASH, detail=str(answer["error"])[:300])
         if undecoded := answer.get("undecoded"):
@@ -162,5 +162,5 @@ class WarmAnalyser:
                     f"{self._title} does not work with {self._python}: {error}; {INSTALL}"
                 ) from error
             if self._settings.arch not in known:
-                raise PredictorError(not_known("arch", self._title, self._settings.arch, known))
+                raise PredictorError(unknown_processor("arch", self._title, self._settings.arch, known))
             self._checked = True

@@ -58,13 +58,13 @@ def find(program: str = "", python: str = "") -> UicaFiles:
     `program`: uiCA.py, facile.py, their directory, or a Python that has the package. Raises `PredictorError`
     that says what is missing.
     """
-    named = os.environ.get(VARIABLE, "")
-    places = [named] if named else [*executables(("uiCA.py",)), *map(os.path.expanduser, _PLACES)]
-    directories = [found for place in places if (found := _directory_of(Path(place)))]
+    configured = os.environ.get(VARIABLE, "")
+    places = [configured] if configured else [*executables(("uiCA.py",)), *map(os.path.expanduser, _PLACES)]
+    directories = [candidate for place in places if (candidate := _directory_of(Path(place)))]
     if program:
         directories = [_chosen_directory(program, directories)]
     if not directories:
-        raise PredictorError(f"uiCA is not here{f' at {named}' if named else ''}: {INSTALL}")
+        raise PredictorError(f"uiCA is not here{f' at {configured}' if configured else ''}: {INSTALL}")
     directory = directories[0]
     own = _environment_of(directory)
     decoder = _decoder(directory, own)
@@ -79,19 +79,19 @@ def find(program: str = "", python: str = "") -> UicaFiles:
     return UicaFiles(directory, check_program("python", python, [*usual, *pythons()], INSTALL), decoder)
 
 
-def _chosen_directory(program: str, found: Sequence[Path]) -> Path:
+def _chosen_directory(program: str, installed: Sequence[Path]) -> Path:
     """The directory that a chosen path leads to. Raises `PredictorError` for one that may not be chosen."""
     directory = _directory_of(Path(program))
     if directory is None:
         raise PredictorError(f"uiCA is not here at {program}: {INSTALL}")
-    return Path(check_program("program", str(directory), map(str, found), INSTALL))
+    return Path(check_program("program", str(directory), map(str, installed), INSTALL))
 
 
 def _directory_of(named: Path) -> Path | None:
     """The directory with uiCA.py that a file, a directory or a Python leads to."""
     candidates = [named, named.parent, named.resolve().parent]
     candidates += [site / _IN_A_PACKAGE for site in _sites(named.parent.parent)]
-    return next((one.absolute() for one in candidates if (one / "uiCA.py").is_file()), None)
+    return next((candidate.absolute() for candidate in candidates if (candidate / "uiCA.py").is_file()), None)
 
 
 def _sites(prefix: Path) -> list[Path]:
@@ -100,7 +100,7 @@ def _sites(prefix: Path) -> list[Path]:
 
 def _environment_of(directory: Path) -> Path | None:
     """The Python environment that a directory is installed in."""
-    return next((one for one in directory.parents if (one / "pyvenv.cfg").is_file()), None)
+    return next((parent for parent in directory.parents if (parent / "pyvenv.cfg").is_file()), None)
 
 
 def _decoder(directory: Path, environment: Path | None) -> Path | None:
@@ -115,10 +115,10 @@ def _python_of(environment: Path | None, decoder: Path) -> str:
     built = _BUILT_FOR.match(decoder.name)
     name = f"python{built[1]}.{built[2]}" if built else "python3"
     ours = Path(sys.base_prefix, "bin", name)  # no shim of a version manager, which cannot start contained
-    found = str(ours) if ours.is_file() else shutil.which(name)
-    if found is None:
+    python = str(ours) if ours.is_file() else shutil.which(name)
+    if python is None:
         raise PredictorError(f"uiCA's decoder {decoder} was built for {name}, which is not here: {INSTALL}")
-    return found
+    return python
 
 
 def processors() -> tuple[str, ...]:

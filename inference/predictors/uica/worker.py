@@ -50,12 +50,12 @@ def _analysis(tool: str, config: Any, init: str) -> Callable[[str], dict[str, An
 
     def analysed(digits: str) -> dict[str, Any]:
         decoded = xed.disasHex(digits, chip=chip)
-        known = sum(len(one["opcode"]) for one in decoded)
-        if known != len(digits):
-            return {"undecoded": digits[known:]}
-        listed = instructions.getInstructions(decoded, config, data, 0)
-        unknown = [one.asm for one in listed if isinstance(one, instructions.UnknownInstr)]
-        return {"cycles": cycles(digits, decoded, listed), "unknown": unknown}
+        decoded_digits = sum(len(instruction["opcode"]) for instruction in decoded)
+        if decoded_digits != len(digits):
+            return {"undecoded": digits[decoded_digits:]}
+        forms = instructions.getInstructions(decoded, config, data, 0)
+        unknown = [form.asm for form in forms if isinstance(form, instructions.UnknownInstr)]
+        return {"cycles": cycles(digits, decoded, forms), "unknown": unknown}
 
     return analysed
 
@@ -65,8 +65,8 @@ def _simulated(config: Any, init: str) -> Callable[[str, Any, Any], float]:
 
     def cycles(_digits: str, decoded: Any, _listed: Any) -> float:
         random.seed(0)  # as when it starts: what came before does not count
-        told: float = uica.runSimulation(decoded, config, 0, init, False, False, False, _ROUNDS, _CYCLES)
-        return told
+        result: float = uica.runSimulation(decoded, config, 0, init, False, False, False, _ROUNDS, _CYCLES)
+        return result
 
     return cycles
 

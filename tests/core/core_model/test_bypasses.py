@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from inference.core.core_model import CodeShape, CoreModel, FrontEndLimits, predict_core
-from inference.core.core_model.dependences import BESIDE
+from inference.core.core_model.dependences import BYPASS_BASIS
 from inference.core.latency import LatencyProblem, LatencyResult, infer_latencies
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
@@ -157,7 +157,7 @@ def test_the_chain_says_what_neighbours_add() -> None:
     (block,) = read_blocks("vmulps xmm0, xmm0, xmm1\nvaddps xmm0, xmm0, xmm1", 1)
     found = predict_core(accesses_of(block), CodeShape(len(block.code), loop=False), model_of(zen5))
     steps = sorted((step.cycles, step.basis) for step in found.chain)
-    assert steps == [(pytest.approx(cycles), BESIDE) for cycles in (2.5, 3.5)]
+    assert steps == [(pytest.approx(cycles), BYPASS_BASIS) for cycles in (2.5, 3.5)]
 
 
 def test_a_core_without_bypasses_has_no_kinds() -> None:

@@ -15,7 +15,7 @@ from inference.isa.chains import QUICK, SLOW, ChainLink
 from inference.isa.x86 import schemes
 from inference.isa.x86.chains import connectors, links_of, pair_chains
 from inference.isa.x86.operand_places import MEMORY, destinations, sources
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.simulated_chains import SimulatedLatencies
 from inference.storage.latencies import latencies_of_schemes
 from tests.core.core_model.dataflow import DataflowCore, OperandWait
@@ -86,7 +86,7 @@ def test_all_schemes_with_an_immediate_of_8_bits_are_measured_with_several() -> 
 
 
 def _banks(link: ChainLink) -> set[str]:
-    found = described(link.scheme)
+    found = scheme_and_form(link.scheme)
     assert found is not None
     ends = [(sources(found[0]), link.source), (destinations(found[0]), link.destination)]
     return {place.bank for places, name in ends for place in places if place.name == name}

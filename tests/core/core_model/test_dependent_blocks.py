@@ -11,12 +11,12 @@ import pytest
 from inference.core.core_model import Assumptions, CoreModel
 from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.core_model.scheduler_experiments import (
-    MOST_BLOCKS,
+    MAX_BLOCKS,
     dependent_blocks,
-    is_telling,
+    is_port_limited,
 )
 from inference.core.core_model.scheduler_inference import (
-    FEWEST_BLOCKS,
+    MIN_BLOCKS,
     CoreSchedulerFinding,
     MeasuredBlock,
     infer_core_scheduler,
@@ -84,20 +84,20 @@ def test_a_core_without_waste_has_none() -> None:
 
 
 def test_too_few_blocks_judge_nothing() -> None:
-    found = finding(repeated(by_bounds)[: FEWEST_BLOCKS - 1])
+    found = finding(repeated(by_bounds)[: MIN_BLOCKS - 1])
     assert found.scheduler is not None
     assert (found.blocks, found.code) == ((), None)
 
 
 def test_blocks_are_limited_by_ports_and_have_instructions_that_wait() -> None:
-    assert len({block.hex for block in BLOCKS}) == len(BLOCKS) == MOST_BLOCKS
+    assert len({block.hex for block in BLOCKS}) == len(BLOCKS) == MAX_BLOCKS
     assert all(2 <= len(block.instructions) <= 8 for block in BLOCKS)
     assert {scheme for block in BLOCKS for scheme, _ in block.terms} == KINDS.keys()
     for block in BLOCKS:
-        assert is_telling(block_of_hex(block.hex), MODEL)
-    assert not is_telling(block_of_text("add rax, rbx\nadd rcx, rdx"), MODEL)  # each waits for itself alone
-    assert not is_telling(block_of_text("imul rax, rbx\nadd rax, rbx"), MODEL)  # a chain takes 4 cycles
-    assert is_telling(block_of_text("andn rax, rbx, rcx\nandn rdx, rax, rcx"), MODEL)
+        assert is_port_limited(block_of_hex(block.hex), MODEL)
+    assert not is_port_limited(block_of_text("add rax, rbx\nadd rcx, rdx"), MODEL)  # no dependency
+    assert not is_port_limited(block_of_text("imul rax, rbx\nadd rax, rbx"), MODEL)  # a chain takes 4 cycles
+    assert is_port_limited(block_of_text("andn rax, rbx, rcx\nandn rdx, rax, rcx"), MODEL)
 
 
 def test_equal_seeds_draw_equal_blocks() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from inference.core.core_model import BoundKind, CodeShape, CoreModel, predict_core
-from inference.core.core_model.dependences import FALSE_DEPENDENCY
+from inference.core.core_model.dependences import FALSE_DEPENDENCY_BASIS
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
 from inference.isa.blocks import accesses_of, read_blocks
@@ -44,7 +44,7 @@ def test_an_old_value_that_is_waited_for_makes_a_chain(code: str, plain: float, 
 def test_the_chain_says_that_the_dependency_is_a_false_one() -> None:
     (block,) = read_blocks("blsr rax, rbx", 1)
     (step,) = predict_core(accesses_of(block), CodeShape(5, loop=False), WAITING).chain
-    assert (step.source, step.destination, step.basis) == ("1", "1", FALSE_DEPENDENCY)
+    assert (step.source, step.destination, step.basis) == ("1", "1", FALSE_DEPENDENCY_BASIS)
 
 
 def test_a_file_keeps_false_dependences() -> None:

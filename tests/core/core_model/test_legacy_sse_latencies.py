@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from inference.core.core_model import Assumptions, CoreModel
-from inference.core.core_model.dependences import ASSUMED, ChainStep, DependenceGraph
+from inference.core.core_model.dependences import ASSUMED_BASIS, ChainStep, DependenceGraph
 from inference.core.core_model.nearest import CoreModelBlocks
 from inference.isa.blocks import Block, accesses_of, block_of_bytes
 from inference.isa.machine_bodies import CannotMeasureError
@@ -75,7 +75,7 @@ def assumed(block: Block, model: CoreModel) -> list[ChainStep]:
     """The dependences of a block whose cycles nothing was measured of."""
     graph = DependenceGraph(accesses_of(block, alike=True), model)
     steps = (graph._step(edge) for edge in graph.edges)
-    return [step for step in steps if step.basis == ASSUMED]
+    return [step for step in steps if step.basis == ASSUMED_BASIS]
 
 
 def _measured(text: str) -> dict[tuple[str, str], float | None]:
@@ -84,8 +84,8 @@ def _measured(text: str) -> dict[tuple[str, str], float | None]:
 
 
 def test_its_idioms_are_looked_for_without_vex() -> None:
-    (idiom,) = [one for one in idioms_of("pxor XMM:RW, XMM:R") if one.usual is not None]
-    codes = [*idiom.pair.chains, idiom.apart]
+    (idiom,) = [one for one in idioms_of("pxor XMM:RW, XMM:R") if one.regular_link is not None]
+    codes = [*idiom.pair.chains, idiom.independent]
     assert not any(line.startswith("v") for chain in codes for line in _lines(chain.code))
 
 
@@ -97,6 +97,6 @@ def test_none_of_its_chains_has_vex() -> None:
     """Which would leave upper halves that legacy SSE waits for."""
     for text in (one.text for one in legacy()):
         chains = [chain for link in links_of(text) for chain in pair_chains(link).chains]
-        chains += [chain for one in idioms_of(text) for chain in (*one.pair.chains, one.apart)]
+        chains += [chain for one in idioms_of(text) for chain in (*one.pair.chains, one.independent)]
         for chain in chains:
             assert not any(line.startswith("v") for line in _lines(chain.code)), text

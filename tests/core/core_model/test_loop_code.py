@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from inference.core.core_model import CodeShape, FrontEndLimits, predict_core
-from inference.core.core_model.bounds import HELD_UP
+from inference.core.core_model.bounds import UNMEASURED_LOOP_SIZE
 from inference.core.core_model.loop_code import measured_loop_code
 from inference.core.core_model.prediction import BoundKind, shape_of
 from inference.core.experiment import Experiment
@@ -113,13 +113,13 @@ def test_only_loops_of_just_that_size_take_so_long(shape: CodeShape) -> None:
     front_end = next(bound for bound in found.bounds if bound.kind is BoundKind.FRONT_END)
     assert (front_end.cycles == 300.0 / SHAPE.copies) is shape.copied
     assert (front_end.why == "loops of 100 instructions in 300 bytes take 300 cycles") is shape.copied
-    assert HELD_UP not in found.lacking
+    assert UNMEASURED_LOOP_SIZE not in found.lacking
 
 
 @pytest.mark.parametrize(("size", "unknown"), [(7, True), (9, False), (5, False)])
 def test_of_sizes_that_were_not_measured_it_is_said_where_it_may_matter(size: int, unknown: bool) -> None:
     found = predict_core(accesses_of(BLOCK, alike=True), replace(SHAPE, size=size), HELD)
-    assert (HELD_UP in found.lacking) is unknown
+    assert (UNMEASURED_LOOP_SIZE in found.lacking) is unknown
 
 
 @pytest.mark.parametrize(("fused", "slots"), [(None, 1), (frozenset(), 2), (frozenset({"dec reg + je"}), 1)])

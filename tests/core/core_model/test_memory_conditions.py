@@ -15,11 +15,11 @@ from inference.core.protocols import Json
 from inference.isa.blocks import Block, read_blocks
 from inference.isa.chains import MemoryCondition
 from inference.isa.x86.chains import connectors, memory_chains, pair_chains
-from inference.measuring.simulated_memory import MemoryUnit, SimulatedMemory, drawn_memory_unit
+from inference.measuring.simulated_memory import MemoryUnit, SimulatedMemory, sampled_memory_unit
 from tests.drawn import fewer
 
 ZEN5 = MemoryUnit()
-UNITS = [ZEN5, *map(drawn_memory_unit, range(fewer(9)))]
+UNITS = [ZEN5, *map(sampled_memory_unit, range(fewer(9)))]
 NEAR = 0.03
 AGAIN = "movsxd rax, eax"
 PLACE, OTHER = "qword ptr [rsi]", "qword ptr [rdi]"

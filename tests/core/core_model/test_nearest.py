@@ -41,7 +41,7 @@ def bound(found: CorePrediction, kind: BoundKind) -> float:
 def test_the_nearest_scheme_is_named_with_the_difference(code: str, nearest: str, differs: str) -> None:
     found = predicted(code)
     assert found.unknown == ()
-    (taken,) = found.taken
+    (taken,) = found.substitutions
     assert (taken.nearest, taken.differs) == (nearest, differs)
     assert taken.scheme == block(code).instructions[0].scheme
 
@@ -63,21 +63,21 @@ def test_idioms_hold_for_other_widths_of_whole_registers() -> None:
 def test_other_operations_stay_unknown_and_what_is_known_is_not_taken() -> None:
     found = predicted("bsf rax, rbx\nadd rax, rbx")
     assert found.unknown == ("bsf GPR[64]:RW, GPR[64]:R",)
-    assert found.taken == ()
-    assert LOAD not in {one.scheme for one in predicted("mov rax, qword ptr [rsi]").taken}
+    assert found.substitutions == ()
+    assert LOAD not in {one.scheme for one in predicted("mov rax, qword ptr [rsi]").substitutions}
 
 
 def test_without_the_option_nothing_is_taken() -> None:
     found = CoreModelBlocks(CORE, Assumptions()).predict(block("add eax, ebx"))
-    assert (found.unknown, found.taken) == (("add GPR[32]:RW, GPR[32]:R",), ())
+    assert (found.unknown, found.substitutions) == (("add GPR[32]:RW, GPR[32]:R",), ())
 
 
 def test_each_block_tells_what_was_taken_in_it_alone() -> None:
     explained = CoreModelBlocks(CORE, NEAREST)
-    assert len(explained.predict(block("add eax, ebx")).taken) == 1
-    assert explained.predict(block("imul rax, rbx")).taken == ()
+    assert len(explained.predict(block("add eax, ebx")).substitutions) == 1
+    assert explained.predict(block("imul rax, rbx")).substitutions == ()
     again = explained.predict(block("add eax, ebx"))
-    assert [one.nearest for one in again.taken] == [ADD]
+    assert [one.nearest for one in again.substitutions] == [ADD]
 
 
 VEX = ("vpxor XMM:W, XMM:R, XMM:R", "vmulps XMM:W, XMM:R, XMM:R", "vmulps XMM:W, XMM:R, MEM[128]:R")
@@ -102,11 +102,11 @@ def test_latencies_and_idioms_are_taken_where_ports_are_known() -> None:
     assert dependences("mulps xmm0, xmm1") == 3
     assert dependences("pxor xmm0, xmm0\nmulps xmm0, xmm1") == 0
     found = CoreModelBlocks(VECTORS, NEAREST).predict(block("pxor xmm0, xmm0\nmulps xmm0, xmm1"))
-    assert [(one.scheme, one.nearest, one.differs, one.parts) for one in found.taken] == [
+    assert [(one.scheme, one.nearest, one.differs, one.parts) for one in found.substitutions] == [
         (LEGACY[0], VEX[0], "other encoding", ("latencies", "idioms")),
         (LEGACY[1], VEX[1], "other encoding", ("latencies",)),
     ]
-    assert found.taken[0].text == f"{LEGACY[0]} as {VEX[0]} (other encoding): latencies, idioms"
+    assert found.substitutions[0].text == f"{LEGACY[0]} as {VEX[0]} (other encoding): latencies, idioms"
 
 
 def test_parts_of_operands_are_those_of_the_nearest() -> None:
@@ -123,5 +123,5 @@ def test_parts_of_operands_are_those_of_the_nearest() -> None:
 def test_what_is_measured_is_not_taken_from_others() -> None:
     own = replace(VECTORS, latencies={**VECTORS.latencies, LEGACY[0]: {("1", "1"): 1.0, ("2", "1"): 1.0}})
     found = CoreModelBlocks(own, NEAREST).predict(block("pxor xmm0, xmm0"))
-    assert found.taken == ()
+    assert found.substitutions == ()
     assert bound(found, BoundKind.DEPENDENCES) == 1

@@ -12,7 +12,7 @@ import pytest
 
 from inference.core.core_model import CodeShape, CoreModel, FrontEndLimits, predict_core
 from inference.core.core_model.scheduler_experiments import (
-    MOST_EXPERIMENTS,
+    MAX_EXPERIMENTS,
     OperandRole,
     OperationKind,
     operation_kinds,
@@ -28,7 +28,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.isa.scheme import Scheme
 from inference.isa.x86.bodies import body_accesses
-from inference.isa.x86.scheme_set import described
+from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.simulated import ScheduledCore, SimulatedProcessor
 from tests.measuring.test_scheduled_core import ADD, ANY, COMPARE, DEPOSIT, HIGH, LOW, MULTIPLY, POLICY, SHIFT
 
@@ -62,7 +62,7 @@ MODEL = CoreModel(PORTS, LATENCIES, moves=frozenset({MOVE}), front_end=FrontEndL
 
 
 def schemes(*texts: str) -> list[Scheme]:
-    return [found[0] for text in texts if (found := described(text)) is not None]
+    return [found[0] for text in texts if (found := scheme_and_form(text)) is not None]
 
 
 KINDS = operation_kinds(MODEL, schemes(*PORTS.usage))
@@ -161,7 +161,7 @@ def test_operations_are_told_apart_by_ports_latency_and_operands() -> None:
 
 def test_the_experiments_have_every_kind_alone_and_every_two_beside_each_other() -> None:
     chosen = [one.experiment for one in scheduler_experiments(KINDS)]
-    assert len(chosen) <= MOST_EXPERIMENTS
+    assert len(chosen) <= MAX_EXPERIMENTS
     assert len(set(chosen)) == len(chosen)
     for scheme in KINDS:
         assert Experiment.of([scheme]) in chosen

@@ -44,7 +44,7 @@ class ToyCore:
         sources = [(read, self._ready.get(read.location, 0.0)) for read in waited]
         start = max([float(issued), *(ready for _, ready in sources)])
         finished = start
-        if scheme not in self._model.moves and not (one.one_register and scheme in self._model.portless):
+        if scheme not in self._model.moves and not (one.same_register and scheme in self._model.portless):
             for mask, count in self._mapping.usage[scheme]:
                 for _ in range(count):
                     finished = max(finished, self._on_a_port(mask, int(start)) + 1)
@@ -63,7 +63,7 @@ class ToyCore:
 
     def _is_free(self, one: InstructionAccesses, read: OperandAccess) -> bool:
         """An idiom waits for no register, but for flags."""
-        idiom = one.one_register and one.scheme in self._model.free
+        idiom = one.same_register and one.scheme in self._model.free
         return idiom and read.location.startswith(("general", "vector"))
 
     def _issue(self, scheme: str) -> int:

@@ -19,7 +19,7 @@ def found(core: SimulatedFrontEnd, *, offsets: bool = True) -> FrontEnd:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_every_number_is_the_cores_own(seed: int) -> None:
-    core = SimulatedFrontEnd.drawn(seed, noise=0.002)
+    core = SimulatedFrontEnd.sampled(seed, noise=0.002)
     truth = {
         "slots": core.slots,
         "nops": core.slots,

@@ -155,7 +155,7 @@ def test_numbers_out_of_range_are_refused(options: dict[str, float], message: st
         distinguishing_experiment(mapping({"a": "0"}), mapping({"a": "01"}), **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("limit", ["MOST_UNIONS", "_MOST_UOPS"])
+@pytest.mark.parametrize("limit", ["MAX_UNIONS", "_MAX_UOPS"])
 def test_with_too_many_port_sets_for_a_table_the_answer_is_the_same(
     limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,7 +178,7 @@ def test_wide_machines_and_fine_noise_need_more_than_64_bits(monkeypatch: pytest
         found = distinguishing_experiment(first, second, noise=noise, max_length=2)
         assert (None if found is None else str(found.experiment)) == scheme
         with monkeypatch.context() as patched:
-            patched.setattr(searching, "MOST_UNIONS", 1)
+            patched.setattr(searching, "MAX_UNIONS", 1)
             assert distinguishing_experiment(first, second, noise=noise, max_length=2) == found
 
 

@@ -100,7 +100,7 @@ def test_mappings_without_a_common_scheme_have_no_agreement() -> None:
 
 
 def test_a_proof_that_is_given_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inference.core.identity.renaming.MOST_STEPS", 1)
+    monkeypatch.setattr("inference.core.identity.renaming.MAX_PROOF_STEPS", 1)
     first = mapping({"a": "01", "b": "12", "c": "0", "d": "0 + 2"})
     second = mapping({"a": "01", "b": "01", "c": "2", "d": "12 + 2"})
     assert not best_renaming(first, second).exact

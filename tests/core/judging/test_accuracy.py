@@ -10,8 +10,8 @@ from inference.core.judging.accuracy import (
     Grade,
     RepeatSpread,
     ToolErrors,
+    accuracy_judgement,
     best_tool,
-    judged_accuracy,
     repeat_spread,
 )
 from inference.core.judging.agreement import Agreement
@@ -69,7 +69,7 @@ def test_the_grade_follows_the_error_beside_what_repeating_gives(
     mape: float, floor: float, grade: Grade
 ) -> None:
     figures = AccuracyFigures(errors(mape), 1.0, RepeatSpread(80, 0, floor, floor))
-    found = judged_accuracy(figures)
+    found = accuracy_judgement(figures)
     assert found.grade is grade
     assert f"{mape:.1f} %" in found.reasons[0]
     assert f"{floor:.1f} %" in found.reasons[1]
@@ -77,11 +77,11 @@ def test_the_grade_follows_the_error_beside_what_repeating_gives(
 
 def test_what_a_published_tool_does_better_is_doubtful() -> None:
     beaten = ToolErrors("llvm-mca 19", 78, 2.0, 4.0)
-    found = judged_accuracy(AccuracyFigures(errors(4.0), 1.0, STEADY, tool=beaten))
+    found = accuracy_judgement(AccuracyFigures(errors(4.0), 1.0, STEADY, tool=beaten))
     assert found.grade is Grade.DOUBTFUL
     assert "llvm-mca 19 predicts, it is off by 2.0 %, this by 4.0 %" in found.in_words
     as_good = ToolErrors("llvm-mca 19", 78, 3.5, 4.0)  # nearer by less than repeating gives
-    assert judged_accuracy(AccuracyFigures(errors(4.0), 1.0, STEADY, tool=as_good)).grade is Grade.GOOD
+    assert accuracy_judgement(AccuracyFigures(errors(4.0), 1.0, STEADY, tool=as_good)).grade is Grade.GOOD
 
 
 @pytest.mark.parametrize(
@@ -98,19 +98,19 @@ def test_what_a_published_tool_does_better_is_doubtful() -> None:
 def test_coverage_ranking_and_number_count_as_well(
     figures: AccuracyFigures, grade: Grade, words: str
 ) -> None:
-    found = judged_accuracy(figures, "blocks")
+    found = accuracy_judgement(figures, "blocks")
     assert found.grade is grade
     assert words in found.in_words
 
 
 def test_a_ranking_without_readings_names_no_repetition() -> None:
-    found = judged_accuracy(AccuracyFigures(errors(1.0, kendall=0.1), 1.0))
+    found = accuracy_judgement(AccuracyFigures(errors(1.0, kendall=0.1), 1.0))
     assert "it ranks them badly: τ 0.10" in found.reasons
 
 
 def test_a_ranking_is_as_good_as_repeating_allows() -> None:
     figures = AccuracyFigures(errors(1.0, kendall=0.5), 1.0, STEADY, 0.55)
-    assert judged_accuracy(figures).grade is Grade.GOOD
+    assert accuracy_judgement(figures).grade is Grade.GOOD
 
 
 def test_the_best_tool_is_found_on_the_items_that_both_predict() -> None:

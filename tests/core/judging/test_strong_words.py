@@ -25,16 +25,13 @@ LIKELY = re.compile(STRONG.pattern.replace("^checked$", r"checked|explain|\\[uUN
 """What a source has that may have such a word among its strings, joined and with escapes read."""
 ALLOWED: dict[str, tuple[str, ...]] = {
     # The function itself, and the values that stand for what a search saw before it is asked.
-    "inference/core/judging/words.py": ("proven", "unique", "checked"),
+    "inference/core/judging/claims.py": ("proven", "unique", "checked"),
     "inference/core/cegar/problem.py": ("unique",),
     # Not about a core: which discoveries cover most blocks is computed, and the solver says if more could.
     "anica_app/features/campaigns/pages.py": ("proven",),
     "anica_app/features/campaigns/parts_api.py": ("proven",),
     "anica_app/features/coverage/job.py": ("proven",),
     "templates/anica/campaigns/compare.html": ("Unique",),  # discoveries that no other campaign includes
-    "templates/inference/block_files/loops/listing.html": (
-        "certain",
-    ),  # bytes of a program, not guessed ones
     "docs/core-model.md": ("certain",),  # addresses that overlap whatever registers hold
     "docs/faults.md": ("proven",),  # tests of the program
     "docs/operating.md": ("proof",),  # in a list of what pruning leaves

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
 from inference.core.judging.accuracy import Grade, floor_of, verdict
-from inference.core.judging.agreement import ABOVE, NEAR, agreement, errors_by_group
-from inference.core.judging.disagreement import differences, disagreements, telling_items
+from inference.core.judging.agreement import ABOVE_TOLERANCE, NEAR_TOLERANCE, agreement, errors_by_group
+from inference.core.judging.disagreement import differences, disagreements, distinguishing_items
 from inference.core.judging.sheet import (
     Answers,
     AnswerSheet,
@@ -125,8 +125,8 @@ def test_agreement_is_that_of_the_formulas(rows: list[Row]) -> None:
         return
     assert found.median == pytest.approx(100 * statistics.median(map(abs, errors)))
     assert found.signed == pytest.approx(100 * statistics.median(errors))
-    assert found.near == sum(abs(error) <= NEAR + 1e-12 for error in errors) / len(errors)
-    assert found.above == sum(error > ABOVE for error in errors) / len(errors)
+    assert found.near == sum(abs(error) <= NEAR_TOLERANCE + 1e-12 for error in errors) / len(errors)
+    assert found.above == sum(error > ABOVE_TOLERANCE for error in errors) / len(errors)
     weights = [rows[point[0]][1] for point in expected]
     total = sum(weights)
     summed = sum(abs(error) * weight for error, weight in zip(errors, weights, strict=True))
@@ -184,7 +184,10 @@ def test_the_shortest_items_tell_two_sources_apart(rows: list[Row], metric: str,
     both = [row for row in rows if not math.isnan(row[4] + row[5])]
     assert matrix.both[0, 1] == len(both)
     expected.sort(key=lambda at: (rows[at][0].length, -apart(rows[at]), at))
-    assert telling_items(first, second, sheet.items.lengths, metric, threshold, 3).tolist() == expected[:3]
+    assert (
+        distinguishing_items(first, second, sheet.items.lengths, metric, threshold, 3).tolist()
+        == expected[:3]
+    )
 
 
 def test_a_verdict_leaves_disturbed_readings_out_and_looks_at_the_best_tool() -> None:

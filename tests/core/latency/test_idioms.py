@@ -17,7 +17,7 @@ from inference.core.latency import (
 )
 from inference.core.latency.algorithm import _Readings
 from inference.isa.blocks import block_of_bytes
-from inference.isa.chains import OLD_VALUE, ONE_REGISTER, ChainLink
+from inference.isa.chains import OLD_VALUE, SAME_REGISTER, ChainLink
 from inference.isa.x86.chains import connectors, idioms_of, links_of, pair_chains, plain_additions
 from inference.measuring.simulated_chains import Latency, SimulatedLatencies
 
@@ -58,9 +58,9 @@ def test_an_ordinary_core_has_none(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_each_kind_is_found_with_its_two_measurements(seed: int) -> None:
     said = {
-        (SUB, ONE_REGISTER): None,
-        (XOR_VECTOR, ONE_REGISTER): None,
-        (SHLD, ONE_REGISTER): 1.0,
+        (SUB, SAME_REGISTER): None,
+        (XOR_VECTOR, SAME_REGISTER): None,
+        (SHLD, SAME_REGISTER): 1.0,
         (POPCNT, OLD_VALUE): 3.0,
         (SET, OLD_VALUE): 1.0,
         (MOV, "2"): 0.0,
@@ -82,8 +82,11 @@ def test_each_kind_is_found_with_its_two_measurements(seed: int) -> None:
     assert broken.measured.cycles < 3 < broken.compared.cycles
     overwritten = found[POPCNT, IdiomKind.FALSE_DEPENDENCY]
     assert overwritten.latency == pytest.approx(3.0, abs=0.1)
-    (asked,) = [asked for asked in idioms_of(POPCNT) if asked.usual is None]
-    assert (overwritten.measured.chain, overwritten.compared.chain) == (asked.pair.chains[0], asked.apart)
+    (asked,) = [asked for asked in idioms_of(POPCNT) if asked.regular_link is None]
+    assert (overwritten.measured.chain, overwritten.compared.chain) == (
+        asked.pair.chains[0],
+        asked.independent,
+    )
     assert found[SHLD, IdiomKind.QUICKER].latency == pytest.approx(1.0, abs=0.1)
 
 
@@ -91,14 +94,14 @@ def test_a_zero_idiom_is_quicker_than_ports_allow() -> None:
     class WithoutPort(SimulatedLatencies):
         def _read(self, chain, repeat):  # type: ignore[no-untyped-def]
             reading = super()._read(chain, repeat)
-            if chain.loop and chain.code == next(iter(idioms_of(SUB))).apart.code:
+            if chain.loop and chain.code == next(iter(idioms_of(SUB))).independent.code:
                 return type(reading)(chain, reading.cycles * 0.6)
             return reading
 
     pairs = [pair_chains(link) for link in links_of(SUB)]
     ways = [pair_chains(link) for link in connectors()]
     problem = LatencyProblem(pairs, ways, idioms_of(SUB), plain_additions())
-    latency = core({(SUB, ONE_REGISTER): None})
+    latency = core({(SUB, SAME_REGISTER): None})
     (idiom,) = infer_latencies(problem, WithoutPort(latency)).idioms
     assert (idiom.kind, idiom.needs_port) == (IdiomKind.ZEROING, False)
 
@@ -107,7 +110,7 @@ def test_what_two_readings_rule_out_is_measured_no_further() -> None:
     measured = {reading.chain.code for reading in inferred(core({(POPCNT, OLD_VALUE): 3.0})).readings}
 
     def closed(text: str) -> set[bytes]:
-        (asked,) = [asked for asked in idioms_of(text) if asked.usual is None]
+        (asked,) = [asked for asked in idioms_of(text) if asked.regular_link is None]
         return {chain.code for chain in asked.pair.chains[1:]}
 
     assert closed(POPCNT) <= measured
@@ -142,12 +145,15 @@ def test_codes_keep_what_is_not_asked_apart() -> None:
     (sbb,) = idioms_of(SBB)
     listing = block_of_bytes(sbb.pair.chains[0].code).text.splitlines()
     assert listing == ["test r15d, r15d", "sbb rbx, rbx"]  # the carry flag is ready
-    (overwritten,) = [asked for asked in idioms_of(POPCNT) if asked.usual is None]
+    (overwritten,) = [asked for asked in idioms_of(POPCNT) if asked.regular_link is None]
     assert block_of_bytes(overwritten.pair.chains[1].code).text.splitlines() == [
         "popcnt rbx, r8",
         "movsxd rbx, ebx",
     ]
-    assert len(set(block_of_bytes(overwritten.apart.code).text.splitlines())) == overwritten.apart.instances
+    assert (
+        len(set(block_of_bytes(overwritten.independent.code).text.splitlines()))
+        == overwritten.independent.instances
+    )
 
 
 def test_schemes_without_a_register_that_they_write_are_not_asked() -> None:

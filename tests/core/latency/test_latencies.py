@@ -24,7 +24,7 @@ from inference.isa.chains import ChainLink, DependencyChain, PairChains
 from inference.isa.x86 import schemes
 from inference.isa.x86.chains import connectors, links_of, pair_chains
 from inference.isa.x86.chains.values import values_of
-from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
+from inference.measuring.simulated_chains import SimulatedLatencies, sampled_latencies
 from tests.drawn import examples
 
 SCHEMES = (
@@ -164,7 +164,7 @@ def divisions() -> tuple[PairChains, ...]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_quick_and_slow_values_are_found_among_noise_and_outliers(seed: int) -> None:
-    drawn_by_seed = drawn_latencies(seed)
+    drawn_by_seed = sampled_latencies(seed)
     measurer = SimulatedLatencies(drawn_by_seed, noise=0.01, outliers=0.02, seed=seed)
     result = infer_latencies(LatencyProblem(divisions(), of_connectors()), measurer)
     right = 0
@@ -379,7 +379,7 @@ def test_a_scheme_whose_destination_is_a_source_takes_turns_with_itself() -> Non
         *("vxorps xmm0, xmm0, xmm0", "vfmadd231pd zmm0, zmm1, zmm2"),
     ]
     assert total.chains[0].links == (total.link,)
-    lead, logical = product.chains[1].others[0], product.chains[-1].others[0]
+    lead, logical = product.chains[1].closing_links[0], product.chains[-1].closing_links[0]
     cycles = [8.0, 7.0, 9.0, 7.0, 9.0]  # each connector costs two cycles more where it begins
     readings = [ChainReading(one, each) for one, each in zip(product.chains, cycles, strict=True)]
     found = read_pair(product, readings, {lead: 1.0, logical: 1.0})

@@ -46,10 +46,10 @@ def measured(**quirks: float) -> tuple[MemoryLatency, ...]:
 
 def test_every_case_is_told_apart() -> None:
     for found in measured(noise=0.005, outliers=0.02, seed=0):
-        cycles, how = truth(found.asked)
-        assert found.how is how, found.asked
-        if found.asked.isolated:
-            assert found.cycles == pytest.approx(cycles, abs=0.3), found.asked
+        cycles, how = truth(found.memory_chain)
+        assert found.how is how, found.memory_chain
+        if found.memory_chain.isolated:
+            assert found.cycles == pytest.approx(cycles, abs=0.3), found.memory_chain
 
 
 def test_what_has_not_settled_says_why() -> None:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from inference.core.experiment import Experiment, Measured
-from inference.core.judging.contradictions import conflict_in_words, uops_conflicts
+from inference.core.judging.claims import NO_GROUNDS, Grounds, StrongClaim, strongest_word
+from inference.core.judging.contradictions import conflict_text, uops_conflicts
 from inference.core.judging.held_out_checks import HeldOutCheck, HeldOutChecks, held_out_checks
 from inference.core.judging.port_model import PortModelCheck
-from inference.core.judging.words import NO_GROUNDS, Grounds, StrongWord, strongest_word
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Scores
 from inference.core.model_check import MixSummary, OrderSummary
@@ -20,8 +20,8 @@ from inference.core.model_check import MixSummary, OrderSummary
 SOUND = Grounds(HeldOutCheck(200, 0, 0.8, 1.1), results=3)
 
 
-@pytest.mark.parametrize("claim", list(StrongWord))
-def test_a_strong_word_needs_all_three_grounds(claim: StrongWord) -> None:
+@pytest.mark.parametrize("claim", list(StrongClaim))
+def test_a_strong_word_needs_all_three_grounds(claim: StrongClaim) -> None:
     word = strongest_word(claim, SOUND)
     assert (word.text, word.is_strong) == (claim.value, True)
     assert "200 held-out experiments are off by 0.8 %" in word.in_words
@@ -54,7 +54,7 @@ def test_a_strong_word_needs_all_three_grounds(claim: StrongWord) -> None:
     ],
 )
 def test_without_one_of_them_it_is_the_best_of_so_many(grounds: Grounds, text: str, reason: str) -> None:
-    for claim in StrongWord:
+    for claim in StrongClaim:
         word = strongest_word(claim, grounds)
         assert (word.text, word.is_strong) == (text, False)
         assert reason in word.reasons[0]
@@ -65,14 +65,14 @@ def test_held_out_experiments_are_counted_for_all_and_for_each_scheme() -> None:
     first, second = Experiment.of(["a", "b"]), Experiment.of(["b", "c"])
     results = [Measured(first, 1.0, spread=0.01), Measured(second, 2.0, spread=0.1)]
     found = held_out_checks(results, np.array([1.01, 2.5]))
-    assert (found.whole.n, found.whole.off) == (2, 1)
-    assert found.whole.error == pytest.approx(13.0)
-    assert found.whole.repeats == pytest.approx(3.0)
+    assert (found.overall.n, found.overall.off) == (2, 1)
+    assert found.overall.error == pytest.approx(13.0)
+    assert found.overall.repeats == pytest.approx(3.0)
     assert {scheme: check.off for scheme, check in found.schemes.items()} == {"a": 0, "b": 1, "c": 1}
-    assert held_out_checks(results, np.array([1.01, 2.5]), epsilon=0.3).whole.off == 0
-    assert held_out_checks(results, np.array([np.nan, 2.5])).whole.n == 1
+    assert held_out_checks(results, np.array([1.01, 2.5]), epsilon=0.3).overall.off == 0
+    assert held_out_checks(results, np.array([np.nan, 2.5])).overall.n == 1
     read = HeldOutChecks.from_json(found.as_json())
-    assert (read.whole.off, read.schemes["c"].n) == (1, 1)
+    assert (read.overall.off, read.schemes["c"].n) == (1, 1)
 
 
 def test_results_contradict_up_to_renaming_and_what_is_hidden() -> None:
@@ -85,7 +85,7 @@ def test_results_contradict_up_to_renaming_and_what_is_hidden() -> None:
     (conflict,), (opposite,) = uops_conflicts(first, renamed)
     assert (conflict.scheme, conflict.here, conflict.there) == ("d", "1×[0,1]", "3 µops")
     assert (opposite.scheme, opposite.here, opposite.there) == ("d", "3×[x,y]", "1 µop")
-    words = conflict_in_words(conflict.here, "PMEvo", conflict.there, "explained")
+    words = conflict_text(conflict.here, "PMEvo", conflict.there, "explained")
     assert words == "PMEvo: 1×[0,1]; explained: 3 µops; not settled"
     without = replace(renamed, usage={**renamed.usage, "d": ((3, 1),), "c": ()})
     assert uops_conflicts(first, without) == (
@@ -117,7 +117,7 @@ def test_no_strong_word_is_used_where_the_check_fails(check: PortModelCheck, rea
     (objection,) = check.objections(7)
     assert reason in objection
     assert "“lab”" in objection
-    for claim in StrongWord:
+    for claim in StrongClaim:
         word = strongest_word(claim, replace(SOUND, objections=(objection,)))
         assert (word.is_strong, word.reasons) == (False, (objection,))
 

@@ -52,13 +52,12 @@ class Advice:
 
 def advice_for(facts: Facts, noise: float | None = None) -> list[Advice]:
     """Everything that the facts and the recent noise (a fraction) tell, the most urgent first."""
-    found = [*(look(facts) for look in _LOOKS), _noise(facts, noise)]
-    told = [advice for advice in found if advice is not None]
-    return sorted(told, key=lambda advice: list(Severity).index(advice.verdict))
+    findings = [*(check(facts) for check in _CHECKS), _noise(facts, noise)]
+    return sorted(filter(None, findings), key=lambda advice: list(Severity).index(advice.verdict))
 
 
-def _advice(topic: str, verdict: Severity, **told: object) -> Advice:
-    texts = {name: text.format(**told) for name, text in _TEXTS[topic][verdict].items()}
+def _advice(topic: str, verdict: Severity, **values: object) -> Advice:
+    texts = {name: text.format(**values) for name, text in _TEXTS[topic][verdict].items()}
     return Advice(_TEXTS[topic]["topic"], verdict, **texts)
 
 
@@ -100,7 +99,7 @@ def _cores(facts: Facts) -> Advice | None:
     cores = facts.get("cores")
     if not cores or cores > _FEW_CORES:
         return None
-    return _advice("cores", Severity.MIND, cores=_in_words(cores))
+    return _advice("cores", Severity.MIND, cores=_core_count(cores))
 
 
 def _load(facts: Facts) -> Advice | None:
@@ -108,14 +107,14 @@ def _load(facts: Facts) -> Advice | None:
     if load is None or not cores:
         return None
     verdict = Severity.GOOD if load <= max(1.0, _BUSY_SHARE * cores) else Severity.CHANGE
-    return _advice("load", verdict, load=load, cores=_in_words(cores))
+    return _advice("load", verdict, load=load, cores=_core_count(cores))
 
 
-def _in_words(cores: int) -> str:
+def _core_count(cores: int) -> str:
     return f"{cores} core{'' if cores == 1 else 's'}"
 
 
-_LOOKS = (_sibling_threads, _load, _governor, _turbo, _virtual, _cores)
+_CHECKS = (_sibling_threads, _load, _governor, _turbo, _virtual, _cores)
 
 
 def _noise(facts: Facts, noise: float | None) -> Advice | None:

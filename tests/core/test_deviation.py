@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inference.core.deviating import Sampling, deviation
+from inference.core.deviation import Sampling, deviation
 from inference.core.errors import InvalidInputError
 from inference.core.evaluator import PortMappingModel
 from inference.core.mapping import PortMapping

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inference.measuring.quieting import QUIET_NOISE, Advice, Severity, advice_for, help_for_unfit
+from inference.measuring.noise_advice import QUIET_NOISE, Advice, Severity, advice_for, help_for_unfit
 
 QUIET: dict[str, Any] = {
     "vendor": "AuthenticAMD",

@@ -17,7 +17,7 @@ from typing import Any
 from inference.core.judging.held_out_checks import HeldOutCheck
 
 
-class StrongWord(StrEnum):
+class StrongClaim(StrEnum):
     """What a search concludes, in the word that it would use."""
 
     PROVEN = "proven"  # of a scheme: witnesses show its µops
@@ -26,11 +26,11 @@ class StrongWord(StrEnum):
 
 
 _OUTCOMES = {
-    StrongWord.PROVEN: "its witnesses show these µops",
-    StrongWord.UNIQUE: (
+    StrongClaim.PROVEN: "its witnesses show these µops",
+    StrongClaim.UNIQUE: (
         "no other port mapping with as many ports explains the measurements, up to a renaming of ports"
     ),
-    StrongWord.CHECKED: "experiments with it are predicted within the tolerance",
+    StrongClaim.CHECKED: "experiments with it are predicted within the tolerance",
 }
 
 
@@ -75,7 +75,7 @@ class AllowedWord:
         return f"{self.text[:1].upper()}{self.text[1:]}: {'; '.join(self.reasons)}."
 
 
-def strongest_word(claim: StrongWord, grounds: Grounds) -> AllowedWord:
+def strongest_word(claim: StrongClaim, grounds: Grounds) -> AllowedWord:
     """The strongest word that may be used where a search concludes `claim`."""
     objections = tuple(_objections(grounds))
     if not objections:

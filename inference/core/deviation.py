@@ -1,4 +1,6 @@
-"""How far two models of a processor are apart on random experiments: no measurement says which is right."""
+"""How far two models of a processor are apart on random experiments, without measurements to decide
+between them.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +16,24 @@ from inference.core.mapping import R_MAX_RANGE
 from inference.core.metrics import Scores, Unit, score
 from inference.core.sampling import MIX_LENGTH, random_mixes
 from inference.core.tables import ExperimentTable, Floats
-from inference.core.tunables import check_number, check_whole
+from inference.core.tunables import check_integer, check_number
 
-MOST_EXPERIMENTS = 100_000
-MOST_LENGTH = 100
-_PART = 4000  # experiments at once; so few, plain numpy answers before the compiled kernels would be loaded
+MAX_EXPERIMENTS = 100_000
+MAX_LENGTH = 100
+_CHUNK_EXPERIMENTS = 4000
+"""Experiments evaluated at once: for so few, plain numpy answers before the compiled kernels are loaded."""
 
 Rates = tuple[float | None, float | None]
-"""Instructions per cycle that two models are held to; None for no limit."""
+"""R_max of two models in instructions per cycle; None for no limit."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Which random experiments to ask, and in which unit. `r_max`: instructions per cycle to hold both models
-    to, instead of their own; a model without one is held to the other's.
+    """Which random experiments are predicted, and in which unit they are compared.
+
+    `r_max`: instructions per cycle for both models in place of their own; without it, a model that has none
+    uses the
+    other's.
     """
 
     experiments: int = 5000
@@ -37,16 +43,18 @@ class Sampling:
     r_max: float | None = None
 
     def __post_init__(self) -> None:
-        check_whole("experiments", self.experiments, 1, MOST_EXPERIMENTS)
-        check_whole("length", self.length, 1, MOST_LENGTH)
-        check_whole("seed", self.seed, 0, 2**63 - 1)
+        check_integer("experiments", self.experiments, 1, MAX_EXPERIMENTS)
+        check_integer("length", self.length, 1, MAX_LENGTH)
+        check_integer("seed", self.seed, 0, 2**63 - 1)
         if self.r_max is not None:
             check_number("R_max", self.r_max, *R_MAX_RANGE)
 
 
 @dataclass(frozen=True)
 class Furthest:
-    """The experiment on which the models are furthest apart, and what they say in the unit asked for."""
+    """The experiment on which the models are furthest apart, with both predictions in the unit of the
+    sampling.
+    """
 
     experiment: Experiment
     first: float
@@ -55,12 +63,15 @@ class Furthest:
 
 @dataclass(frozen=True, eq=False)
 class Deviation:
-    """What two models say of the same experiments, in the unit of the sampling: `points` has the first as the
-    reference.
+    """Predictions of two models for the same experiments, in the unit of the sampling.
 
-    `scores` has the second against the first, `backwards` the first against the second: they differ in MAPE
-    alone. `common`: schemes that both know. `r_max`: what each was held to. `skipped`: experiments that a
-    model takes to need no time. `furthest`: by the largest factor, None where the models are nowhere apart.
+    `points` has the first model as the reference. `scores`: the second against the first; `backwards`: the
+    first
+    against the second, which differs in MAPE alone. `common`: schemes that both describe. `r_max`: the limit
+    used for
+    each. `skipped`: experiments that a model predicts to take no time. `furthest`: by the largest factor;
+    None where
+    the models agree everywhere.
     """
 
     points: ComparedPoints
@@ -75,14 +86,21 @@ class Deviation:
 def deviation(
     first: ThroughputModel, second: ThroughputModel, sampling: Sampling, own_r_max: Rates
 ) -> Deviation:
-    """Ask both models. They leave out their own R_max, which `own_r_max` has instead.
+    """Predict random experiments with both models and compare them.
 
-    The same for the same seed and the same schemes known to both, in whatever order. A fraction of a second
-    for some thousand experiments.
+    The same seed and the same common schemes, in whatever order, give the same result. Some thousand
+    experiments
+    take a fraction of a second.
+
+    Args:
+        first: Without its R_max.
+        second: Without its R_max.
+        sampling: Number, length and seed of the experiments.
+        own_r_max: R_max of both models.
     """
     common = sorted(set(first.described) & set(second.described))
     mixes = random_mixes(common, sampling.experiments, sampling.seed, sampling.length) if common else []
-    r_max = _effective(sampling.r_max, own_r_max)
+    r_max = _effective_r_max(sampling.r_max, own_r_max)
     here, there = (_cycles(model, mixes, rate) for model, rate in zip((first, second), r_max, strict=True))
     items = Items(ItemKind.EXPERIMENTS, np.arange(len(mixes)), np.full(len(mixes), sampling.length))
     points = AnswerSheet(items, here, [Answers.of(there, "needs no time")]).compare(0, sampling.unit)
@@ -97,7 +115,7 @@ def deviation(
     )
 
 
-def _effective(rate: float | None, own: Rates) -> Rates:
+def _effective_r_max(rate: float | None, own: Rates) -> Rates:
     if rate is not None:
         return rate, rate
     first, second = own
@@ -105,21 +123,21 @@ def _effective(rate: float | None, own: Rates) -> Rates:
 
 
 def _cycles(model: ThroughputModel, mixes: Sequence[Experiment], r_max: float | None) -> Floats:
-    """Cycles of all mixes under a model, held to R_max, NaN where it says 0: float64[len(mixes)]."""
+    """Cycles of all mixes under a model with R_max, NaN where it predicts 0: float64[len(mixes)]."""
     parts = [np.zeros(0)]
-    for start in range(0, len(mixes), _PART):
-        table = ExperimentTable.from_experiments(mixes[start : start + _PART])
+    for start in range(0, len(mixes), _CHUNK_EXPERIMENTS):
+        table = ExperimentTable.from_experiments(mixes[start : start + _CHUNK_EXPERIMENTS])
         cycles = model.cycles(table)
         parts.append(cycles if r_max is None else np.maximum(cycles, table.lengths / r_max))
-    said = np.concatenate(parts)
-    return np.where(said > 0, said, np.nan)
+    all_cycles = np.concatenate(parts)
+    return np.where(all_cycles > 0, all_cycles, np.nan)
 
 
 def _furthest(mixes: Sequence[Experiment], points: ComparedPoints) -> Furthest | None:
     if not len(points) or (points.predicted == points.reference).all():
         return None
-    larger, smaller = (of(points.reference, points.predicted) for of in (np.maximum, np.minimum))
-    place = int((larger / smaller).argmax())
+    larger, smaller = (choose(points.reference, points.predicted) for choose in (np.maximum, np.minimum))
+    index = int((larger / smaller).argmax())
     return Furthest(
-        mixes[int(points.at[place])], float(points.reference[place]), float(points.predicted[place])
+        mixes[int(points.at[index])], float(points.reference[index]), float(points.predicted[index])
     )

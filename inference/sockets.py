@@ -5,12 +5,12 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from inference.features.machines.machines.consumer import AgentConsumer
-from inference.features.running.runs.consumer import NothingHereConsumer, RunConsumer, RunListConsumer
+from inference.features.running.runs.consumer import UnknownAddressConsumer, RunConsumer, RunListConsumer
 
 websocket_urlpatterns = [
     path("ws/runs/", RunListConsumer.as_asgi(), name="ws-runs"),
     path("ws/runs/<int:run_id>/", RunConsumer.as_asgi(), name="ws-run"),
-    re_path("", NothingHereConsumer.as_asgi(), name="ws-nothing"),
+    re_path("", UnknownAddressConsumer.as_asgi(), name="ws-nothing"),
 ]
 """For browsers: behind the checks of origin, session and rights, which are the site's."""
 

@@ -1,16 +1,16 @@
-"""Django's entry for the site itself."""
+"""Django's app of the site itself."""
 
 from django.apps import AppConfig
 
 
 class PmwebConfig(AppConfig):
-    """Accounts, start page and launcher."""
+    """Connects the audit log, and registers API routers and the pruning of old data."""
 
     name = "pmweb"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Note in the audit log what happens from now on; add what workers and the API do for the site."""
+        """Called by Django when models can be imported."""
         from inference.runs import chores  # noqa: PLC0415
         from inference.web import contributions  # noqa: PLC0415  models can be imported from here on
         from pmweb.accounts import audit, sessions  # noqa: PLC0415
@@ -23,6 +23,6 @@ class PmwebConfig(AppConfig):
 
 
 def _pruning_is_due() -> bool:
-    from pmweb.retention import due  # noqa: PLC0415  workers load it
+    from pmweb.retention import is_due  # noqa: PLC0415  workers load it
 
-    return due()
+    return is_due()

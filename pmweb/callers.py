@@ -1,5 +1,5 @@
-"""Who a request is from: by what it shows, as code inside of Django tells code outside of it, and
-remembered.
+"""Who sent a request: credentials of headers, the caller that Django has looked up, and visitors as budgets
+count them.
 """
 
 from __future__ import annotations
@@ -15,44 +15,49 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 
-_BITS = 64
-"""Of IPv6: what a single household or host is given at least, and can choose addresses from at will."""
+_IPV6_PREFIX = 64
+"""Prefix of an IPv6 network that counts as one address: a host can choose any address in it."""
 
 CALLER = "caller"
-"""Where a scope has its `ConnectionCaller`."""
+"""Key of the `ConnectionCaller` in an ASGI scope."""
 
 
-_MOST_CREDENTIALS = 20_000
+_MAX_CREDENTIALS = 20_000
 
 
 def network_of(address: str) -> str:
-    """An IPv4 address itself, the network of an IPv6 address; what is no address stays as it is."""
+    """An IPv4 address itself, the /64 of an IPv6 address; other texts are cut to 64 characters.
+
+    >>> network_of("2001:db8::1"), network_of("::ffff:192.0.2.7")
+    ('2001:db8::/64', '192.0.2.7')
+    """
     try:
-        found = ip_address(address.partition("%")[0].strip("[]"))
+        parsed = ip_address(address.partition("%")[0].strip("[]"))
     except ValueError:
         return address[:64]
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ip_network((found, _BITS), strict=False))
-    return str(found)
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ip_network((parsed, _IPV6_PREFIX), strict=False))
+    return str(parsed)
 
 
 class Credentials(NamedTuple):
-    """What a request shows, valid or not: the key of a session, and the header Authorization; "" for none."""
+    """Credentials of a request, not validated: a session's key and the header Authorization; "" if absent."""
 
     session: str
     authorization: str
 
     @property
     def token(self) -> str:
-        """The token in the header."""
+        """The token in the header; "" without one."""
         return token_in(self.authorization)
 
 
 def credentials_in(headers: Iterable[tuple[bytes, bytes]]) -> Credentials:
-    """What the headers of an ASGI scope show, taken apart by Django itself: what authenticates a request and
-    what counts it cannot come to different ends.
+    """Credentials in the headers of an ASGI scope.
+
+    Django parses them: authentication and budgets must not read them differently.
     """
     request = ASGIRequest({"method": "GET", "path": "/", "headers": headers}, BytesIO())
     session = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
@@ -60,17 +65,25 @@ def credentials_in(headers: Iterable[tuple[bytes, bytes]]) -> Credentials:
 
 
 def token_in(authorization: str) -> str:
-    """The token of a header "Authorization: Bearer TOKEN"; "" for any other."""
+    """The token of a header "Authorization: Bearer TOKEN"; "" for other headers.
+
+    >>> token_in("Bearer abc"), token_in("Basic abc")
+    ('abc', '')
+    """
     scheme, _, token = authorization.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
 @dataclass
 class ConnectionCaller:
-    """Nobody known, until it was looked up who: `name` as the log has it, the account's number, and whether
-    they may change things.
+    """The caller of a connection, filled in when Django has looked it up.
 
-    `proof`: what was looked up, "session" or "token", valid or not. `visitor`: who has shown the same before.
+    Attributes:
+        proof: Looked-up credential, "session" or "token", valid or not; "" before the look-up.
+        name: Name in the access log; "-" for visitors.
+        account: Id of the account.
+        may_change: Whether the caller may change things.
+        visitor: Key of the visitor who sent the same credentials before.
     """
 
     proof: str = ""
@@ -81,20 +94,20 @@ class ConnectionCaller:
 
     @property
     def holder(self) -> str:
-        """Whose connection it is; "" while that is not known."""
+        """Key of the connection's owner; "" if it is unknown."""
         if self.account is not None:
             return account_key(self.account)
         return self.visitor or self.name.removeprefix("-")
 
 
 def account_key(account: int) -> str:
-    """How an account is called where visitors are counted."""
+    """Key of an account among visitors."""
     return f"account {account}"
 
 
 @dataclass(frozen=True)
 class Visitor:
-    """Whom a request counts for; `is_person`: an account, and no address."""
+    """A visitor to whom requests are charged; `is_person`: an account, not an address."""
 
     key: str
     may_change: bool = False
@@ -102,32 +115,31 @@ class Visitor:
 
 
 class Visitors:
-    """Accounts by the digest of what they have shown, however that is spelled. What has not let anybody in
-    counts for the address that it comes from.
-    """
+    """Accounts by digests of their credentials; requests with invalid credentials count for their address."""
 
     def __init__(self) -> None:
         self._accounts: OrderedDict[bytes, Visitor] = OrderedDict()
 
-    def of(self, scope: dict[str, Any]) -> list[Visitor]:
-        """Everybody whose session or token a request shows: pages look at the one and the API at the other.
-        Without any that is known, its address.
+    def visitors_of(self, scope: dict[str, Any]) -> list[Visitor]:
+        """Visitors of a request: accounts of its session and its token, else its address.
+
+        Both count, as pages use the session and the API the token.
         """
         digests = _digests(scope).values()
         accounts = [self._accounts[digest] for digest in digests if digest in self._accounts]
         return list(dict.fromkeys(accounts)) or [_address(scope)]
 
-    def learn(self, scope: dict[str, Any], caller: ConnectionCaller) -> Visitor:
-        """Whom a request has turned out to be from, which is remembered of what it has shown."""
+    def record(self, scope: dict[str, Any], caller: ConnectionCaller) -> Visitor:
+        """Store the looked-up caller of the request's credentials; returns the visitor."""
         digest = _digests(scope).get(caller.proof)
         if digest is None:
-            return self.of(scope)[0]
+            return self.visitors_of(scope)[0]
         self._accounts.pop(digest, None)
         if caller.account is None:
             return _address(scope)
         visitor = Visitor(account_key(caller.account), caller.may_change, is_person=True)
         self._accounts[digest] = visitor
-        if len(self._accounts) > _MOST_CREDENTIALS:
+        if len(self._accounts) > _MAX_CREDENTIALS:
             self._accounts.popitem(last=False)
         return visitor
 

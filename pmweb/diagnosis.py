@@ -1,8 +1,8 @@
-"""What a bug report needs to say of an installation, in one zip of text files, and no name or secret of it.
+"""The bundle for a bug report: a zip of text files about the installation, without names and secrets.
 
-No measurements, mappings or files, no names: of people, hosts, machines, sets, runs or folders.
-Versions, the settings that are numbers and choices (of others, whether they are set), the state of database
-and machines, and of what recent runs failed with the product's own words (`own_words`).
+It has versions, settings that are numbers or choices (for others, whether they are set), the state of
+database and machines, and errors of recent runs with only the product's own sentences (`own_words`). It has
+no measurements, mappings or files, and no names of people, hosts, machines, sets, runs or directories.
 """
 
 from __future__ import annotations
@@ -33,27 +33,29 @@ _FACTS = (
     *("core_cpus", "siblings", "virtual", "emulated", "governor", "turbo", "smt", "load", "blocks"),
     *("offsets", "confinement"),
 )
-"""Of what agents say of their computers, what says nothing of whose it is."""
+"""Facts about computers that do not identify an owner or host."""
 
 _RECENT = 20
 
 
 def bundle() -> bytes:
-    """The zip. A part that cannot be had says why instead."""
+    """The zip; a part that cannot be read has the reason instead."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, part in PARTS.items():
             try:
                 text = part()
             except (OperationalError, OSError) as error:
-                text = f"not to be had: {type(error).__name__}\n"  # whose message may name the server
+                text = f"not available: {type(error).__name__}\n"  # the message may name the server
             archive.writestr(name, without_tokens(text))
     return packed.getvalue()
 
 
 def _installation() -> str:
-    """Kinds and versions: not where anything is."""
-    found = [(program.name, executable) for program, many in installation.find_all() for executable in many]
+    """Kinds and versions, without paths."""
+    executables = [
+        (program.name, executable) for program, many in installation.find_programs() for executable in many
+    ]
     return _table(
         [
             ("pmweb", __version__),
@@ -64,14 +66,16 @@ def _installation() -> str:
             ("Processors", f"{len(os.sched_getaffinity(0))} of this computer"),
             ("Dask", own_words.sentence(condition(settings.DASK)) or "configured"),
             *installation.library_versions(),
-            *((name, executable.version or "?") for name, executable in found),
+            *((name, executable.version or "?") for name, executable in executables),
         ]
     )
 
 
 def _environment() -> str:
     names = sorted(name for name in os.environ if name.startswith("PMWEB_"))
-    return _table((name, os.environ[name] if name in environment.PLAIN else "(set)") for name in names)
+    return _table(
+        (name, os.environ[name] if name in environment.PUBLIC_VARIABLES else "(set)") for name in names
+    )
 
 
 def _database() -> str:
@@ -79,7 +83,7 @@ def _database() -> str:
     applied = sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
     free = shutil.disk_usage(settings.HOME).free >> 20
     pairs = [
-        ("migrations missing", "yes" if state.lacks else "no"),
+        ("migrations missing", "yes" if state.needs_migration else "no"),
         ("migrations unknown", ", ".join(state.unknown) or "none"),
         ("room on the disk of the data directory", f"{free} MiB"),
     ]
@@ -87,22 +91,22 @@ def _database() -> str:
 
 
 def _runs() -> str:
-    """The newest failed runs: kind, times, attempts, and the product's own words of the error."""
+    """The newest failed runs: kind, times, attempts, and the product's sentences of the error."""
     fields = ("pk", "kind", "created", "started", "finished", "attempts", "busy_seconds")
     rows = Run.objects.filter(state=Run.State.FAILED).order_by("-pk")[:_RECENT]
-    told = [{**{field: getattr(row, field) for field in fields}, **_error(row.error)} for row in rows]
-    return json.dumps(told, indent=1, default=str, ensure_ascii=False) + "\n"
+    reports = [{**{field: getattr(row, field) for field in fields}, **_error(row.error)} for row in rows]
+    return json.dumps(reports, indent=1, default=str, ensure_ascii=False) + "\n"
 
 
 def _error(text: str) -> Json:
-    said, frames = own_words.error(text)
-    return {"error": said or f"(not in this product's words, {len(text)} characters)", "frames": frames}
+    sentence, frames = own_words.error(text)
+    return {"error": sentence or f"(no sentence of this product, {len(text)} characters)", "frames": frames}
 
 
 def _machines() -> str:
-    """How machines are doing, without their names and hosts."""
+    """State of the machines, without names and hosts."""
     rows = Machine.objects.order_by("pk").select_related("isa")
-    told = [
+    reports = [
         {
             "pk": row.pk,
             "kind": row.kind,
@@ -115,7 +119,7 @@ def _machines() -> str:
         }
         for row in rows
     ]
-    return json.dumps(told, indent=1, default=str, ensure_ascii=False) + "\n"
+    return json.dumps(reports, indent=1, default=str, ensure_ascii=False) + "\n"
 
 
 def _table(pairs: Iterable[tuple[str, str]]) -> str:

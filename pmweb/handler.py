@@ -1,15 +1,13 @@
-"""Pages over ASGI: each request in one thread, few at a time, and threads that are kept for those after it.
+"""The ASGI handler of pages: one thread per request, few requests at a time, threads reused.
 
-Every view here is synchronous. Django's own handler changes to the event loop and back between the middleware
-and the view, and starts two threads for every request, one of which ends the other. Together that costs more
-than many a view does. And where many come at once, each in a thread of its own, a page takes half as much
-again of the processor: one after the other they all have their answer sooner.
+All views are synchronous. Django's own handler switches between event loop and threads around the middleware
+and the view, and starts two threads per request, which costs more than many views. With many concurrent
+threads a page takes half as much processor time again: one after another, all requests are answered sooner.
 
-Requests that are expensive wait for each other in a line of their own, as far as their budget lets them
-(`budgets`); whether the site is well is told without waiting. An answer is sent when its place is left and
-its cost is counted: nobody waits for those who read slowly. What a view has computed is in a file as soon as
-it is long, and is read from there piece by piece, as the visitor takes it: the view, its thread and its
-connection to the database are done with the request.
+Expensive requests wait in a queue of their own, within budgets (`budgets`); health checks do not wait. An
+answer is sent after its slot is released and its cost is charged, so slow readers delay nobody. Long bodies
+are spooled to a file and sent from there piece by piece: view, thread and database connection are free by
+then.
 """
 
 from __future__ import annotations
@@ -35,49 +33,51 @@ from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
 
 from inference.containment import ProgramMeter, metered
-from inference.web.api.errors import Flaw, answer
+from inference.web.api.errors import Flaw, problem_response
 from pmweb import budgets
-from pmweb.budgets import Budgets, Costs, route_of
+from pmweb.budgets import Budgets, RouteCosts, route_of
 from pmweb.callers import CALLER, ConnectionCaller, Visitor, Visitors
 
-AT_ONCE = 3
-"""Requests that are answered at a time, beside those that are known to be expensive."""
+MAX_CONCURRENT = 3
+"""Requests answered at a time, besides those of expensive routes."""
 
-WATCHED = ("/health/", "/metrics/")
-"""What programs ask that watch the site: each has a thread of its own, whatever else goes on."""
+PROBE_PATHS = ("/health/", "/metrics/")
+"""Addresses of monitoring programs; each has a thread of its own, independent of the load."""
 
-HURRY_SECONDS = 0.25
-"""A request that takes longer, as a stream does, counts no further: nobody shall wait for slow ones."""
+SLOT_SECONDS = 0.25
+"""Seconds after which a slow request, such as a stream, no longer occupies its slot."""
 
 WAITING_SECONDS = 0.02
-"""Whoever has taken less of the processor by then is waiting for something."""
+"""Processor seconds: a request that used less within `SLOT_SECONDS` is waiting, not computing."""
 
 BODY = "pmweb.body"
-"""Where in its scope a request has its body, as a file, if the server has put it there."""
+"""Key of the request's body in its scope, a file, if the server has spooled it."""
 
-IDLE_THREADS = 2 * AT_ONCE
-"""That many wait for requests; where slow ones need more of them, they end afterwards."""
+IDLE_THREADS = 2 * MAX_CONCURRENT
+"""Idle threads kept for later requests; surplus threads end after slow requests."""
 
 
 PIECE_BYTES = 1 << 16
 IN_MEMORY_BYTES = 2 * PIECE_BYTES
-"""Of a body; a longer one goes into a file."""
+"""Longer bodies are spooled to a file."""
 
 
 class Pages(ASGIHandler):
-    """Django's handler, with all that a request needs in one thread."""
+    """Django's handler, with middleware and view of a request in one thread."""
 
     def __init__(self) -> None:
         BaseHandler.__init__(self)  # not ASGIHandler's, which loads the middleware for the event loop
         self.load_middleware(is_async=False)
-        self._idle: list[ThreadPoolExecutor] = []
-        self._places = asyncio.Semaphore(AT_ONCE)
-        self._expensive = asyncio.Semaphore(budgets.AT_ONCE)
-        self._watchers = {path: ThreadPoolExecutor(1, thread_name_prefix=f"watch {path}") for path in WATCHED}
-        self._costs, self._visitors, self._budgets = Costs(), Visitors(), Budgets()
+        self._idle_threads: list[ThreadPoolExecutor] = []
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT)
+        self._expensive = asyncio.Semaphore(budgets.MAX_CONCURRENT)
+        self._probe_threads = {
+            path: ThreadPoolExecutor(1, thread_name_prefix=f"watch {path}") for path in PROBE_PATHS
+        }
+        self._costs, self._visitors, self._budgets = RouteCosts(), Visitors(), Budgets()
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        # A header could say otherwise of where the site begins: whatever visitors like.
+        # "root_path" could come from a header that visitors choose.
         scope = {CALLER: ConnectionCaller(), **scope, "root_path": ""}
         file = scope.pop(BODY, None)
         try:
@@ -90,11 +90,11 @@ class Pages(ASGIHandler):
             body.close()  # it is empty
             body = file
         with body:
-            watcher = self._watchers.get(scope["path"])
-            if watcher is None:
-                response = await self._in_turn(scope, body, receive, send)
+            probe_thread = self._probe_threads.get(scope["path"])
+            if probe_thread is None:
+                response = await self._answer_in_slot(scope, body, receive, send)
             else:
-                response, _ = await self._in_thread(watcher, scope, body, _Place())
+                response, _ = await self._in_thread(probe_thread, scope, body, _RequestSlot())
         if response is None:
             return
         if response.streaming:
@@ -102,58 +102,62 @@ class Pages(ASGIHandler):
         else:
             await self.send_response(response, send)
 
-    async def _in_turn(
+    async def _answer_in_slot(
         self, scope: dict[str, Any], body: IO[bytes], receive: Any, send: Any
     ) -> HttpResponseBase | None:
-        """The answer to a request that has a place; None for one without end, which has been sent."""
-        route, visitors = route_of(scope), self._visitors.of(scope)
+        """The answer to a request after it got a slot; None for an endless stream, which has been sent."""
+        route, visitors = route_of(scope), self._visitors.visitors_of(scope)
         scope[CALLER].visitor = visitors[0].key if visitors[0].is_person else ""
-        place = await self._place(scope, route, visitors)
-        if isinstance(place, HttpResponse):
-            return place
-        thread = self._idle.pop() if self._idle else ThreadPoolExecutor(1, thread_name_prefix="page")
+        slot = await self._acquire_slot(scope, route, visitors)
+        if isinstance(slot, HttpResponse):
+            return slot
+        thread = (
+            self._idle_threads.pop()
+            if self._idle_threads
+            else ThreadPoolExecutor(1, thread_name_prefix="page")
+        )
         try:
             async with ThreadSensitiveContext(executor=thread):
                 try:
-                    response, is_complete = await sync_to_async(self._answer)(scope, body, place)
+                    response, is_complete = await sync_to_async(self._answer)(scope, body, slot)
                 finally:
-                    self._costs.note(route, place.spent())
-                    self._charge(scope, route, place)
+                    self._costs.record(route, slot.cpu_seconds())
+                    self._charge(scope, route, slot)
                 if is_complete:
                     return response
-                place.stream()
+                slot.stream()
                 try:
                     await self._stream(response, receive, send)
                 finally:
                     await sync_to_async(response.close)()
-                    self._charge(scope, route, place)
+                    self._charge(scope, route, slot)
                 return None
         finally:
-            place.leave()
-            self._keep(thread)
+            slot.leave()
+            self._recycle(thread)
 
     async def _in_thread(
-        self, thread: ThreadPoolExecutor, scope: dict[str, Any], body: IO[bytes], place: _Place
+        self, thread: ThreadPoolExecutor, scope: dict[str, Any], body: IO[bytes], slot: _RequestSlot
     ) -> tuple[HttpResponseBase, bool]:
         async with ThreadSensitiveContext(executor=thread):
-            return await sync_to_async(self._answer)(scope, body, place)
+            return await sync_to_async(self._answer)(scope, body, slot)
 
-    async def _place(
+    async def _acquire_slot(
         self, scope: dict[str, Any], route: str, visitors: list[Visitor]
-    ) -> _Place | HttpResponse:
-        """A place for a request to be answered at, once there is one; or the refusal."""
+    ) -> _RequestSlot | HttpResponse:
+        """Wait for a slot; returns it, or a refusal."""
         if wait := self._wait(scope, visitors, expensive=False):
-            return _too_much(scope, wait)
-        await self._costs.known(route)
+            return _too_many_requests(scope, wait)
+        await self._costs.wait_until_known(route)
         if not self._costs.is_expensive(route):
-            await self._places.acquire()
+            await self._slots.acquire()
             if not self._costs.is_expensive(route):  # still
-                return _Place(self._places.release, lambda spent: self._costs.note(route, spent))
-            self._places.release()
+                return _RequestSlot(self._slots.release, lambda seconds: self._costs.record(route, seconds))
+            self._slots.release()
         if wait := self._wait(scope, visitors, expensive=True):
-            return _too_much(scope, wait)
+            return _too_many_requests(scope, wait)
         visitor = visitors[0]
-        self._budgets.at_once[visitor.key] += 1
+        self._budgets.active[visitor.key] += 1
         try:
             await self._expensive.acquire()
         except BaseException:
@@ -164,24 +168,24 @@ class Pages(ASGIHandler):
             self._expensive.release()
             self._budgets.leave(visitor)
 
-        return _Place(leave, hurries=False)
+        return _RequestSlot(leave, is_timed=False)
 
     def _wait(self, scope: dict[str, Any], visitors: list[Visitor], *, expensive: bool) -> int:
         return max(self._budgets.wait(scope["method"], visitor, expensive=expensive) for visitor in visitors)
 
-    def _charge(self, scope: dict[str, Any], route: str, place: _Place) -> None:
-        """Charge whoever a request is from with what it has cost since it was charged before."""
-        visitor = self._visitors.learn(scope, scope[CALLER])
-        self._budgets.spend(visitor, place.uncharged(), expensive=self._costs.is_expensive(route))
+    def _charge(self, scope: dict[str, Any], route: str, slot: _RequestSlot) -> None:
+        """Charge the request's visitor with the processor time since the last charge."""
+        visitor = self._visitors.record(scope, scope[CALLER])
+        self._budgets.charge(visitor, slot.uncharged_seconds(), expensive=self._costs.is_expensive(route))
 
-    def _answer(self, scope: dict[str, Any], body: IO[bytes], place: _Place) -> tuple[HttpResponseBase, bool]:
-        """The answer of middleware and view, and all that Django does before and after it; whether nothing
-        more has to be computed for it.
-        """
+    def _answer(
+        self, scope: dict[str, Any], body: IO[bytes], slot: _RequestSlot
+    ) -> tuple[HttpResponseBase, bool]:
+        """Run middleware and view, with Django's signals; returns the response and whether it is complete."""
         with metered() as programs:
-            place.begin(programs)
+            slot.begin(programs)
             response = self._answer_here(scope, body)
-            return (response, False) if is_endless(response) else (completed(response), True)
+            return (response, False) if is_endless(response) else (with_complete_body(response), True)
 
     def _answer_here(self, scope: dict[str, Any], body: IO[bytes]) -> HttpResponseBase:
         set_script_prefix(get_script_prefix(scope))
@@ -193,112 +197,111 @@ class Pages(ASGIHandler):
         return response
 
     async def _stream(self, response: HttpResponseBase, receive: Any, send: Any) -> None:
-        """Hand it over part by part, for as long as there is somebody to take it."""
+        """Send a stream part by part until the visitor disconnects."""
         parts = asyncio.ensure_future(self.send_response(response, send))
-        gone = asyncio.ensure_future(self.listen_for_disconnect(receive))
+        disconnected = asyncio.ensure_future(self.listen_for_disconnect(receive))
         try:
-            await asyncio.wait((parts, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((parts, disconnected), return_when=asyncio.FIRST_COMPLETED)
         finally:
             parts.cancel()
-            gone.cancel()
-            await asyncio.gather(parts, gone, return_exceptions=True)
+            disconnected.cancel()
+            await asyncio.gather(parts, disconnected, return_exceptions=True)
         if not parts.cancelled():
             parts.result()
 
-    def _keep(self, thread: ThreadPoolExecutor) -> None:
-        """For the next request, or not if there are enough."""
-        if len(self._idle) < IDLE_THREADS:
-            self._idle.append(thread)
+    def _recycle(self, thread: ThreadPoolExecutor) -> None:
+        """Keep the thread for a later request, or end it if enough are idle."""
+        if len(self._idle_threads) < IDLE_THREADS:
+            self._idle_threads.append(thread)
         else:
             thread.submit(connections.close_all)
             thread.shutdown(wait=False)
 
 
-class _Place:
-    """Where a request is answered, until it is left or, if it `hurries`, the hurry is over: `in_hurry` is
-    then told what it has taken of the processor. The time is that of the thread since `begin`, for as long as
-    the request has it, with that of the programs which it has started.
-    """
+class _RequestSlot:
+    """A slot of a request, until it is released or, if `is_timed`, `SLOT_SECONDS` have passed: then `on_slow`
+    gets the request's processor seconds. These are the thread's since `begin`, and those of programs it
+    started."""
 
     def __init__(
         self,
         leave: Callable[[], object] = lambda: None,
-        in_hurry: Callable[[float], object] = lambda _: None,
+        on_slow: Callable[[float], object] = lambda _: None,
         *,
-        hurries: bool = True,
+        is_timed: bool = True,
     ) -> None:
-        self._leave, self._in_hurry = leave, in_hurry
-        self._hurry = self._once_more() if hurries else None
-        self._left = False
+        self._leave, self._on_slow = leave, on_slow
+        self._timer = self._start_timer() if is_timed else None
+        self._is_released = False
         self._clock: int | None = None
         self._programs = ProgramMeter()
-        self._begun = self._charged = 0.0
+        self._started = self._charged = 0.0
 
     def begin(self, programs: ProgramMeter) -> None:
-        """From now on this thread works for the request."""
-        self._begun, self._programs = time.thread_time(), programs
+        """Start counting the current thread's processor time for the request."""
+        self._started, self._programs = time.thread_time(), programs
         self._clock = time.pthread_getcpuclockid(threading.get_ident())
 
-    def spent(self) -> float:
-        """Seconds of the processor so far."""
+    def cpu_seconds(self) -> float:
+        """Processor seconds of the request so far."""
         if self._clock is None:
             return 0.0
-        return time.clock_gettime(self._clock) - self._begun + self._programs.seconds
+        return time.clock_gettime(self._clock) - self._started + self._programs.seconds
 
-    def uncharged(self) -> float:
-        """Those since it was called before."""
-        spent = self.spent()
-        due, self._charged = spent - self._charged, spent
+    def uncharged_seconds(self) -> float:
+        """Processor seconds since the last call."""
+        total = self.cpu_seconds()
+        due, self._charged = total - self._charged, total
         return due
 
     def stream(self) -> None:
-        """What comes now lasts as long as somebody listens: in a moment the next one has the place."""
-        if self._hurry is None:
-            self._hurry = asyncio.get_running_loop().call_later(HURRY_SECONDS, self.leave)
+        """The answer is an endless stream: release the slot after `SLOT_SECONDS`."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(SLOT_SECONDS, self.leave)
 
     def leave(self) -> None:
-        """Let the next one have it, once."""
-        if self._hurry is not None:
-            self._hurry.cancel()
-        if not self._left:
-            self._left = True
+        """Release the slot; repeated calls have no effect."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._is_released:
+            self._is_released = True
             self._leave()
 
-    def _once_more(self) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(HURRY_SECONDS, self._is_slow)
+    def _start_timer(self) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(SLOT_SECONDS, self._on_timer)
 
-    def _is_slow(self) -> None:
-        """It waits for something, or is expensive. Where many work it can take a while until that shows."""
-        spent = self.spent()
-        if WAITING_SECONDS < spent < budgets.CHEAP_SECONDS:
-            self._hurry = self._once_more()
+    def _on_timer(self) -> None:
+        """Release the slot of a waiting or expensive request; under load, wait until its kind is clear."""
+        seconds = self.cpu_seconds()
+        if WAITING_SECONDS < seconds < budgets.CHEAP_SECONDS:
+            self._timer = self._start_timer()
             return
-        self._in_hurry(spent)
+        self._on_slow(seconds)
         self.leave()
 
 
-def _too_much(scope: dict[str, Any], wait: int) -> HttpResponse:
-    """Without Django's middleware: a refusal has to be cheap."""
-    detail = f"You have asked for much that takes long. Ask again in {wait} s."
+def _too_many_requests(scope: dict[str, Any], wait: int) -> HttpResponse:
+    """The refusal, without Django's middleware: it has to be cheap."""
+    detail = f"Your requests have used too much processor time. Try again in {wait} s."
     headers = {"Retry-After": str(wait), "Cache-Control": "no-store"}
     if not scope["path"].startswith("/api/"):
         return HttpResponse(f"{detail}\n", "text/plain; charset=utf-8", 429, headers=headers)
-    right = "wait for as long as Retry-After says, and ask for one thing after another"
-    return answer(429, detail, [Flaw(detail, "request", right)], headers)
+    right = "wait for the seconds in Retry-After, and send one request after another"
+    return problem_response(429, detail, [Flaw(detail, "request", right)], headers)
 
 
 def is_endless(response: HttpResponseBase) -> bool:
-    """Whether its body comes to be while it is sent, and can take as long as it likes."""
+    """Whether the body is an asynchronous stream, which may never end."""
     return isinstance(response, StreamingHttpResponse) and response.is_async
 
 
-def completed(response: HttpResponseBase) -> HttpResponseBase:
-    """The response with all of its body computed, and closed."""
+def with_complete_body(response: HttpResponseBase) -> HttpResponseBase:
+    """The response with its whole body computed, long bodies in a file, and closed."""
     try:
         if isinstance(response, StreamingHttpResponse):
-            response.streaming_content = _pieces(_opened_again(response) or _spooled(response))
+            response.streaming_content = _pieces(_reopened_file(response) or _spool(response))
         elif isinstance(response, HttpResponse) and len(response.content) > IN_MEMORY_BYTES:
-            parts = _pieces(_spooled(response))
+            parts = _pieces(_spool(response))
             streaming = StreamingHttpResponse(parts, status=response.status_code, headers=response.headers)
             streaming.cookies = response.cookies
             return streaming
@@ -307,16 +310,16 @@ def completed(response: HttpResponseBase) -> HttpResponseBase:
         response.close()
 
 
-def _opened_again(response: StreamingHttpResponse) -> IO[bytes] | None:
-    """The file of a response that sends one, for whoever reads it when the response is closed."""
+def _reopened_file(response: StreamingHttpResponse) -> IO[bytes] | None:
+    """A duplicate of a response's file, which stays open when the response is closed; None without one."""
     file: Any = response.file_to_stream if isinstance(response, FileResponse) else None
     try:
         return None if file is None else os.fdopen(os.dup(file.fileno()), "rb")
-    except io.UnsupportedOperation:  # it is in memory, or a part of one
+    except io.UnsupportedOperation:  # a file in memory, or a part of a file
         return None
 
 
-def _spooled(response: StreamingHttpResponse | HttpResponse) -> IO[bytes]:
+def _spool(response: StreamingHttpResponse | HttpResponse) -> IO[bytes]:
     file = SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115  closed by whoever has read it
     for part in response:
         file.write(part)

@@ -1,9 +1,9 @@
-"""Help of the pages, and the glossary, read once from `docs/`; the tags by which templates show them.
+"""Help of the pages and the glossary, read once from `docs/`, and the template tags that show them.
 
-A page without help fails a test; so does a help text that names a term or a page that is not there.
+Tests fail for a page without help, and for links to unknown terms or pages.
 
-Each heading there is the name of a page's address, or a term; below it stand paragraphs and points of lists,
-in CommonMark without HTML. A link to a heading leads to that page, or to the term in the glossary.
+A heading is a page's URL name, or a term; below it are paragraphs and list items, in CommonMark without HTML.
+A link to a heading leads to that page, or to the term in the glossary.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False})
 
 @dataclass(frozen=True)
 class PageHelp:
-    """Of a page: what it is, what its visitor can do, and what operators can do besides."""
+    """Help of a page: what it shows, what visitors can do, and what operators can do besides."""
 
     what: SafeString
     can: list[SafeString]
@@ -43,7 +43,7 @@ class PageHelp:
 
 @dataclass(frozen=True)
 class GlossaryTerm:
-    """A word; `more` are other words for it, and terms that explain more."""
+    """A term of the glossary; `more` has synonyms and related terms."""
 
     name: str
     meaning: SafeString
@@ -51,13 +51,13 @@ class GlossaryTerm:
 
     @property
     def anchor(self) -> str:
-        """Its place on the page of the glossary."""
+        """Anchor on the glossary's page."""
         return _anchor(self.name)
 
 
 @cache
 def page_helps() -> dict[str, PageHelp]:
-    """The help of each page, by the name of its address."""
+    """{URL name of a page: its help}."""
     helps = {}
     for file in sorted((_GLOSSARY.parent / "help").glob("*.md")):
         for name, texts in sections(file).items():
@@ -68,18 +68,18 @@ def page_helps() -> dict[str, PageHelp]:
 
 @cache
 def glossary_terms() -> list[GlossaryTerm]:
-    """All terms, as the file orders them."""
+    """All terms, in the order of the file."""
     return [GlossaryTerm(name, *texts) for name, texts in sections(_GLOSSARY).items()]
 
 
 def sections(file: Path) -> dict[str, list[SafeString]]:
-    """The paragraphs and points below each heading of the second level, as HTML."""
+    """{heading of the second level: paragraphs and list items below it, as HTML}."""
     sections: dict[str, list[SafeString]] = {}
     texts: list[SafeString] = []
-    for opening, token in pairwise(_MARKDOWN.parse(file.read_text())):
-        if opening.type == "heading_open" and opening.tag == "h2":
+    for previous, token in pairwise(_MARKDOWN.parse(file.read_text())):
+        if previous.type == "heading_open" and previous.tag == "h2":
             texts = sections[token.content] = []
-        elif opening.type == "paragraph_open":
+        elif previous.type == "paragraph_open":
             texts.append(_html(token.children or [], file))
     return sections
 
@@ -93,7 +93,7 @@ def _html(tokens: list[Token], file: Path) -> SafeString:
 
 
 def _address(link: str, file: Path) -> str:
-    """Where a link between these files leads on the site."""
+    """The site's address of a link between these files."""
     target, _, heading = unquote(link).partition("#")
     if (target or file.name).endswith(_GLOSSARY.name):
         return reverse("glossary") + (f"#{_anchor(heading)}" if heading else "")
@@ -101,7 +101,7 @@ def _address(link: str, file: Path) -> str:
 
 
 def _anchor(term: str) -> str:
-    """The place of a term, or of the heading that a link names."""
+    """Anchor of a term, or of a link's heading."""
     return "term-" + slugify(term.replace("µ", "u").replace("τ", "tau").replace("ε", "epsilon"))
 
 
@@ -110,7 +110,7 @@ register = template.Library()
 
 @register.simple_tag
 def product_line() -> SafeString:
-    """Name and version of the product, with how to cite it for files that scripts make."""
+    """Name and version of the product, with the citation for files that scripts write."""
     return format_html(
         '<span data-product="{0}" data-citation="{1}" title="{1}">{0}</span>', PRODUCT, CITATION
     )
@@ -118,7 +118,7 @@ def product_line() -> SafeString:
 
 @register.inclusion_tag("partials/page_help.html", takes_context=True)
 def page_help(context: template.Context) -> dict[str, Any]:
-    """What the page of this request is and what its visitor can do there; nothing where it has no help."""
+    """Context of the page's help; {} if it has none."""
     request: HttpRequest | None = context.get("request")
     match = None if request is None else request.resolver_match
     texts = None if match is None else page_helps().get(match.url_name or "")

@@ -1,6 +1,6 @@
-"""What this installation consists of, and which optional programs are found on this host.
+"""Facts about this installation, and the optional programs on this host, for the page About.
 
-Looking never fails: a program that is absent, broken or slow is a finding like any other.
+No function fails because of an absent, broken or slow program: that is a fact, too.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ LIBRARIES = (
     "websockets",
     "distributed",
 )
-_ASK_SECONDS = 3.0
+_VERSION_SECONDS = 3.0
 _TCP_SINCE = 4  # Landlock
 _VERSION = re.compile(r"(?<!\d)\d+(?:\.\d+)+")
 
 
 CHROMIUMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-"""What it may be called; Debian's build without a window needs less."""
+"""Possible commands; Debian's headless build comes first, as it needs less."""
 
-_PATIENCE = 2.0
+_TIMEOUT_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class OptionalProgram:
-    """An optional program: how to find it, what it is for here, how to get it on Debian.
+    """An optional program: its use here, how to find it, and how to install it on Debian.
 
-    `commands` are names looked up on the PATH and beside this Python; `places` are patterns of paths below
-    the root directory. All of the versions that are found count, not the first alone.
+    `commands` are looked up in the PATH and beside this Python; `places` are glob patterns below the root
+    directory. All versions that exist are listed.
     """
 
     name: str
@@ -78,7 +78,7 @@ class OptionalProgram:
 
 @dataclass(frozen=True)
 class InstalledProgram:
-    """One executable and what it says its version is; `version` is empty where it does not say."""
+    """An executable and its version, "" if it does not print one."""
 
     path: str
     version: str
@@ -127,22 +127,27 @@ PROGRAMS = (
 )
 
 
-def find_all(
+def find_programs(
     programs: Iterable[OptionalProgram] = PROGRAMS,
 ) -> list[tuple[OptionalProgram, list[InstalledProgram]]]:
-    """Every program with the executables that were found for it, asked for their versions side by side."""
+    """Every program with its executables on this host; versions are queried concurrently."""
     places = [(program, _executables(program)) for program in programs]
     with ThreadPoolExecutor(max_workers=8, initializer=METER.set, initargs=(METER.get(),)) as pool:
         return [
-            (program, list(pool.map(_ask, [(str(path), path.stat().st_mtime_ns) for path in paths])))
+            (
+                program,
+                list(pool.map(_installed_program, [(str(path), path.stat().st_mtime_ns) for path in paths])),
+            )
             for program, paths in places
         ]
 
 
 def _executables(program: OptionalProgram) -> list[Path]:
-    """The distinct executables of a program; links to the same file count once."""
-    here = str(Path(sys.executable).parent)
-    candidates = [shutil.which(command) or shutil.which(command, path=here) for command in program.commands]
+    """Distinct executables of a program; links to the same file count once."""
+    bin_directory = str(Path(sys.executable).parent)
+    candidates = [
+        shutil.which(command) or shutil.which(command, path=bin_directory) for command in program.commands
+    ]
     paths = [Path(candidate) for candidate in candidates if candidate]
     for place in program.places:
         paths += sorted(path for path in Path("/").glob(place) if path.is_file())
@@ -152,16 +157,16 @@ def _executables(program: OptionalProgram) -> list[Path]:
     return list(distinct.values())
 
 
-def _ask(known: tuple[str, int]) -> InstalledProgram:
-    path, changed = known
+def _installed_program(path_and_time: tuple[str, int]) -> InstalledProgram:
+    path, changed = path_and_time
     return InstalledProgram(path, _version_of(path, changed))
 
 
 @lru_cache(maxsize=64)
 def _version_of(path: str, _changed: int) -> str:
-    """The version that `path --version` prints; remembered until the file changes."""
+    """The version that `path --version` prints, "" without one; cached until the file changes."""
     try:
-        answer = run([path, "--version"], limits=Limits(seconds=_ASK_SECONDS, memory=1 << 18, output=1))
+        answer = run([path, "--version"], limits=Limits(seconds=_VERSION_SECONDS, memory=1 << 18, output=1))
     except CannotStartError:
         return ""
     if answer.timed_out:
@@ -171,7 +176,7 @@ def _version_of(path: str, _changed: int) -> str:
 
 
 def sections() -> dict[str, list[tuple[str, str]]]:
-    """What About says of the installation, each section as labels and values."""
+    """{section of About: (label, value) pairs}."""
     return {
         "facts": facts(),
         "access": access(),
@@ -183,18 +188,18 @@ def sections() -> dict[str, list[tuple[str, str]]]:
 
 
 def library_versions() -> list[tuple[str, str]]:
-    """Name and version of each library the product is built on; an empty version where it is missing."""
-    found = []
+    """(library, version); the version is "" for a missing one."""
+    versions = []
     for name in LIBRARIES:
         try:
-            found.append((name, metadata.version(name)))
+            versions.append((name, metadata.version(name)))
         except metadata.PackageNotFoundError:
-            found.append((name, ""))
-    return found
+            versions.append((name, ""))
+    return versions
 
 
 def facts() -> list[tuple[str, str]]:
-    """The product, the platform, and the servers that it uses, as label and value."""
+    """(label, value) of the product, the platform, and the servers in use."""
     return [
         ("pmweb", __version__),
         ("Python", f"{platform.python_version()} ({sys.executable})"),
@@ -206,7 +211,7 @@ def facts() -> list[tuple[str, str]]:
 
 
 def computing() -> list[tuple[str, str]]:
-    """Who computes for runs, as label and value. Asks the Dask scheduler, where there is one."""
+    """(label, value) of processors and the Dask cluster, which is queried if there is one."""
     return [
         ("Processors", f"{len(os.sched_getaffinity(0))} of this computer"),
         ("Dask", condition(settings.DASK)),
@@ -214,8 +219,8 @@ def computing() -> list[tuple[str, str]]:
 
 
 def access() -> list[tuple[str, str]]:
-    """Who may read here, and how much a user may have at a time, as label and value."""
-    public = "everybody who comes" if settings.PUBLIC_READING else "who has an account"
+    """(label, value) of the permission to read, and of limits per user."""
+    public = "all visitors" if settings.PUBLIC_READING else "users with an account"
     return [
         ("Reading", f"{public} (PMWEB_PUBLIC_READING)"),
         ("Unfinished runs of a user", _at_most(settings.RUNS_PER_USER)),
@@ -230,25 +235,28 @@ def _at_most(limit: int, unit: str = "") -> str:
 
 
 def containment() -> list[tuple[str, str]]:
-    """What keeps predictors and llvm-mc from all else on the worker's kind of host, as label and value."""
+    """(label, value) of the barriers around predictors and llvm-mc on this kind of host."""
     try:
-        here = host()
+        abilities = host()
     except CannotStartError as error:
         return [("Foreign programs", f"cannot be started: {error}")]
     users = "those of the site's user"
-    alone = "an own user namespace" if here.namespaces else ""
-    filtered = "filtered system calls" if here.system_calls else ""
-    files = f"Landlock {here.landlock}" if here.landlock else ""
-    tcp = f"{files} (TCP)" if here.landlock >= _TCP_SINCE else ""
-    view = "a read-only view of its own" if here.mounts else ""
+    alone = "an own user namespace" if abilities.namespaces else ""
+    filtered = "filtered system calls" if abilities.system_calls else ""
+    files = f"Landlock {abilities.landlock}" if abilities.landlock else ""
+    tcp = f"{files} (TCP)" if abilities.landlock >= _TCP_SINCE else ""
+    view = "a read-only view of its own" if abilities.mounts else ""
     return [
-        ("User", _user_of_programs(here)),
-        ("Files", _kept(files, lack="Linux 5.13 with Landlock on", open_to="all of the site's user")),
-        ("Changes of files", _kept(files, view, lack="Landlock or mount namespaces", open_to=users)),
-        ("Scratch folders", _scratch(here)),
-        ("Network", _kept(alone, filtered, tcp, lack="user namespaces or seccomp", open_to="open to them")),
-        ("Other processes", _kept(alone, filtered, lack="user namespaces or seccomp", open_to=users)),
-        ("System calls", _kept(filtered, lack="seccomp on x86-64 or AArch64", open_to="all")),
+        ("User", _user_of_programs(abilities)),
+        ("Files", _barrier_text(files, lack="Linux 5.13 with Landlock on", open_to="all of the site's user")),
+        ("Changes of files", _barrier_text(files, view, lack="Landlock or mount namespaces", open_to=users)),
+        ("Scratch folders", _scratch(abilities)),
+        (
+            "Network",
+            _barrier_text(alone, filtered, tcp, lack="user namespaces or seccomp", open_to="open to them"),
+        ),
+        ("Other processes", _barrier_text(alone, filtered, lack="user namespaces or seccomp", open_to=users)),
+        ("System calls", _barrier_text(filtered, lack="seccomp on x86-64 or AArch64", open_to="all")),
         ("Namespaces", alone or "none: this host keeps user namespaces from the site"),
         ("More directories", os.environ.get(READ_VARIABLE, "") or f"none ({READ_VARIABLE})"),
     ]
@@ -268,41 +276,41 @@ def _scratch(host: Abilities) -> str:
     return "on disk, not bounded: this host lacks mount namespaces or Linux 5.12"
 
 
-def _kept(*by: str, lack: str, open_to: str) -> str:
-    """What closes something to foreign programs, or that nothing does."""
-    found = ", ".join(filter(None, by))
-    return f"closed by {found}" if found else f"{open_to}: this host lacks {lack}"
+def _barrier_text(*by: str, lack: str, open_to: str) -> str:
+    """Barriers that close something to foreign programs, or the statement that there are none."""
+    barriers = ", ".join(filter(None, by))
+    return f"closed by {barriers}" if barriers else f"{open_to}: this host lacks {lack}"
 
 
 def measuring() -> list[tuple[str, str]]:
-    """The agent of this version, and what the one on this computer says of it, as label and value."""
+    """(label, value) of this version's agent, and of the machine of the agent on this computer."""
     python = ".".join(map(str, OLDEST_PYTHON))
     agent = ("Agent", f"{__version__}, protocol {PROTOCOL}; runs with Python {python} or newer on Linux")
     machine = local_machine()
     if machine is None:
         return [agent, ("This computer", "no agent has been started here yet")]
     condition = condition_of(machine)
-    told = [
+    labels = [
         ("This computer", " · ".join(filter(None, (machine.name, condition.word, condition.note)))),
         ("Processor", machine.cpu),
         ("Counts", counts_of(machine)),
         ("Foreign code", _confinement(machine.facts)),
     ]
-    return [agent, *((label, value) for label, value in told if value)]
+    return [agent, *((label, value) for label, value in labels if value)]
 
 
 def _confinement(facts: Json) -> str:
-    known = facts.get("confinement")
-    if not known:
+    confinement = facts.get("confinement")
+    if not confinement:
         return ""
-    filtered = known.get("system_calls")
-    told = "its system calls are filtered" if filtered else "this kernel filters no system calls"
-    bypass = known.get("store_bypass")
-    return f"{told}; speculative store bypass: {bypass}" if bypass else told
+    filtered = confinement.get("system_calls")
+    filter_text = "its system calls are filtered" if filtered else "this kernel filters no system calls"
+    bypass = confinement.get("store_bypass")
+    return f"{filter_text}; speculative store bypass: {bypass}" if bypass else filter_text
 
 
 def database_server(*, named: bool = True) -> str:
-    """The database in use, with its version and what matters of how it is used; its name, if `named`."""
+    """The database with its version and mode, and its name if `named`."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("PRAGMA journal_mode")
@@ -315,31 +323,32 @@ def database_server(*, named: bool = True) -> str:
             " (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),"
             " current_setting('max_connections')"
         )
-        version, encrypted, connections, most = cursor.fetchone()
-    how = "TLS" if encrypted else "not encrypted"
+        version, encrypted, connections, max_connections = cursor.fetchone()
+    encryption = "TLS" if encrypted else "not encrypted"
     name = f"database {database_name()}, " if named else ""
-    return (
-        f"PostgreSQL {version.split()[0]}, {name}{how}, {connections} of {most} connections used by this site"
-    )
+    used = f"{connections} of {max_connections} connections used by this site"
+    return f"PostgreSQL {version.split()[0]}, {name}{encryption}, {used}"
 
 
 def message_server(*, named: bool = True) -> str:
-    """What carries wake-up calls between computers, and whether it answers; where it is, if `named`."""
+    """The server of wake-ups between computers, and whether it answers; its address if `named`."""
     url = settings.REDIS_URL
     if not url:
         return "by local sockets, within this computer; PMWEB_REDIS_URL=redis://host:6379/0 for several"
-    import redis  # noqa: PLC0415  only there where the site is to be spread over computers
+    import redis  # noqa: PLC0415  an optional library
 
     split = urlsplit(url)
     address = f"{split.hostname}:{split.port or 6379}" if split.hostname else split.path
-    place = f" at {address}" if named else ""
+    location = f" at {address}" if named else ""
     try:
-        with redis.Redis.from_url(url, socket_connect_timeout=_PATIENCE, socket_timeout=_PATIENCE) as client:
+        with redis.Redis.from_url(
+            url, socket_connect_timeout=_TIMEOUT_SECONDS, socket_timeout=_TIMEOUT_SECONDS
+        ) as client:
             version = client.info("server")["redis_version"]
-            began = time.perf_counter()
+            started = time.perf_counter()
             client.ping()
-            milliseconds = (time.perf_counter() - began) * 1000
+            milliseconds = (time.perf_counter() - started) * 1000
     except redis.RedisError as error:
-        why = error if named else type(error).__name__
-        return f"Redis{place} cannot be used ({why}): events are found by polling, twice a second"
-    return f"Redis {version}{place}, answers in {milliseconds:.1f} ms"
+        reason = error if named else type(error).__name__
+        return f"Redis{location} cannot be used ({reason}): events are found by polling, twice a second"
+    return f"Redis {version}{location}, answers in {milliseconds:.1f} ms"

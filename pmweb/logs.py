@@ -28,7 +28,7 @@ _TOKEN_PATH = re.compile(rf"({_SLASH}(?:login|shared){_SLASH})(?:(?!{_SLASH})[^\
 
 
 logger = logging.getLogger("pmweb.access")
-_LEFT = 499
+_CLIENT_CLOSED_REQUEST = 499
 """What web servers note for a visitor who has left before the answer; no such status is ever sent."""
 
 
@@ -71,7 +71,7 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-class Logged:
+class AccessLog:
     """An application with every answer noted, once it is complete."""
 
     def __init__(self, application: Application) -> None:
@@ -81,9 +81,9 @@ class Logged:
         if not settings.ACCESS_LOG or "headers" not in scope:
             await self._application(scope, receive, send)
             return
-        begun, caller, status, size = time.time(), scope.get(CALLER) or ConnectionCaller(), 0, 0
+        started, caller, status, size = time.time(), scope.get(CALLER) or ConnectionCaller(), 0, 0
 
-        async def noting(message: Message) -> None:
+        async def record_message(message: Message) -> None:
             nonlocal status, size
             match message["type"]:
                 case "http.response.start":
@@ -97,9 +97,16 @@ class Logged:
             await send(message)
 
         try:
-            await self._application({**scope, CALLER: caller}, receive, noting)
+            await self._application({**scope, CALLER: caller}, receive, record_message)
         finally:
-            logger.info("", extra={"access": _noted(scope, begun, caller.name, status or _LEFT, size)})
+            logger.info(
+                "",
+                extra={
+                    "access": _access_fields(
+                        scope, started, caller.name, status or _CLIENT_CLOSED_REQUEST, size
+                    )
+                },
+            )
 
 
 class AccessFormatter(logging.Formatter):
@@ -107,16 +114,19 @@ class AccessFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line of a record, without its end; nothing in it can begin another line."""
-        of: dict[str, Any] = record.access  # type: ignore[attr-defined]
+        fields: dict[str, Any] = record.access  # type: ignore[attr-defined]
         at = datetime.fromtimestamp(record.created, UTC).strftime("%d/%b/%Y:%H:%M:%S %z")
-        request = f"{of['method']} {of['path']} HTTP/{of['version']}"
+        request = f"{fields['method']} {fields['path']} HTTP/{fields['version']}"
         return (
-            f"{of['address'] or '-'} - {of['caller']} [{at}] {_quoted(request)} {of['status']} {of['bytes']} "
-            f"{_quoted(of['referer'])} {_quoted(of['browser'])} {of['seconds']:.3f}"
+            f"{fields['address'] or '-'} - {fields['caller']} [{at}] {_quoted(request)} {fields['status']} "
+            f"{fields['bytes']} {_quoted(fields['referer'])} {_quoted(fields['browser'])} "
+            f"{fields['seconds']:.3f}"
         )
 
 
-def _noted(scope: dict[str, Any], begun: float, caller: str, status: int, size: int) -> dict[str, Any]:
+def _access_fields(
+    scope: dict[str, Any], started: float, caller: str, status: int, size: int
+) -> dict[str, Any]:
     headers = dict(scope["headers"])
     query = scope.get("query_string", b"").decode("latin-1")
     path = scope["path"] + (f"?{query}" if query else "")
@@ -130,7 +140,7 @@ def _noted(scope: dict[str, Any], begun: float, caller: str, status: int, size: 
         "bytes": size,
         "referer": without_tokens(headers.get(b"referer", b"-").decode("latin-1")),
         "browser": headers.get(b"user-agent", b"-").decode("latin-1"),
-        "seconds": round(time.time() - begun, 3),
+        "seconds": round(time.time() - started, 3),
     }
 
 

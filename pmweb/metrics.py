@@ -40,7 +40,7 @@ from pmweb.origins import Application, Message, Receive, Send
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 
-LIMITS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 10.0)
+BUCKETS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 10.0)
 """Seconds, upper limits of the classes; the last class has none."""
 
 PROCESS = CollectorRegistry()
@@ -49,7 +49,7 @@ PROCESS = CollectorRegistry()
 ANSWERS = Histogram(
     "pmweb_process_answer_seconds",
     "How long the web process that answered took for each answer.",
-    buckets=LIMITS,
+    buckets=BUCKETS,
     registry=PROCESS,
 )
 FAILURES = Counter(
@@ -62,7 +62,7 @@ _STREAM = b"text/event-stream"
 
 class _SiteNumbers(Collector):
     def collect(self) -> Iterator[Metric]:
-        yield from _of_site()
+        yield from _site_metrics()
         own = {"pid": str(os.getpid())}
         for metric in PROCESS.collect():
             metric.samples = [sample._replace(labels=sample.labels | own) for sample in metric.samples]
@@ -74,7 +74,7 @@ def exposition() -> str:
     return generate_latest(_SiteNumbers()).decode()
 
 
-def _of_site() -> Iterator[Metric]:
+def _site_metrics() -> Iterator[Metric]:
     now = timezone.now()
     oldest = Run.objects.filter(state=Run.State.QUEUED).aggregate(at=Min("created"))["at"]
     wait = max((now - oldest).total_seconds(), 0.0) if oldest else 0.0
@@ -143,20 +143,20 @@ disable_created_metrics()
 ProcessCollector(namespace="pmweb", registry=PROCESS)
 
 
-def timed(pages: Application) -> Application:
+def with_timing(pages: Application) -> Application:
     """The same application with every answer noted."""
 
     async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        begun = time.perf_counter()
+        started = time.perf_counter()
 
-        async def noting(message: Message) -> None:
+        async def observe(message: Message) -> None:
             if message["type"] == "http.response.start" and not any(
                 value.startswith(_STREAM) for _, value in message.get("headers", ())
             ):
-                ANSWERS.observe(time.perf_counter() - begun)
+                ANSWERS.observe(time.perf_counter() - started)
                 FAILURES.inc(message["status"] >= 500)
             await send(message)
 
-        await pages(scope, receive, noting)
+        await pages(scope, receive, observe)
 
     return answer

@@ -71,8 +71,8 @@ class NoNulCharacters:
 
     def process_view(self, request: HttpRequest, _view: object, _args: object, _named: object) -> None:
         """Raises `BadRequest`, which has a page."""
-        given = [request.path, *(text for _, texts in request.GET.lists() for text in texts)]
+        values = [request.path, *(text for _, texts in request.GET.lists() for text in texts)]
         if request.method == "POST":
-            given += [text for _, texts in request.POST.lists() for text in texts]
-        if any("\0" in text for text in given):
+            values += [text for _, texts in request.POST.lists() for text in texts]
+        if any("\0" in text for text in values):
             raise BadRequest("There is a NUL character in the request: no text here has one.")

@@ -29,7 +29,7 @@ _SYSTEMS = (
     ("Mac OS X", "macOS"),
     ("Linux", "Linux"),
 )
-_MOST = 60  # characters
+_MAX_BROWSER_NAME = 60  # characters
 
 
 class Role(models.TextChoices):
@@ -122,7 +122,7 @@ class BrowserSession(models.Model):
         name = next((name for part, name in _BROWSERS if part in self.browser), "")
         system = next((name for part, name in _SYSTEMS if part in self.browser), "")
         if not name:
-            return self.browser[:_MOST] or "unknown browser"
+            return self.browser[:_MAX_BROWSER_NAME] or "unknown browser"
         return f"{name} on {system}" if system else name
 
 

@@ -49,18 +49,18 @@ def origin_in(text: str) -> Origin | None:
     return Origin(parts.scheme, parts.hostname, port)
 
 
-def asked_at(host: str, forwarded_scheme: str) -> Origin | None:
+def browser_origin(host: str, forwarded_scheme: str) -> Origin | None:
     """Where the browser believes to be: by the header Host, and X-Forwarded-Proto where a proxy sets it."""
     encrypted = settings.TLS and forwarded_scheme == "https"
     return origin_in(f"{'https' if encrypted else 'http'}://{host}")
 
 
-def asked_at_by(headers: Headers) -> Origin | None:
+def browser_origin_of(headers: Headers) -> Origin | None:
     """The same of the headers of an ASGI scope."""
-    return asked_at(_header(headers, b"host"), _header(headers, b"x-forwarded-proto"))
+    return browser_origin(_header(headers, b"host"), _header(headers, b"x-forwarded-proto"))
 
 
-class OwnOriginAlone:
+class SameOriginOnly:
     """An application for WebSockets of browsers; pages of other origins are refused in the handshake."""
 
     def __init__(self, application: Application) -> None:
@@ -68,15 +68,15 @@ class OwnOriginAlone:
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Carry the connection out, or refuse it."""
-        application = self._application if _is_let_in(scope["headers"]) else WebsocketDenier()
+        application = self._application if _is_allowed(scope["headers"]) else WebsocketDenier()
         await application(scope, receive, send)
 
 
-def _is_let_in(headers: Headers) -> bool:
+def _is_allowed(headers: Headers) -> bool:
     origin = origin_in(_header(headers, b"origin"))
     if origin is None:
         return False
-    if origin == asked_at_by(headers):
+    if origin == browser_origin_of(headers):
         return validate_host(_in_header(origin.host), settings.ALLOWED_HOSTS)
     return any(_is_trusted(origin, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS)
 
@@ -93,16 +93,16 @@ def _in_header(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _header(headers: Headers, wanted: bytes) -> str:
-    return next((value.decode("latin-1") for name, value in headers if name == wanted), "")
+def _header(headers: Headers, header: bytes) -> str:
+    return next((value.decode("latin-1") for name, value in headers if name == header), "")
 
 
-def name_at(origin: Origin | None, name: str) -> str:
+def cookie_name_at(origin: Origin | None, name: str) -> str:
     """What the site's cookie is called in a browser that is at this origin."""
     return f"{name}-{origin.port if origin else 0}"
 
 
-class OwnCookies:
+class PortCookies:
     """An application whose cookies have other names in the browser; it sees none of other sites."""
 
     def __init__(self, application: Application) -> None:
@@ -113,33 +113,33 @@ class OwnCookies:
             await self._application(scope, receive, send)
             return
         headers = [*scope["headers"]]
-        suffix = name_at(asked_at_by(headers), "").encode()
+        suffix = cookie_name_at(browser_origin_of(headers), "").encode()
 
-        async def renaming(message: Message) -> None:
+        async def send_renamed(message: Message) -> None:
             if any(name.lower() == b"set-cookie" for name, _ in message.get("headers", ())):
-                message = {**message, "headers": _going_out(message["headers"], suffix)}
+                message = {**message, "headers": _with_suffix(message["headers"], suffix)}
             await send(message)
 
-        await self._application({**scope, "headers": own_cookies(headers)}, receive, renaming)
+        await self._application({**scope, "headers": own_cookies(headers)}, receive, send_renamed)
 
 
 def own_cookies(headers: Collection[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """The headers of a scope with the site's own cookies alone, as it knows them."""
-    suffix = name_at(asked_at_by(headers), "").encode()
-    kept: list[tuple[bytes, bytes]] = []
+    suffix = cookie_name_at(browser_origin_of(headers), "").encode()
+    other_headers: list[tuple[bytes, bytes]] = []
     cookies: list[bytes] = []
     for name, value in headers:
         if name != b"cookie":
-            kept.append((name, value))
+            other_headers.append((name, value))
             continue
         for cookie in value.split(b";"):
             key, _, content = cookie.strip().partition(b"=")
             if key.endswith(suffix) and key != suffix:
                 cookies.append(key.removesuffix(suffix) + b"=" + content)
-    return [*kept, (b"cookie", b"; ".join(cookies))] if cookies else kept
+    return [*other_headers, (b"cookie", b"; ".join(cookies))] if cookies else other_headers
 
 
-def _going_out(headers: Headers, suffix: bytes) -> list[tuple[bytes, bytes]]:
+def _with_suffix(headers: Headers, suffix: bytes) -> list[tuple[bytes, bytes]]:
     return [
         (name, value.replace(b"=", suffix + b"=", 1) if name.lower() == b"set-cookie" else value)
         for name, value in headers

@@ -19,7 +19,7 @@ from django.conf import settings
 
 PACKAGES = ("pmweb", "inference", "anica_app")
 GAP = "…"
-_FEWEST_LETTERS = 10
+_MIN_LETTERS = 10
 """A sentence with fewer in its constant parts would say nothing, and fit nearly everything."""
 
 _LIBRARIES = frozenset(
@@ -40,16 +40,16 @@ Parts = tuple[str, ...]
 def sentence(text: str) -> str:
     """The first line of the text in the words of the source, with … for all else; "" where none fits."""
     line = text.partition("\n")[0]
-    found = next((parts for parts in _sentences() if _fits(parts, line)), ())
-    return GAP.join(found)
+    parts_that_fit = next((parts for parts in _sentences() if _fits(parts, line)), ())
+    return GAP.join(parts_that_fit)
 
 
 def exception(text: str) -> str:
     """Of "Class: message", the class where it looks like one of an error, and the message's own words."""
-    found = _CLASS.fullmatch(text.partition("\n")[0])
-    if found is None or not (hasattr(builtins, found[1]) or found[1].endswith(("Error", "Exception"))):
+    match = _CLASS.fullmatch(text.partition("\n")[0])
+    if match is None or not (hasattr(builtins, match[1]) or match[1].endswith(("Error", "Exception"))):
         return sentence(text)
-    return f"{found[1]}: {sentence(found[2] or '') or GAP}"
+    return f"{match[1]}: {sentence(match[2] or '') or GAP}"
 
 
 def error(text: str) -> tuple[str, list[str]]:
@@ -86,24 +86,24 @@ def _fits(parts: Parts, line: str) -> bool:
         return False
     at, end = len(first), len(line) - len(last)
     for part in middle:
-        found = line.find(part, at, end)
-        if found < 0:
+        position = line.find(part, at, end)
+        if position < 0:
             return False
-        at = found + len(part)
+        at = position + len(part)
     return True
 
 
 @cache
 def _sentences() -> tuple[Parts, ...]:
     """Every text of the source, each as its constant parts; those that say most first."""
-    found: set[Parts] = set()
+    sentences: set[Parts] = set()
     for package in PACKAGES:
         for file in sorted((settings.BASE_DIR / package).rglob("*.py")):
-            texts = (each for each in ast.walk(ast.parse(file.read_bytes())) if isinstance(each, _TEXT))
-            found.update(map(_parts, texts))
-    told = ((_letters(parts), parts) for parts in found)
-    kept = sorted((-letters, parts) for letters, parts in told if letters >= _FEWEST_LETTERS)
-    return tuple(parts for _, parts in kept)
+            texts = (node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, _TEXT))
+            sentences.update(map(_parts, texts))
+    counted = ((_letters(parts), parts) for parts in sentences)
+    ranked = sorted((-letters, parts) for letters, parts in counted if letters >= _MIN_LETTERS)
+    return tuple(parts for _, parts in ranked)
 
 
 def _parts(node: ast.Constant | ast.JoinedStr) -> Parts:

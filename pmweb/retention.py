@@ -22,22 +22,22 @@ from django.utils import timezone
 
 from anica_app.models import Campaign, GeneralisationStep, SampleBatch
 from inference.core.pmevo.events import Cloud
-from inference.features.learning.inferring.pmevo_page import CLOUD_FRAMES, append_again
+from inference.features.learning.inferring.pmevo_page import CLOUD_FRAMES, append_step
 from inference.features.running.runs.record import thinned
 from inference.formats import journal_events
 from inference.models import AnswerCache, Predictor, Run, RunCheckpoint, RunEvent, Upload
 from inference.models.run import UNDECIDED
 from pmweb.models import AuditEntry, Pruning
 
-FOR_EVER = 0
+FOREVER = 0
 
 NIGHT_BEGINS = 3
 """The hour, UTC, from which on the pruning of a night is due."""
 
-GIVEN_UP_AFTER = timedelta(hours=1)
+STALE_AFTER = timedelta(hours=1)
 """A pruning that has begun so long ago and has not ended has lost its process; another one does it again."""
 
-_KEPT, _SHOWN = 100, 20  # prunings: rows that stay, and on the page
+_MAX_PRUNINGS, _LISTED_PRUNINGS = 100, 20  # prunings: rows that stay, and on the page
 
 _DELETED_AT_ONCE, _EMPTIED_AT_ONCE = 200, 500
 _PAUSE_SECONDS = 0.02  # between two transactions: others want to write as well
@@ -71,18 +71,18 @@ class Surplus:
 
     def remove(self) -> Weight:
         """Let it go; how much it was."""
-        gone, left = Weight(), self.rows.order_by("pk")
-        most = _EMPTIED_AT_ONCE if self.emptied else _DELETED_AT_ONCE
-        while pks := list(left.values_list("pk", flat=True)[:most]):
-            some = self.rows.model._default_manager.filter(pk__in=pks)
-            gone += _weight(some, self.size)
+        removed, remaining = Weight(), self.rows.order_by("pk")
+        batch_size = _EMPTIED_AT_ONCE if self.emptied else _DELETED_AT_ONCE
+        while pks := list(remaining.values_list("pk", flat=True)[:batch_size]):
+            batch = self.rows.model._default_manager.filter(pk__in=pks)
+            removed += _weight(batch, self.size)
             if self.emptied:
-                some.update(**self.emptied)
+                batch.update(**self.emptied)
             else:
-                some.only("pk").delete()
-            left = self.rows.filter(pk__gt=pks[-1]).order_by("pk")
+                batch.only("pk").delete()
+            remaining = self.rows.filter(pk__gt=pks[-1]).order_by("pk")
             time.sleep(_PAUSE_SECONDS)
-        return gone
+        return removed
 
 
 def _weight(rows: QuerySet[Any], size: Combinable) -> Weight:
@@ -134,11 +134,11 @@ def _samples(days: int) -> Iterator[Surplus]:
     """Blocks of decisions other than the start and the last one taken, and those of minimisations."""
     imported = Q(run__isnull=True, created__lt=_days_ago(days))
     campaigns = Campaign.objects.filter(Q(run__in=_ended_runs(days)) | imported)
-    taken_later = GeneralisationStep.objects.filter(
+    later_steps = GeneralisationStep.objects.filter(
         generalisation=OuterRef("generalisation"), number__gt=OuterRef("number"), taken=True, n__gt=0
     )
     steps = GeneralisationStep.objects.filter(
-        Q(taken=False) | Exists(taken_later), generalisation__campaign__in=campaigns
+        Q(taken=False) | Exists(later_steps), generalisation__campaign__in=campaigns
     ).exclude(kind=GeneralisationStep.Kind.START)
     batches = SampleBatch.objects.filter(
         campaign__in=campaigns, purpose=SampleBatch.Purpose.MINIMISATION, discovery=None
@@ -179,25 +179,25 @@ _FITTEST = JSONObject(
 )
 
 
-def unshown_events(ended: QuerySet[Run]) -> Iterator[Surplus]:
+def hidden_events(ended: QuerySet[Run]) -> Iterator[Surplus]:
     """Events that a newer one replaces, and populations between the frames of the picture."""
     newer = RunEvent.objects.filter(run=OuterRef("run"), kind=OuterRef("kind"), seq__gt=OuterRef("seq"))
     events = RunEvent.objects.filter(Exists(newer), run__in=ended, kind__in=journal_events.replaced())
     yield Surplus(events.exclude(payload={}), _SIZE, {"payload": {}})
     clouds = RunEvent.objects.filter(run__in=ended, kind=Cloud.kind).order_by("run")
-    counted = clouds.values("run").annotate(number=Count("pk")).filter(number__gt=CLOUD_FRAMES)
-    for run in counted.values_list("run", flat=True):
-        yield Surplus(_unshown_clouds(run), _POINTS_SIZE, {"payload": _FITTEST})
+    numbers = clouds.values("run").annotate(number=Count("pk")).filter(number__gt=CLOUD_FRAMES)
+    for run in numbers.values_list("run", flat=True):
+        yield Surplus(_hidden_clouds(run), _POINTS_SIZE, {"payload": _FITTEST})
 
 
-def _unshown_clouds(run: int) -> QuerySet[RunEvent]:
+def _hidden_clouds(run: int) -> QuerySet[RunEvent]:
     """Those that the run's page does not show, with more than their fittest mapping."""
     clouds = RunEvent.objects.filter(run=run, kind=Cloud.kind).order_by("seq")
     frames: list[tuple[int, int]] = []
     for frame in clouds.values_list("payload__generation", "pk"):
-        append_again(frames, frame, itemgetter(0))
-    shown = [pk for _, pk in thinned(frames, CLOUD_FRAMES)]
-    return clouds.exclude(pk__in=shown).filter(payload__errors__1__isnull=False)
+        append_step(frames, frame, itemgetter(0))
+    displayed = [pk for _, pk in thinned(frames, CLOUD_FRAMES)]
+    return clouds.exclude(pk__in=displayed).filter(payload__errors__1__isnull=False)
 
 
 TRACES = (
@@ -213,7 +213,7 @@ TRACES = (
         "Journals of runs that have ended",
         "progress, pictures and fronts that newer ones replace; populations that no picture shows",
         "every event with its number, all that the run’s page shows, the result",
-        lambda days: unshown_events(_ended_runs(days)),
+        lambda days: hidden_events(_ended_runs(days)),
     ),
     RetainedTrace(
         "samples",
@@ -257,7 +257,7 @@ def prune(row: Pruning, keep: Mapping[str, int] | None = None) -> Pruning:
     report = []
     for trace in TRACES:
         limit = {**settings.KEEP, **(keep or {})}[trace.key]
-        if limit == FOR_EVER:
+        if limit == FOREVER:
             continue
         weight = trace.weigh(limit) if row.dry else trace.remove(limit)
         line = {"key": trace.key, "title": trace.title, "keep": limit, "unit": trace.unit}
@@ -268,13 +268,13 @@ def prune(row: Pruning, keep: Mapping[str, int] | None = None) -> Pruning:
     return row
 
 
-def ask(user: Any, *, dry: bool) -> Pruning:
+def request_pruning(user: Any, *, dry: bool) -> Pruning:
     """Let a worker look or remove; one that waits for the same is enough."""
     waiting = Pruning.objects.filter(dry=dry, started=None).first()
     return waiting or Pruning.objects.create(asked_by=user, dry=dry)
 
 
-def due() -> bool:
+def is_due() -> bool:
     """Whether a worker has something to do here; the night's pruning is asked for where that is wanted."""
     now = timezone.now()
     if settings.PRUNE_NIGHTLY and now.hour >= NIGHT_BEGINS:
@@ -287,18 +287,18 @@ def claim() -> Pruning | None:
     for row in _open().order_by("pk"):
         if _open().filter(pk=row.pk).update(started=timezone.now(), report=[]):
             row.refresh_from_db()
-            _forget_the_oldest()
+            _delete_oldest()
             return row
     return None
 
 
 def _open() -> QuerySet[Pruning]:
-    lost = Q(started__lt=timezone.now() - GIVEN_UP_AFTER)
+    lost = Q(started__lt=timezone.now() - STALE_AFTER)
     return Pruning.objects.filter(Q(started=None) | lost, ended=None)
 
 
-def _forget_the_oldest() -> None:
-    surplus = Pruning.objects.filter(ended__isnull=False).order_by(F("pk").desc())[_KEPT:]
+def _delete_oldest() -> None:
+    surplus = Pruning.objects.filter(ended__isnull=False).order_by(F("pk").desc())[_MAX_PRUNINGS:]
     Pruning.objects.filter(pk__in=[row.pk for row in surplus]).delete()
 
 
@@ -330,13 +330,13 @@ class RetentionOverview:
 
 def overview() -> RetentionOverview:
     """One query. Nothing is weighed here: a worker does that."""
-    newest = list(Pruning.objects.select_related("asked_by")[:_SHOWN])
+    newest = list(Pruning.objects.select_related("asked_by")[:_LISTED_PRUNINGS])
     look = next((row for row in newest if row.dry and row.ended), None)
     report = {line["key"]: line for line in look.report} if look else {}
     lines = []
     for trace in TRACES:
         keep = settings.KEEP[trace.key]
-        line = report.get(trace.key, {}) if keep != FOR_EVER else {}
+        line = report.get(trace.key, {}) if keep != FOREVER else {}
         lines.append(TraceRow(trace, keep, line.get("rows"), line.get("size")))
     return RetentionOverview(
         lines,

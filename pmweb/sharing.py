@@ -38,14 +38,14 @@ from pmweb.accounts.roles import AccessLevel, level_of
 from pmweb.accounts.sessions import user_of
 from pmweb.models import SharedLink
 
-USUAL_DAYS, MOST_DAYS = 30, 365
+DEFAULT_DAYS, MAX_DAYS = 30, 365
 _KIND = "shared link"
-_USE_NOTED_EVERY = timedelta(minutes=1)
-_KEPT_SECONDS = 60
+_USE_INTERVAL = timedelta(minutes=1)
+_CACHE_SECONDS = 60
 """For so long a page is not made anew: a thing's name or evaluation may change."""
 
 
-_NOTHING = "This link shows nothing: it has ended, was revoked, or was never made."
+_NO_SUCH_LINK = "This link shows nothing: it has ended, was revoked, or was never made."
 _TYPES = {
     "html": "text/html; charset=utf-8",
     "json": "application/json",
@@ -59,11 +59,11 @@ class ShareRequest(PublishRequest):
     """What a link shall show: one thing, under a title and a text, for so many days."""
 
     items: list[Item] = Field(min_length=1, max_length=1, description="One thing, as its kind and number.")
-    days: int = Field(USUAL_DAYS, ge=1, le=MOST_DAYS, examples=[USUAL_DAYS])
+    days: int = Field(DEFAULT_DAYS, ge=1, le=MAX_DAYS, examples=[DEFAULT_DAYS])
 
 
 @dataclass(frozen=True)
-class ShownLink:
+class ListedLink:
     """A link of the list: what it shows, by its name where that is there, and what is the matter with it."""
 
     row: SharedLink
@@ -72,22 +72,22 @@ class ShownLink:
 
 
 @transaction.atomic
-def share(user: User, wanted: ShareRequest, by: User | None = None) -> tuple[SharedLink, str]:
+def share(user: User, share_request: ShareRequest, by: User | None = None) -> tuple[SharedLink, str]:
     """A new link and its token, which nobody can say again. `by`: who makes it, None in the shell.
 
     Raises `ExchangeError` where the thing cannot be shown, `ValueError` where the user may not share.
     """
     if level_of(user) < AccessLevel.OPERATOR:
         raise ValueError(f"{user.get_username()} is no operator, so no link of theirs would show anything")
-    item = wanted.chosen[0]
-    pages_of([item], wanted.title, wanted.text)
+    item = share_request.chosen[0]
+    pages_of([item], share_request.title, share_request.text)
     token = secrets.token_urlsafe(32)
-    expires = timezone.now() + timedelta(days=wanted.days)
+    expires = timezone.now() + timedelta(days=share_request.days)
     row = SharedLink.objects.create(
         user=user,
         item=str(item),
-        title=wanted.title,
-        text=wanted.text,
+        title=share_request.title,
+        text=share_request.text,
         token_hash=digest_of(token),
         expires=expires,
     )
@@ -97,7 +97,7 @@ def share(user: User, wanted: ShareRequest, by: User | None = None) -> tuple[Sha
     return row, token
 
 
-def link_of(token: str) -> SharedLink | None:
+def find_link(token: str) -> SharedLink | None:
     """The link that has this token and shows something now."""
     row = usable().select_related("user").filter(token_hash=digest_of(token)).first()
     if row is None or level_of(row.user) < AccessLevel.OPERATOR or item_of(row.item).row is None:
@@ -112,7 +112,7 @@ def usable() -> QuerySet[SharedLink]:
 
 def files_of(row: SharedLink, address: str) -> Mapping[str, bytes]:
     """The page of a link and what belongs to it. Raises `ExchangeError` where the thing is gone."""
-    return _files(row.item, row.title, row.text, address, int(time.monotonic() / _KEPT_SECONDS))
+    return _files(row.item, row.title, row.text, address, int(time.monotonic() / _CACHE_SECONDS))
 
 
 @lru_cache(maxsize=4)
@@ -126,7 +126,7 @@ def note_use(row: SharedLink) -> None:
     now = timezone.now()
     rows = SharedLink.objects.filter(pk=row.pk)
     rows.update(uses=F("uses") + 1)
-    rows.filter(Q(last_used=None) | Q(last_used__lt=now - _USE_NOTED_EVERY)).update(last_used=now)
+    rows.filter(Q(last_used=None) | Q(last_used__lt=now - _USE_INTERVAL)).update(last_used=now)
 
 
 @transaction.atomic
@@ -137,17 +137,17 @@ def revoke(row: SharedLink, by: User | None = None) -> None:
         audit.record(by, Action.TOKENS, kind=_KIND, name=name, detail=f"revoked: {row.item}")
 
 
-def shown(rows: QuerySet[SharedLink]) -> list[ShownLink]:
+def listed_links(rows: QuerySet[SharedLink]) -> list[ListedLink]:
     """Links as lists show them, those that show something first."""
     now = timezone.now()
-    found = []
+    links = []
     for row in rows.select_related("user").order_by("-id"):
         name = _name_of(item_of(row.item))
         matter = "revoked" if row.revoked else "expired" if row.expires <= now else "" if name else "gone"
         if not matter and (not row.user.is_active or level_of(row.user) < AccessLevel.OPERATOR):
             matter = "its maker may not share"
-        found.append(ShownLink(row, name or row.item, matter))
-    return sorted(found, key=lambda link: link.matter != "")
+        links.append(ListedLink(row, name or row.item, matter))
+    return sorted(links, key=lambda link: link.matter != "")
 
 
 def _name_of(item: PublishedItem) -> str:
@@ -166,15 +166,15 @@ def shares(request: HttpRequest) -> HttpResponse:
 def share_make(request: HttpRequest) -> HttpResponse:
     """Make a link and show it: the answer to a POST, so that no address has it."""
     user = user_of(request)
-    given = {name: request.POST.get(name, "") for name in ("days", "title", "text")}
+    fields = {name: request.POST.get(name, "") for name in ("days", "title", "text")}
     try:
-        wanted = read(ShareRequest, {"items": request.POST.getlist("item"), **given})
-        _, token = share(user, wanted, by=user)
+        share_request = read(ShareRequest, {"items": request.POST.getlist("item"), **fields})
+        _, token = share(user, share_request, by=user)
     except (RequestError, ExchangeError, ValueError) as error:
-        said = (
+        message = (
             "choose one thing" if isinstance(error, RequestError) and error.field == "items" else str(error)
         )
-        return _page(request, status=400, error=f"No link was made: {said}.")
+        return _page(request, status=400, error=f"No link was made: {message}.")
     return _page(request, made=address_of(request, token))
 
 
@@ -186,7 +186,7 @@ def share_revoke(request: HttpRequest, pk: int) -> HttpResponse:
 
 def shared(request: HttpRequest, token: str) -> HttpResponse:
     """The page of a link."""
-    row = link_of(token)
+    row = find_link(token)
     if row is not None and request.method == "GET":
         note_use(row)
     return _answer(request, row, token, INDEX)
@@ -194,7 +194,7 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
 
 def shared_file(request: HttpRequest, token: str, file: str) -> HttpResponse:
     """A file of that page: its card, its data, its pictures."""
-    return _answer(request, link_of(token), token, file)
+    return _answer(request, find_link(token), token, file)
 
 
 def address_of(request: HttpRequest, token: str) -> str:
@@ -206,11 +206,11 @@ def address_of(request: HttpRequest, token: str) -> str:
 def _answer(request: HttpRequest, row: SharedLink | None, token: str, file: str) -> HttpResponse:
     """A file of the page; raises `Http404`."""
     if row is None:
-        raise Http404(_NOTHING)
+        raise Http404(_NO_SUCH_LINK)
     try:
         content = files_of(row, address_of(request, token)).get(file)
     except ExchangeError:
-        raise Http404(_NOTHING) from None
+        raise Http404(_NO_SUCH_LINK) from None
     if content is None:
         raise Http404("There is no such file with this link.")
     response = HttpResponse(content, content_type=_TYPES[file.rpartition(".")[2]])
@@ -225,10 +225,10 @@ def _answer(request: HttpRequest, row: SharedLink | None, token: str, file: str)
 def _page(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpResponse:
     chosen = request.POST.getlist("item") or request.GET.getlist("item")
     context = {
-        "links": shown(SharedLink.objects.all()),
+        "links": listed_links(SharedLink.objects.all()),
         "groups": choice_groups(chosen[:1]),
-        "days": request.POST.get("days", str(USUAL_DAYS)),
-        "most_days": MOST_DAYS,
+        "days": request.POST.get("days", str(DEFAULT_DAYS)),
+        "most_days": MAX_DAYS,
         "title": request.POST.get("title", ""),
         "text": request.POST.get("text", ""),
         "is_recent": sessions.is_recent(request),

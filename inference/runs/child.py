@@ -1,8 +1,8 @@
-"""The child process of a run, as its supervisor has it: started, signalled and waited for by a fork server.
+"""Processes of runs: started, signalled and waited for through a fork server.
 
-A child must not outlive its worker: whoever takes the run over would compute beside it. Linux sends a signal
-when the parent dies; asked for in the child itself (not between fork and exec of a process with threads), so
-a parent that died before that is noticed by comparing process ids.
+A child must not outlive its worker: the worker that takes the run over would compute beside it. Linux sends a
+signal when the parent dies. The child itself requests that signal (never between fork and exec of a process
+with threads), so it compares process ids to notice a parent that died earlier.
 """
 
 from __future__ import annotations
@@ -23,46 +23,48 @@ from django.conf import settings
 from inference.agent import priority
 from inference.runs.errors import JobError
 from inference.runs.journal import Lease
-from inference.runs.lifeline import end_with
+from inference.runs.lifeline import set_parent_death_signal
 
 PARENT_VARIABLE = "PMWEB_LEASE_HOLDER"
 
 
 class RunChild:
-    """The process of a claimed run. `output` is what it prints, both streams in one."""
+    """The process of a claimed run. `output` joins its standard output and standard error."""
 
     def __init__(self, output: asyncio.StreamReader, connection: socket.socket) -> None:
         self.output = output
         self._connection = connection
-        self._status = asyncio.create_task(self._hear_status())
+        self._status = asyncio.create_task(self._receive_status())
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Signal the process, or with SIGKILL its whole group; nothing happens where it has ended."""
+        """Signal the process, or with SIGKILL its process group; does nothing after its end."""
         if not self._status.done():
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 self._connection.send(bytes([number]))
 
     async def wait(self) -> int:
-        """Its exit status once it has ended, or minus the number of the signal that ended it."""
+        """Exit status of the process after its end; minus the signal's number if a signal ended it."""
         return await asyncio.shield(self._status)
 
-    async def _hear_status(self) -> int:
+    async def _receive_status(self) -> int:
         with self._connection:
             try:
-                said = await asyncio.get_running_loop().sock_recv(self._connection, 64)
+                status_text = await asyncio.get_running_loop().sock_recv(self._connection, 64)
             except ConnectionResetError:
-                said = b""
-        return int(said) if said else -signal.SIGKILL  # a server that dies takes its processes with it
+                status_text = b""
+        return (
+            int(status_text) if status_text else -signal.SIGKILL
+        )  # a server that dies takes its processes with it
 
 
 class RunProcesses:
-    """Has the processes of runs forked, by a fork server that is started when it is first needed.
+    """Starts processes of runs through a fork server, which is started at the first call.
 
-    When it dies, another takes its place. It ends with the thread that has started it.
+    A dead fork server is replaced. The server ends with the thread that started it.
     """
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._server: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
 
@@ -73,46 +75,50 @@ class RunProcesses:
         self._end_server()
 
     async def start(self, lease: Lease) -> RunChild:
-        """The process of a claimed run, in a session of its own; `OSError` where no server can be started."""
-        here, there = socket.socketpair()
-        reading, writing = os.pipe()
-        pipe = os.fdopen(reading, "rb", 0)
+        """Start the process of a claimed run in a session of its own.
+
+        Raises:
+            OSError: The fork server cannot be started.
+        """
+        own_end, process_end = socket.socketpair()
+        read_end, write_end = os.pipe()
+        output_pipe = os.fdopen(read_end, "rb", 0)
         try:
-            with there, os.fdopen(writing, "wb"):
-                self._ask(lease, there.fileno(), writing)
+            with process_end, os.fdopen(write_end, "wb"):
+                self._send_request(lease, process_end.fileno(), write_end)
         except OSError:
-            here.close()
-            pipe.close()
+            own_end.close()
+            output_pipe.close()
             raise
-        here.setblocking(False)
+        own_end.setblocking(False)
         output = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), pipe)
-        return RunChild(output, here)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), output_pipe)
+        return RunChild(output, own_end)
 
     def start_server(self) -> None:
-        """Have this thread start the server, where threads that do not stay will need it."""
-        with self._turn:
+        """Start the server from this thread: it ends with its thread, and others may be short-lived."""
+        with self._lock:
             if self._server is None or self._server.poll() is not None:
-                self._new_server()
+                self._replace_server()
 
-    def _ask(self, lease: Lease, *descriptors: int) -> None:
+    def _send_request(self, lease: Lease, *descriptors: int) -> None:
         message = [lease.as_text().encode()]
-        with self._turn:
+        with self._lock:
             try:
-                socket.send_fds(self._requests or self._new_server(), message, descriptors)
+                socket.send_fds(self._requests or self._replace_server(), message, descriptors)
             except (BrokenPipeError, ConnectionResetError):
-                socket.send_fds(self._new_server(), message, descriptors)
+                socket.send_fds(self._replace_server(), message, descriptors)
 
-    def _new_server(self) -> socket.socket:
+    def _replace_server(self) -> socket.socket:
         self._end_server()
-        self._requests, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with there:
+        self._requests, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with server_end:
             self._server = subprocess.Popen(  # noqa: S603  there is no shell
-                giving_way("fork-server", str(there.fileno())),
+                niced_command("fork-server", str(server_end.fileno())),
                 env={**os.environ, PARENT_VARIABLE: str(os.getpid())},
                 stdin=subprocess.DEVNULL,
-                pass_fds=[there.fileno()],
+                pass_fds=[server_end.fileno()],
                 start_new_session=True,
             )
         return self._requests
@@ -125,30 +131,32 @@ class RunProcesses:
             self._server.wait()
 
 
-def giving_way(*arguments: str) -> tuple[str, ...]:
-    """The command line of a `manage.py` that gives way to the site's pages."""
+def niced_command(*arguments: str) -> tuple[str, ...]:
+    """The command line of `manage.py` at the niceness `RUN_NICENESS`, so that pages stay responsive."""
     niceness = str(settings.RUN_NICENESS)
     manage = str(settings.BASE_DIR / "manage.py")
     return sys.executable, priority.__file__, niceness, sys.executable, manage, *arguments
 
 
 def bind_to_parent() -> None:
-    """Die when the worker dies, and keep within the memory limit.
+    """Tie this process to its worker's life and set its memory limit.
 
-    Raises `JobError` where the worker is gone already.
+    Raises:
+        JobError: The worker has ended already.
     """
-    if not end_with(int(os.environ[PARENT_VARIABLE])):
+    if not set_parent_death_signal(int(os.environ[PARENT_VARIABLE])):
         raise JobError("the worker that started this process is gone")
     limit_memory(settings.RUN_MEMORY_LIMIT_BYTES)
 
 
 def limit_memory(limit: int | None) -> None:
-    """Let allocations beyond `limit` bytes of writable private memory fail with `MemoryError`.
+    """Let allocations beyond `limit` bytes of writable private memory fail with `MemoryError`; None: no
+    limit.
 
-    Not the address space: compilers and thread pools reserve far more of that than they ever use.
+    The address space stays unlimited: compilers and thread pools reserve far more of it than they use.
     """
     if limit is not None:
-        _, most = resource.getrlimit(resource.RLIMIT_DATA)
-        if most != resource.RLIM_INFINITY:
-            limit = min(limit, most)
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_DATA)
+        if hard_limit != resource.RLIM_INFINITY:
+            limit = min(limit, hard_limit)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard_limit))

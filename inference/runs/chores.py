@@ -1,7 +1,7 @@
-"""Chores of the house: what a worker does beside runs, each in a process of its own. Other apps add theirs.
+"""Periodic maintenance beside runs; each chore is a management command in a process of its own.
 
-A chore says by a quick question whether there is something to do; then a management command does it. It is to
-call `inference.runs.child.bind_to_parent`, and so ends with its worker. It gives way as runs do.
+Apps register their chores when they are ready. The command must call `inference.runs.child.bind_to_parent`,
+so that it ends with its worker; it has the niceness of runs.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from channels.db import database_sync_to_async
 from django.db import OperationalError
 
-from inference.runs.child import PARENT_VARIABLE, giving_way
+from inference.runs.child import PARENT_VARIABLE, niced_command
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY = 10.0
+POLL_INTERVAL = 10.0  # seconds
 
 
 @dataclass(frozen=True)
 class Chore:
-    """`due` says whether `command`, with its arguments, has work; it imports what it needs when called."""
+    """`due` tells by a quick query whether `command` has work; it imports its modules when called."""
 
     due: Callable[[], bool]
     command: tuple[str, ...]
@@ -34,38 +34,38 @@ CHORES: list[Chore] = []
 
 
 def register(chore: Chore) -> None:
-    """Add one; an app does so when it is ready."""
+    """Add a chore; call it from `AppConfig.ready`."""
     CHORES.append(chore)
 
 
-async def do_for_ever() -> None:
-    """Look for chores that are due and do them, one after the other, until cancelled."""
+async def run_chores() -> None:
+    """Run the chores that are due, one after another, every `POLL_INTERVAL` seconds until cancelled."""
     while True:
         for chore in CHORES:
             try:
                 if await database_sync_to_async(chore.due)():
-                    await _carry_out(chore)
+                    await _run_chore(chore)
             except OperationalError as error:
                 logger.warning("the database does not answer: %s", error)
-        await asyncio.sleep(LOOK_EVERY)
+        await asyncio.sleep(POLL_INTERVAL)
 
 
-async def _carry_out(chore: Chore) -> None:
+async def _run_chore(chore: Chore) -> None:
     process = await asyncio.create_subprocess_exec(
-        *giving_way(*chore.command),
+        *niced_command(*chore.command),
         env={**os.environ, PARENT_VARIABLE: str(os.getpid())},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
     try:
-        said, _ = await process.communicate()
+        output, _ = await process.communicate()
     except asyncio.CancelledError:
         process.kill()
         await process.wait()
         raise
-    words = " ".join(chore.command)
-    for line in said.decode(errors="replace").splitlines():
-        logger.info("%s: %s", words, line)
+    command = " ".join(chore.command)
+    for line in output.decode(errors="replace").splitlines():
+        logger.info("%s: %s", command, line)
     if process.returncode:
-        logger.error("%s has failed with status %s", words, process.returncode)
+        logger.error("%s has failed with status %s", command, process.returncode)

@@ -1,8 +1,7 @@
-"""The data directory is its owner's alone: nobody else on the computer reads the database or the secret key.
+"""Permissions of the data directory: only its owner may read the database and the secret key.
 
-What the site writes is private from the start (`keep_private`). What an older version has written, or
-somebody has opened since, is closed again when the site starts (`repair`), and a directory that cannot be
-closed is not used.
+`set_private_umask` makes new files private. `make_contents_private` corrects files of older versions and
+later changes of mode when the site starts. A directory that cannot be made private is refused.
 """
 
 from __future__ import annotations
@@ -13,62 +12,69 @@ from pathlib import Path
 
 from inference.runs.errors import NotPrivateError
 
-OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_NON_OWNER_BITS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def keep_private() -> None:
-    """Let whatever this process and those that it starts write from now on be readable by its owner alone."""
-    os.umask(os.umask(OTHERS) | OTHERS)
+def set_private_umask() -> None:
+    """Deny group and others all access to files that this process and its children create from now on."""
+    os.umask(os.umask(_NON_OWNER_BITS) | _NON_OWNER_BITS)
 
 
-def claim(home: Path) -> None:
-    """Make the directory, or close it to others.
+def make_private(home: Path) -> None:
+    """Create the directory, or deny group and others access to an existing one.
 
-    Raises `NotPrivateError` where that is impossible, `OSError` for one that cannot be made.
+    Raises:
+        NotPrivateError: The mode cannot be changed.
+        OSError: The directory cannot be created.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _close(home)
+    _restrict(home)
 
 
-def repair(home: Path) -> None:
-    """`claim` the directory, and close all that lies in it. Raises what that one does."""
-    claim(home)
-    # From the top down: where a directory is closed, nobody can exchange what lies in it any more.
-    waiting = [home]
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
+def make_contents_private(home: Path) -> None:
+    """Make the directory and everything below it private; symbolic links are not followed.
+
+    Raises:
+        NotPrivateError: The mode of a file cannot be changed.
+        OSError: The directory cannot be created.
+    """
+    make_private(home)
+    # From the top down: in a private directory no other user can exchange the entries.
+    directories = [home]
+    while directories:
+        with os.scandir(directories.pop()) as entries:
             for entry in entries:
-                if entry.is_symlink() or not _close_if_there(Path(entry.path)):
+                if entry.is_symlink() or not _restrict_if_present(Path(entry.path)):
                     continue
                 if entry.is_dir() and os.access(entry.path, os.R_OK | os.X_OK):
-                    waiting.append(Path(entry.path))
+                    directories.append(Path(entry.path))
 
 
-def _close_if_there(path: Path) -> bool:
+def _restrict_if_present(path: Path) -> bool:
     try:
-        _close(path)
-    except FileNotFoundError:  # a draft, or a socket whose process has ended
+        _restrict(path)
+    except FileNotFoundError:  # a temporary file, or the socket of a process that has ended
         return False
     return True
 
 
-def _close(path: Path) -> None:
+def _restrict(path: Path) -> None:
     mode = _mode(path)
-    if not mode & OTHERS:
+    if not mode & _NON_OWNER_BITS:
         return
     try:
-        path.chmod(mode & ~OTHERS)
+        path.chmod(mode & ~_NON_OWNER_BITS)
     except PermissionError as error:
         owner = path.stat().st_uid
         raise NotPrivateError(
-            path, f"belongs to user {owner}, not to user {os.geteuid()} as whom this runs: `chown -R` it"
+            path, f"belongs to user {owner}, but this program runs as user {os.geteuid()}: `chown -R` it"
         ) from error
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise NotPrivateError(path, f"cannot be closed to them ({error.strerror})") from error
-    if _mode(path) & OTHERS:
-        raise NotPrivateError(path, "is on a file system that keeps no permissions: move it to another one")
+        raise NotPrivateError(path, f"cannot be made private ({error.strerror})") from error
+    if _mode(path) & _NON_OWNER_BITS:
+        raise NotPrivateError(path, "is on a file system without permissions: move it to another one")
 
 
 def _mode(path: Path) -> int:

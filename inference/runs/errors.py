@@ -1,15 +1,13 @@
 """Errors of runs.
 
-RunsError
-├── ConfigError (also a ValueError)     a run was described wrongly; the message names the field
-│   └── LimitError                      a user has as much here as one may have at a time
-├── NameTakenError (also a ValueError)  another run has that name
-├── RunStateError                       the run is in no state for what was asked
-├── NewerDatabaseError                  a newer version of this program has made the database
-├── NotPrivateError                     others can get at the data directory, and that cannot be changed
-├── LeaseLostError                      somebody else holds the run now, or it is gone: stop without a trace
-├── SessionLostError                    a newer connection speaks for the machine now, or nobody may
-└── JobError                            a run cannot be done, for a reason its user can understand
+RunsError ├── ConfigError (also a ValueError)            a run's description is wrong; the message names the
+field │   └── LimitError                             a user has reached the number of runs or files allowed at
+a time ├── DuplicateRunNameError (also a ValueError)  another run has that name ├── RunStateError
+the run's state does not allow the action ├── NewerDatabaseError                         a newer version of
+this program created the database ├── NotPrivateError                            other users can read the data
+directory ├── LeaseLostError                             another worker holds the run, or it was deleted:
+write nothing ├── SessionLostError                           a newer connection has replaced this one, or all
+were ended └── JobError                                   a run cannot be done; the message is for its user
 """
 
 from __future__ import annotations
@@ -18,19 +16,19 @@ from pathlib import Path
 
 
 class RunsError(Exception):
-    """Anything the runs raise on purpose."""
+    """Base class of this package's errors."""
 
 
 class ConfigError(RunsError, ValueError):
-    """The description of a run is wrong."""
+    """The description of a run is wrong; the message names the field."""
 
 
 class LimitError(ConfigError):
-    """A user has as many runs or files here as one may have at a time."""
+    """A user has reached the number of unfinished runs or uploaded files allowed at a time."""
 
 
-class RunNameTakenError(RunsError, ValueError):
-    """Names of runs are unique; `suggestion` is free."""
+class DuplicateRunNameError(RunsError, ValueError):
+    """Names of runs are unique; no run has the name `suggestion` yet."""
 
     def __init__(self, name: str, suggestion: str) -> None:
         self.suggestion = suggestion
@@ -38,39 +36,39 @@ class RunNameTakenError(RunsError, ValueError):
 
 
 class RunStateError(RunsError):
-    """A run cannot be paused, resumed or cancelled in the state it is in."""
+    """A run's state does not allow to pause, resume or cancel it."""
 
-    def __init__(self, name: str, state: str, asked: str, right: str) -> None:
-        super().__init__(f"run {name!r} is {state} and cannot be {asked}; only {right} runs can")
+    def __init__(self, name: str, state: str, action: str, allowed_states: str) -> None:
+        super().__init__(f"run {name!r} is {state} and cannot be {action}; only {allowed_states} runs can")
 
 
 class NotPrivateError(RunsError):
-    """Something in the data directory is open to others; `why` says why it stays so, and what to do."""
+    """A file of the data directory is open to other users; `cause` completes "which …", with a remedy."""
 
-    def __init__(self, path: Path, why: str) -> None:
+    def __init__(self, path: Path, cause: str) -> None:
         super().__init__(
-            f"others on this computer can get at {path}, which {why}, or let PMWEB_HOME name a directory "
-            "that is yours alone (mode 0700)"
+            f"other users of this computer can read {path}, which {cause}, or let PMWEB_HOME name a "
+            "directory that only you can access (mode 0700)"
         )
 
 
 class LeaseLostError(RunsError):
-    """The lease of a run is held by somebody else."""
+    """Another worker has claimed the run, or the run is settled or deleted."""
 
     def __init__(self, run_id: int, token: int) -> None:
         super().__init__(f"the lease {token} on run {run_id} is no longer valid")
 
 
 class SessionLostError(RunsError):
-    """A connection of an agent is no longer the one that speaks for its machine."""
+    """An agent's connection has been replaced by a newer one, or ended by the site."""
 
     def __init__(self, machine: str, number: int) -> None:
         super().__init__(f"connection {number} no longer speaks for {machine}")
 
 
 class NewerDatabaseError(RunsError):
-    """The tables of the database are those of a newer version."""
+    """A newer version of this program created the database's tables."""
 
 
 class JobError(RunsError):
-    """The work of a run cannot be done."""
+    """A run cannot be done, for a reason that its user can understand."""

@@ -1,4 +1,4 @@
-"""Events that the engine of runs emits itself, and what features fold out of journals."""
+"""Events that the engine of runs emits, and the registry of parts that features fold from journals."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 
-from inference.core.events import Amount, Count, Event, Signed, one_of
+from inference.core.events import Amount, Count, Event, Signed, choice_validator
 from inference.formats.archived_parts import StoredHeatMap, StoredScores
 from inference.measuring.drift import DriftCheck, DriftVerdict
 
 
 @dataclass(frozen=True)
 class RemeasuredExperiment:
-    """An experiment with its cycles when it was first measured, and each time since."""
+    """An experiment with its cycles in the first measurement (`before`) and in the repetitions (`after`)."""
 
     experiment: str
     before: Amount
     after: Sequence[Amount]
-    verdict: Annotated[str, one_of(tuple(DriftVerdict))]
+    verdict: Annotated[str, choice_validator(tuple(DriftVerdict))]
 
 
 @dataclass(frozen=True)
 class DriftChecked(Event):
-    """Results have been measured again; `unanswered` of them gave no number."""
+    """A round of repeated measurements; `unanswered` of them gave no number."""
 
     kind = "drift"
     compared: Sequence[RemeasuredExperiment]
@@ -39,8 +39,8 @@ class DriftChecked(Event):
 
 
 @dataclass(frozen=True)
-class HeatMapDrawn(Event):
-    """Predicted against measured, of the best mapping so far; errors by length and of the worst schemes."""
+class HeatMapEvent(Event):
+    """Predicted against measured times of the best mapping so far, errors by length, worst schemes."""
 
     kind = "heat_map"
     replaced = True
@@ -54,14 +54,14 @@ class HeatMapDrawn(Event):
 
 
 class RecordPart(Protocol):
-    """What one feature reads out of a journal."""
+    """One feature's state, folded from the events of a journal."""
 
     def take(self, event: Event) -> None:
-        """Fold an event in, of whatever kind; what an attempt tells again changes nothing."""
+        """Fold in an event of any kind; an event that a resumed attempt repeats must change nothing."""
         ...
 
     def log_line(self, event: Event) -> str:
-        """The line that the event adds to the log; "" for none, as where the page shows all of it."""
+        """The line that the event adds to the log; "" for events that have no line."""
         return ""
 
 
@@ -69,7 +69,7 @@ _PARTS: dict[str, Callable[[], RecordPart]] = {}
 
 
 def register(parts: Mapping[str, Callable[[], RecordPart]]) -> None:
-    """Add parts by name; each function makes an empty one."""
+    """Register factories of empty parts by name."""
     _PARTS.update(parts)
 
 

@@ -13,9 +13,10 @@ from inference.core.pacing import Executor, LocalExecutor
 
 @contextmanager
 def open_executor(threads: int) -> Iterator[Executor]:
-    """The workers of the Dask scheduler that `PMWEB_DASK` names, or else the threads of this process.
+    """Open the Dask cluster of `PMWEB_DASK`, or a pool of threads where that is empty.
 
-    `threads`: how many of these; 0: one per processor.
+    Args:
+        threads: Size of the pool; 0 is one thread per processor.
     """
     with open_cluster(LocalExecutor(threads)) as executor:
         yield executor
@@ -23,7 +24,10 @@ def open_executor(threads: int) -> Iterator[Executor]:
 
 @contextmanager
 def open_cluster(fallback: Executor) -> Iterator[Executor]:
-    """The workers of the Dask scheduler that `PMWEB_DASK` names; `fallback` does what they leave."""
+    """Open the Dask cluster of `PMWEB_DASK`; without one, `fallback` itself.
+
+    `fallback` also computes the tasks that the cluster leaves undone.
+    """
     if not settings.DASK:
         yield fallback
         return

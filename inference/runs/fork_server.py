@@ -1,12 +1,12 @@
-"""A fork server: it has imported what runs need, and forks a process for each in a few milliseconds.
+"""The fork server: it has imported the modules that runs need, and forks a process in a few milliseconds.
 
-A process that starts from nothing spends two seconds on imports, four where it needs compiled loops. The
-server is one itself (`manage.py fork-server`), without threads and without a connection to the database:
-neither survives a fork.
+A new interpreter spends two seconds on imports, four with compiled loops. The server is a process
+(`manage.py fork-server`) without threads and without a database connection: neither survives a fork.
 
-Whoever supervises a run sends a request over the server's socket, with two descriptors: a connection for this
-run alone, and where its output goes. Over the connection go signals for the process, a byte each, and back
-comes its exit status, a line, once it has ended. Where the connection is closed, the process is killed.
+A supervisor sends a request over the server's socket, with two descriptors: a connection for this run, and a
+pipe for its output. Over the connection the supervisor sends signals, one byte each, and the server answers
+with the exit status as a line once the process has ended. When the connection closes, the server kills the
+process.
 """
 
 from __future__ import annotations
@@ -38,40 +38,40 @@ from inference.runs.child import limit_memory
 from inference.runs.errors import LeaseLostError, RunsError
 from inference.runs.journal import Lease
 from inference.runs.kinds import RUN_KINDS, Task, job
-from inference.runs.lifeline import call_process, end_with
+from inference.runs.lifeline import set_parent_death_signal, set_process_name
 from inference.runs.reporter import JournalReporter
 
 logger = logging.getLogger(__name__)
 
-_LARGEST_REQUEST = 4096
+_MAX_REQUEST_BYTES = 4096
 
 
 class RunForkServer:
-    """Forks the processes of runs until nobody is left who could ask for one."""
+    """Forks processes of runs until the socket of requests is closed."""
 
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
         self._supervisors: dict[int, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
-        self._loaded: set[str] = set()
-        self._woken, self._waking = os.pipe()
+        self._loaded_kinds: set[str] = set()
+        self._wakeup_read, self._wakeup_write = os.pipe()
 
     def serve(self) -> None:
-        """Serve. Signals that ask programs to end are for the supervisor, which needs its runs until then."""
+        """Answer requests. SIGINT and SIGTERM are ignored: the supervisor handles them and needs its runs."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self._selector.register(self._requests, selectors.EVENT_READ, self._take_request)
-        os.set_blocking(self._waking, False)
-        signal.set_wakeup_fd(self._waking, warn_on_full_buffer=False)
+        os.set_blocking(self._wakeup_write, False)
+        signal.set_wakeup_fd(self._wakeup_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-        self._selector.register(self._woken, selectors.EVENT_READ, self._reap)
+        self._selector.register(self._wakeup_read, selectors.EVENT_READ, self._reap)
         while self._requests.fileno() >= 0:
             for key, _ in self._selector.select():
                 key.data()
 
     def _take_request(self) -> None:
         message, descriptors, _, _ = socket.recv_fds(
-            self._requests, _LARGEST_REQUEST, 2, socket.MSG_CMSG_CLOEXEC
+            self._requests, _MAX_REQUEST_BYTES, 2, socket.MSG_CMSG_CLOEXEC
         )
         if not message:
             self._requests.close()
@@ -87,12 +87,12 @@ class RunForkServer:
             self._become_run(lease, output, server)
         os.close(output)
         self._supervisors[pid] = supervisor
-        self._selector.register(supervisor, selectors.EVENT_READ, lambda: self._obey(pid))
+        self._selector.register(supervisor, selectors.EVENT_READ, lambda: self._forward_signals(pid))
 
     def _load(self, kind: str) -> None:
-        if kind in self._loaded or kind not in RUN_KINDS:
+        if kind in self._loaded_kinds or kind not in RUN_KINDS:
             return
-        self._loaded.add(kind)
+        self._loaded_kinds.add(kind)
         try:
             RUN_KINDS[kind].job()
             RUN_KINDS[kind].load()
@@ -102,14 +102,14 @@ class RunForkServer:
         gc.freeze()  # a collection in a child would write to every object, and so copy the memory of all
 
     def _become_run(self, lease: Lease, output: int, server: int) -> NoReturn:
-        """What remains of this process does the run and ends."""
+        """Turn the forked process into the run's; it ends with the run."""
         status = 1
         try:
-            self._leave_server(output)
-            if end_with(server):
+            self._detach_from_server(output)
+            if set_parent_death_signal(server):
                 set_session_niceness(settings.RUN_NICENESS)
                 limit_memory(settings.RUN_MEMORY_LIMIT_BYTES)
-                call_process(f"run {lease.run_id}")
+                set_process_name(f"run {lease.run_id}")
                 status = execute_claimed(lease)
         except:  # noqa: E722  whatever it was, this process must not go on as a second server
             traceback.print_exc()
@@ -118,8 +118,8 @@ class RunForkServer:
             sys.stdout.flush()
             os._exit(status)
 
-    def _leave_server(self, output: int) -> None:
-        """Have a session and an output of its own, and nothing that belongs to the server."""
+    def _detach_from_server(self, output: int) -> None:
+        """Start a session, redirect the output, and close the server's descriptors and handlers."""
         os.setsid()
         os.dup2(output, sys.stdout.fileno())
         os.dup2(output, sys.stderr.fileno())
@@ -128,13 +128,13 @@ class RunForkServer:
         for connection in (self._requests, *self._supervisors.values()):
             connection.close()
         signal.set_wakeup_fd(-1)
-        os.close(self._woken)
-        os.close(self._waking)
+        os.close(self._wakeup_read)
+        os.close(self._wakeup_write)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def _obey(self, pid: int) -> None:
-        """Signal a process as its supervisor says; kill it where the supervisor is gone."""
+    def _forward_signals(self, pid: int) -> None:
+        """Forward signals from a supervisor; a closed connection kills the process."""
         supervisor = self._supervisors.get(pid)
         if supervisor is None:  # it has just ended
             return
@@ -152,7 +152,7 @@ class RunForkServer:
                 os.kill(pid, number)
 
     def _reap(self) -> None:
-        os.read(self._woken, 512)
+        os.read(self._wakeup_read, 512)
         while self._supervisors:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
@@ -167,77 +167,83 @@ class RunForkServer:
 
 
 def _kill(pid: int) -> None:
-    """A process that was forked here and has not been waited for, with whatever it has started."""
+    """Kill a forked process that has not been waited for, and its process group."""
     os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):  # it did not come to have a group of its own
         os.killpg(pid, signal.SIGKILL)
 
 
 STOP = "stop"
-"""The wish of a worker that shuts down: checkpoint, then back into the queue."""
+"""Requested by a worker that shuts down: save a checkpoint and requeue the run."""
 
-_LOOK_EVERY = 0.5
+_POLL_INTERVAL = 0.5  # seconds
 
 
 class StopRequests:
-    """What a run shall do instead of going on; asks the database at most twice a second."""
+    """The transition that is requested of a run; queries the database at most twice a second."""
 
     def __init__(self, lease: Lease) -> None:
         self._lease = lease
         self._stopping = False
-        self._next = 0.0
+        self._next_poll = 0.0
 
     def stop(self) -> None:
-        """Ask the run to make way; safe to call from a signal handler."""
+        """Request `STOP`; safe to call from a signal handler."""
         self._stopping = True
 
     def __call__(self) -> str:
         """ "pause", "cancel", "keep", "stop", or "" to go on. Raises `LeaseLostError`."""
         now = time.monotonic()
-        if now < self._next and not self._stopping:
+        if now < self._next_poll and not self._stopping:
             return ""
-        self._next = now + _LOOK_EVERY
-        return leases.wanted(self._lease) or (STOP if self._stopping else "")
+        self._next_poll = now + _POLL_INTERVAL
+        return leases.requested_transition(self._lease) or (STOP if self._stopping else "")
 
 
 def execute_claimed(lease: Lease) -> int:
-    """Do a run as the whole of this process; its exit status, 0 wherever the run was left in a settled state.
+    """Execute a claimed run in this process; SIGTERM requests `STOP`.
 
-    SIGTERM asks the run to make way. Raises `OperationalError`.
+    Returns:
+        The exit status: 0, or 1 where the lease was lost.
+
+    Raises:
+        OperationalError: The database does not answer.
     """
-    wishes = StopRequests(lease)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: wishes.stop())
+    stop_requests = StopRequests(lease)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: stop_requests.stop())
     try:
-        execute(lease, wishes)
+        execute(lease, stop_requests)
     except LeaseLostError as error:
         logger.warning("%s", error)
         return 1
     return 0
 
 
-def execute(lease: Lease, wishes: StopRequests) -> None:
-    """Do the run until it is done, has failed or was interrupted.
+def execute(lease: Lease, stop_requests: StopRequests) -> None:
+    """Execute the run and record its final state: done, failed or interrupted.
 
-    Raises `LeaseLostError` when somebody else took it over, and `OperationalError` when the database is out
-    of reach: then nothing can be written, and the run goes on from its checkpoint in another attempt.
+    Raises:
+        LeaseLostError: Another worker has claimed the run.
+        OperationalError: The database does not answer. The run resumes from its checkpoint in another
+            attempt.
     """
     run = Run.objects.get(pk=lease.run_id)
-    reporter = JournalReporter(lease, wishes)
+    reporter = JournalReporter(lease, stop_requests)
     try:
         store = job(run.kind).work(Task(run, lease, reporter, _checkpoint(run)))
         reporter.flush()
         leases.finish(lease, store)
     except InterruptedRunError as interruption:
         reporter.flush()
-        _stop(lease, interruption.wanted)
+        _stop(lease, interruption.request)
     except (LeaseLostError, OperationalError):
         raise
     except (CoreError, ExchangeError, PredictorError, RunsError) as error:
         reporter.flush()
         leases.fail(lease, str(error))
-    except Exception as error:  # the one place where whatever went wrong becomes a failed run
+    except Exception as error:  # the only place that turns an unexpected error into a failed run
         logger.exception("run %s failed", lease.run_id)
-        leases.fail(lease, _evidence(error))
+        leases.fail(lease, _failure_text(error))
 
 
 def _checkpoint(run: Run) -> Checkpoint | None:
@@ -245,14 +251,14 @@ def _checkpoint(run: Run) -> Checkpoint | None:
     return None if data is None else checkpoints.decode(bytes(data))
 
 
-def _stop(lease: Lease, wish: str) -> None:
-    if wish == STOP:
-        leases.give_back(lease, "the worker was stopped; waiting for one to go on", counts=False)
+def _stop(lease: Lease, transition: str) -> None:
+    if transition == STOP:
+        leases.requeue(lease, "the worker was stopped; waiting for another one", is_attempt=False)
     else:
-        leases.settle_as_wished(lease, wish)
+        leases.settle_transition(lease, transition)
 
 
-def _evidence(error: Exception) -> str:
+def _failure_text(error: Exception) -> str:
     if isinstance(error, MemoryError):
         cause = "out of memory: the run needed more than its limit (PMWEB_RUN_MEMORY_MB)"
     else:

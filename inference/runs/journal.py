@@ -1,7 +1,7 @@
-"""The journal of a run: events numbered without gaps, written only by whoever may.
+"""The journal of a run: events numbered without gaps, written only under a valid lease.
 
-Every write is one conditional UPDATE of the run's row, which reserves the numbers and proves the right to
-write, followed by the events, all in one transaction.
+Every write is one transaction: a conditional UPDATE of the run's row, which reserves the numbers and checks
+the lease, then the events.
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ from inference.runs.errors import LeaseLostError
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to work on a run, a value that travels to the process of the run.
+    """The right to work on a run, as a value that is sent to the process of the run.
 
-    `claimed` is the moment of the claim and `busy_before` the seconds that earlier holders worked, so that
-    every holder of this value can say how long the run has been worked on. The moment is one of the clock
-    that nobody sets, the same in all processes of a computer: a lease does not travel further. `kind`: the
-    run's, so that what it needs can be loaded before anybody looks at the run.
+    Attributes:
+        run_id: The run's primary key.
+        token: Number of the claim; a newer claim of the run has a higher one.
+        worker: Name of the worker that claimed the run.
+        busy_before: Seconds of work by earlier holders.
+        claimed: Moment of the claim on the monotonic clock, which all processes of a computer share; a lease
+            must not be sent to another computer.
+        kind: The run's kind, so that the fork server loads its modules without a query.
     """
 
     run_id: int
@@ -47,7 +51,7 @@ class Lease:
         return self.busy_before + time.monotonic() - self.claimed
 
     def as_text(self) -> str:
-        """For the process that does the run."""
+        """Encoding for the process of the run; `from_text` reads it."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -56,16 +60,23 @@ class Lease:
 
 
 LEASE_TIME = timedelta(seconds=10)
-"""How long a holder may be silent before somebody else takes the run over."""
+"""Silence of a holder after which another worker may claim the run."""
 
 Entry = tuple[str, Json]
-"""An event before it has a number: its kind and its payload."""
+"""(kind, payload) of an event that has no number yet."""
 
 
 def write(rows: QuerySet[Run], run_id: int, entries: Sequence[Entry], **changes: Any) -> int | None:
     """Change one run's row and journal the entries, if the row still meets the conditions of `rows`.
 
-    Returns the number of the first entry, or None where the row did not meet them and nothing happened.
+    Args:
+        rows: Conditions on the run's row, such as a valid lease.
+        run_id: The run's primary key.
+        entries: Events to append.
+        changes: New values of the row's fields.
+
+    Returns:
+        The number of the first entry; None if the row does not meet the conditions: nothing was written.
     """
     with transaction.atomic():
         if not rows.filter(pk=run_id).update(next_seq=F("next_seq") + len(entries), **changes):
@@ -75,15 +86,15 @@ def write(rows: QuerySet[Run], run_id: int, entries: Sequence[Entry], **changes:
             RunEvent(run_id=run_id, seq=seq, kind=kind, payload=payload)
             for seq, (kind, payload) in enumerate(entries, start=first)
         )
-        _shed_bulk(run_id, entries, first)
+        _empty_replaced_events(run_id, entries, first)
         wakeups.announce(wakeups.NEWS)
         return first
 
 
-def hold(run_id: int) -> None:
-    """Until the transaction ends nobody else changes the run's row: several statements see it as one.
+def lock_run(run_id: int) -> None:
+    """Lock the run's row until the transaction ends, so that several statements see the same row.
 
-    Where the database has one writer at a time, nobody could anyway.
+    SQLite ignores it: a transaction that writes is the only one there.
     """
     Run.objects.select_for_update(no_key=True).filter(pk=run_id).values_list("pk").first()
 
@@ -94,9 +105,19 @@ def append(
     checkpoint: bytes | None = None,
     progress: Json | None = None,
 ) -> int:
-    """Events, checkpoint and progress in one transaction, which also renews the lease.
+    """Write events, checkpoint and progress in one transaction, which also renews the lease.
 
-    Returns the number of the first event. Raises `LeaseLostError` where the lease is somebody else's now.
+    Args:
+        lease: The caller's lease.
+        entries: Events to append; may be empty.
+        checkpoint: Encoded checkpoint that replaces the stored one; None keeps it.
+        progress: Progress for lists and pages; None keeps it.
+
+    Returns:
+        The number of the first event.
+
+    Raises:
+        LeaseLostError: Another worker has claimed the run.
     """
     changes: dict[str, Any] = {
         "lease_until": timezone.now() + LEASE_TIME,
@@ -107,7 +128,7 @@ def append(
     if checkpoint is not None:
         changes["attempts"] = 1  # attempts count claims since the last progress
     with transaction.atomic():
-        first = write(held(lease), lease.run_id, entries, **changes)
+        first = write(fenced_rows(lease), lease.run_id, entries, **changes)
         if first is None:
             raise LeaseLostError(lease.run_id, lease.token)
         if checkpoint is not None:
@@ -115,42 +136,47 @@ def append(
     return first
 
 
-def held(lease: Lease) -> QuerySet[Run]:
-    """The run's row as long as this lease on it is valid; the fence that every write passes."""
+def fenced_rows(lease: Lease) -> QuerySet[Run]:
+    """The run's row while the lease is valid, else no row: the fence of every write."""
     return Run.objects.filter(pk=lease.run_id, lease_token=lease.token, state=Run.State.RUNNING)
 
 
 def events_since(run_id: int, seq: int, limit: int = 500, *, points: int = 1) -> list[Json]:
     """Events of a run with a number above `seq`, in order: {"seq", "kind", "payload", "at"}.
 
-    Pictures and progress that a newer event replaces are left out: a late reader needs the last one only.
-    So are points of curves, but for the newest and one of so many numbers, where `points` is more than 1.
+    Of pictures and progress only the newest is returned: it replaces the earlier ones.
+
+    Args:
+        run_id: The run's primary key.
+        seq: Number of the last event that the reader has.
+        limit: Largest number of events returned.
+        points: Of the points of curves, return the newest and every `points`-th number; 1 returns all.
     """
     events = RunEvent.objects.filter(run_id=run_id, seq__gt=seq)
     curves = [name for name, kind in journal_events.kinds().items() if kind.point]
-    thinned = journal_events.replaced() + (curves if points > 1 else [])
+    thinned_kinds = journal_events.replaced() + (curves if points > 1 else [])
     newest = (
-        events.filter(kind__in=thinned)
+        events.filter(kind__in=thinned_kinds)
         .order_by()
         .values("kind")
         .annotate(last=Max("seq"))
         .values_list("last", flat=True)
     )
-    wanted = ~Q(kind__in=thinned) | Q(seq__in=list(newest))
+    condition = ~Q(kind__in=thinned_kinds) | Q(seq__in=list(newest))
     if points > 1:
         events = events.annotate(beyond=Mod("seq", points))
-        wanted |= Q(kind__in=curves, beyond=0)
+        condition |= Q(kind__in=curves, beyond=0)
     bulky = _bulky_kinds()
-    shown = events.filter(wanted).order_by("seq")
+    visible_events = events.filter(condition).order_by("seq")
     return [
         {"seq": seq, "kind": kind, "payload": payload, "at": at.isoformat()}
-        for seq, kind, payload, at in shown.values_list("seq", "kind", "payload", "at")[:limit]
-        if payload or kind not in bulky  # shed between the two queries: a newer one is there
+        for seq, kind, payload, at in visible_events.values_list("seq", "kind", "payload", "at")[:limit]
+        if payload or kind not in bulky  # emptied between the two queries: a newer event exists
     ]
 
 
-def _shed_bulk(run_id: int, entries: Sequence[Entry], first: int) -> None:
-    """Empty the bulky events that those just written replace; their numbers stay."""
+def _empty_replaced_events(run_id: int, entries: Sequence[Entry], first: int) -> None:
+    """Empty the payloads of bulky events that the new entries replace; their numbers stay."""
     newest = {kind: seq for seq, (kind, _) in enumerate(entries, start=first) if kind in _bulky_kinds()}
     for kind, last in newest.items():
         older = RunEvent.objects.filter(run_id=run_id, kind=kind, seq__lt=last)

@@ -1,4 +1,4 @@
-"""Kinds of runs: what each must be able to do, which there are, and the lanes in which runs wait."""
+"""Kinds of runs: the protocol of their jobs, the registry of kinds, and the queues in which runs wait."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from inference.runs.reporter import JournalReporter
 
 @dataclass(frozen=True)
 class Task:
-    """One claimed run with everything its job may touch."""
+    """A claimed run, with the objects that its job works with; `checkpoint` is None in a first attempt."""
 
     run: Run
     lease: Lease
@@ -28,51 +28,57 @@ class Task:
 
 
 Store = Callable[[], tuple[Json, Sequence[Event]]]
-"""Writes a job's rows; returns the run's result and the events that tell of it.
+"""Writes a job's rows; returns the run's result and its last events.
 
-It is called in the transaction that marks the run done, so it happens exactly once or not at all.
+It is called in the transaction that marks the run done: the rows are written exactly once or not at all.
 """
 
 
 class Job(Protocol):
-    """What does the runs of one kind."""
+    """Executes the runs of one kind."""
 
     def check(self, config: Json) -> Json:
-        """The description of a run with its defaults filled in. Raises `ConfigError` naming what is wrong."""
+        """The description of a run completed with defaults. Raises `ConfigError` naming the wrong field."""
         ...
 
     def submitted(self, run: Run) -> None:
-        """Link rows to the run just created, in the same transaction; usually there are none."""
+        """Link rows to a run in the transaction that creates it; does nothing for most kinds."""
         return
 
     def work(self, task: Task) -> Store:
-        """Do the work. Raises what the algorithms raise, `JobError`, or `InterruptedRunError`."""
+        """Execute the run.
+
+        Raises:
+            InterruptedRunError: A transition was requested.
+            JobError: The run cannot be done.
+            CoreError: The algorithm failed.
+        """
         ...
 
 
 class Lane(StrEnum):
-    """Runs of one lane wait for each other."""
+    """Runs of one lane wait for each other; runs of different lanes are executed side by side."""
 
     LONG = "long"
     MEASURING = "measuring"
     SHORT = "short"
-    ASKING = "asking"
-    """Somebody waits for the answers, and they may wait for machines."""
+    INTERACTIVE = "asking"
+    """Runs whose user waits for the answer on a page; they may have to wait for machines."""
 
 
 @dataclass(frozen=True)
 class RunKind:
-    """A kind of run. Its functions import what they need when they are called: most processes need nothing.
+    """A kind of run. Its functions import modules when called: most processes never call them.
 
     Args:
-        name: In the database, addresses and the API.
-        label: What such a run is called.
-        job: Makes what does its runs.
-        summary: The label in a few words.
-        example: A description, for the reference of the API.
-        lane: Which runs it waits for.
-        keeps: What becomes the result of a run that is stopped early, in words; "" where nothing would.
-        load: Imports whatever its runs need besides the job.
+        name: Identifier in the database, in addresses and in the API.
+        label: Name of such a run on pages.
+        job: Makes the job that executes its runs.
+        summary: A short form of the label.
+        example: A description of a run, for the reference of the API.
+        lane: The queue in which its runs wait.
+        partial_result: Names the result of a run that is stopped early; "" if it would have none.
+        load: Imports the modules that its runs need besides the job.
     """
 
     name: str
@@ -81,61 +87,61 @@ class RunKind:
     summary: str
     example: Json
     lane: Lane = Lane.LONG
-    keeps: Callable[[Run], str] = lambda _run: ""
+    partial_result: Callable[[Run], str] = lambda _run: ""
     load: Callable[[], None] = lambda: None
 
 
 RUN_KINDS: dict[str, RunKind] = {}
-"""By name."""
+"""{name: kind}, filled when apps are ready."""
 
 
 def register(kinds: Iterable[RunKind]) -> None:
-    """Add the kinds of a feature; apps do so when they are ready."""
+    """Add the kinds of a feature; call it from `AppConfig.ready`."""
     RUN_KINDS.update((kind.name, kind) for kind in kinds)
 
 
-def keeps(run: Run) -> str:
-    """What becomes the result of a run that is stopped before its end; "" where it can only be cancelled."""
-    return RUN_KINDS[run.kind].keeps(run) if run.kind in RUN_KINDS else ""
+def partial_result(run: Run) -> str:
+    """Names the result of a run that is stopped before its end; "" where it can only be cancelled."""
+    return RUN_KINDS[run.kind].partial_result(run) if run.kind in RUN_KINDS else ""
 
 
 def label_of(kind: str) -> str:
-    """What runs of a kind are called; the name of one that is not registered."""
+    """Label of a kind of run; the name itself if the kind is not registered."""
     return RUN_KINDS[kind].label if kind in RUN_KINDS else kind
 
 
 def job(kind: str) -> Job:
-    """The job that does runs of this kind. Raises `ConfigError` naming the kinds there are."""
+    """The job that executes runs of this kind. Raises `ConfigError` naming the registered kinds."""
     if kind not in RUN_KINDS:
         raise ConfigError(f"there is no run of kind {kind!r}; there are {', '.join(sorted(RUN_KINDS))}")
     return RUN_KINDS[kind].job()
 
 
 SHORT_SLOTS = 1
-"""How many short runs a worker does at a time, whatever its number of inferences."""
+"""Short runs that a worker executes at a time, independent of its number of inferences."""
 
 MEASURING_SLOTS = 4
-"""How many runs that only measure a worker does at a time: they wait for agents, and compute little."""
+"""Runs that only measure, executed at a time by a worker: they wait for agents and compute little."""
 
-ASKING_SLOTS = 3
-"""How many runs that somebody waits for a worker does at a time."""
+INTERACTIVE_SLOTS = 3
+"""Runs of `Lane.INTERACTIVE` that a worker executes at a time."""
 
 
 @dataclass(frozen=True)
 class Queue:
-    """Kinds of runs that wait for each other, and how many of them a worker does at a time."""
+    """Kinds of runs that wait for each other; a worker executes `slots` of them at a time."""
 
     kinds: frozenset[str]
     slots: int
 
 
 def queues(jobs: int = 1) -> tuple[Queue, ...]:
-    """The queues of a worker that does so many inferences at a time, one for each lane."""
+    """One queue per lane, for a worker that executes `jobs` inferences at a time."""
     slots = {
         Lane.LONG: jobs,
         Lane.MEASURING: MEASURING_SLOTS,
         Lane.SHORT: SHORT_SLOTS,
-        Lane.ASKING: ASKING_SLOTS,
+        Lane.INTERACTIVE: INTERACTIVE_SLOTS,
     }
     return tuple(
         Queue(frozenset(kind.name for kind in RUN_KINDS.values() if kind.lane is lane), number)
@@ -143,42 +149,48 @@ def queues(jobs: int = 1) -> tuple[Queue, ...]:
     )
 
 
-def held_up() -> list[int]:
-    """Waiting runs that are not to begin yet: another run measures on the computer that they need.
+def blocked_run_ids() -> list[int]:
+    """Ids of waiting runs that must not start yet: another run measures on their machine.
 
-    Two at a time would take turns there, and each would take twice as long.
+    Two runs would alternate on a machine, and both would take twice as long.
     """
-    busy = {pk for run in _with_state(Run.State.RUNNING) if (pk := computer_of(run.config)) is not None}
-    if not busy:
+    busy_ids = {
+        pk for run in _runs_in_state(Run.State.RUNNING) if (pk := machine_id_of(run.config)) is not None
+    }
+    if not busy_ids:
         return []
-    computers = set(Machine.objects.filter(pk__in=busy, kind=Machine.Kind.AGENT).values_list("pk", flat=True))
-    return [run.pk for run in _with_state(Run.State.QUEUED) if computer_of(run.config) in computers]
+    busy_agents = set(
+        Machine.objects.filter(pk__in=busy_ids, kind=Machine.Kind.AGENT).values_list("pk", flat=True)
+    )
+    return [run.pk for run in _runs_in_state(Run.State.QUEUED) if machine_id_of(run.config) in busy_agents]
 
 
 def ahead_of(run: Run) -> QuerySet[Run]:
-    """The runs of the same lane or for the same computer that are worked on or were submitted earlier, oldest
-    first; none of a run that does not wait, and never itself, its parts or the whole that it is part of. Of
-    each what names it."""
+    """Runs that a waiting run waits for, oldest first; empty if it does not wait.
+
+    These are running or earlier runs for the same machine, else those of the same lane; without the run
+    itself, its parts and its parent. Only `name` and `state` are loaded.
+    """
     if run.state != Run.State.QUEUED:
         return Run.objects.none()
-    whole = run.part_of_id or run.pk
+    parent_id = run.part_of_id or run.pk
     before = Q(state=Run.State.RUNNING) | Q(state=Run.State.QUEUED, pk__lt=run.pk)
-    others = Run.objects.exclude(pk=whole).exclude(part_of=whole, part_of__isnull=False)
-    earlier = others.filter(before).only("name", "state").order_by("id")
-    computer = computer_of(run.config)
-    if computer is not None:
-        rivals = earlier.filter(Q(config__machine=computer) | Q(config__source__machine=computer))
-        if rivals.exists():
-            return rivals
+    unrelated = Run.objects.exclude(pk=parent_id).exclude(part_of=parent_id, part_of__isnull=False)
+    earlier = unrelated.filter(before).only("name", "state").order_by("id")
+    machine_id = machine_id_of(run.config)
+    if machine_id is not None:
+        on_machine = earlier.filter(Q(config__machine=machine_id) | Q(config__source__machine=machine_id))
+        if on_machine.exists():
+            return on_machine
     queue = next(queue for queue in queues() if run.kind in queue.kinds)
     return earlier.filter(kind__in=queue.kinds)
 
 
-def _with_state(state: str) -> list[Run]:
+def _runs_in_state(state: str) -> list[Run]:
     return list(Run.objects.filter(state=state).only("pk", "config").order_by("id"))
 
 
-def computer_of(config: Json) -> int | None:
-    """The id of the machine that a run measures on, None for one that does not."""
+def machine_id_of(config: Json) -> int | None:
+    """Id of the machine on which a run measures; None if it does not measure."""
     source = config.get("source")
     return config.get("machine", source.get("machine") if isinstance(source, dict) else None)

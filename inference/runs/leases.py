@@ -1,6 +1,6 @@
-"""What a worker does to a run: claim it, keep it, end it, give it back.
+"""A worker's operations on runs: claim, heartbeat, finish, fail, requeue.
 
-All of it is conditional on the lease token: an UPDATE that matches no row means that the lease is lost.
+All are conditional on the lease's token: an UPDATE that matches no row means that the lease is lost.
 """
 
 from __future__ import annotations
@@ -24,82 +24,94 @@ from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs import wakeups
 from inference.runs.errors import LeaseLostError
-from inference.runs.journal import LEASE_TIME, Lease, held, hold, write
+from inference.runs.journal import LEASE_TIME, Lease, fenced_rows, lock_run, write
 
 MAX_ATTEMPTS = 5
-"""Claims without a checkpoint or new measurements in between, after which a run that kills its process is
-given up."""
+"""Consecutive claims without a checkpoint or new measurements, after which a run fails: it kills its process.
+"""
 
 _CANDIDATES = 20
 
-_FAR_AHEAD = 3 * LEASE_TIME
-"""No lease and no pause before an attempt lasts so long: it was written before the clock was set back."""
+_LONGEST_LEASE = 3 * LEASE_TIME
+"""A lease that ends later than this was written before the clock was set back."""
 
 
 def claim(
     worker: str,
     only: int | None = None,
     kinds: Collection[str] | None = None,
-    besides: Collection[int] = (),
-    watch: LeaseMonitor | None = None,
+    excluded: Collection[int] = (),
+    monitor: LeaseMonitor | None = None,
 ) -> Lease | None:
-    """Take the oldest run that waits or whose holder is gone; None where there is none.
+    """Claim the oldest run that waits or whose holder is dead.
 
-    `only` restricts the choice to one run, `kinds` to some kinds of runs; waiting ones that are named in
-    `besides` are passed over. Whose lease has ended is gone if `watch` says so, too. Runs whose holder died
-    after its user asked for a pause or a cancel, or that were tried too often, are settled on the way.
+    Runs that are not to be continued (their holder died after a requested pause or cancel, or they had too
+    many attempts) are settled on the way.
+
+    Args:
+        worker: Name of the claiming worker.
+        only: Id of the only run to consider.
+        kinds: Kinds of runs to consider; None: all.
+        excluded: Ids of waiting runs to skip.
+        monitor: Must confirm that the holder of an expired lease is dead; None: an expired lease suffices.
+
+    Returns:
+        The lease; None if no run can be claimed.
     """
     rows = _claimable(timezone.now())
     if only is not None:
         rows = rows.filter(pk=only)
     if kinds is not None:
         rows = rows.filter(kind__in=kinds)
-    if besides:
-        rows = rows.exclude(pk__in=besides, state=Run.State.QUEUED)
+    if excluded:
+        rows = rows.exclude(pk__in=excluded, state=Run.State.QUEUED)
     if not rows.exists():  # outside the transaction, which would take SQLite's only write lock
         return None
     with transaction.atomic():
-        if watch is not None:
-            watch.begin()
+        if monitor is not None:
+            monitor.start_check()
         if connection.features.has_select_for_update_skip_locked:
             rows = rows.select_for_update(skip_locked=True, no_key=True)
         for _ in range(_CANDIDATES):
-            # One at a time: rows that are looked at are locked, and other workers shall find the next ones.
+            # One at a time: a row that is read is locked, and other workers must be able to claim the next
+            # ones.
             run = rows.order_by("id").first()
             if run is None:
                 return None
-            if watch is not None and run.state == Run.State.RUNNING and not watch.is_gone(run):
+            if monitor is not None and run.state == Run.State.RUNNING and not monitor.has_dead_holder(run):
                 rows = rows.exclude(pk=run.pk)
             elif not _settle_abandoned(run):
-                return _take(run, worker)
+                return _claim_row(run, worker)
     return None
 
 
-def anything_waits(kinds: Collection[str]) -> bool:
-    """Whether a run of these kinds waits, or lost its holder: all that a look costs while there is none."""
+def has_claimable_run(kinds: Collection[str]) -> bool:
+    """Whether a run of these kinds waits or has lost its holder; one cheap query for an idle worker."""
     return _claimable(timezone.now()).filter(kind__in=kinds).exists()
 
 
 def heartbeat(lease: Lease) -> str:
-    """Renew the lease; what the run's user wants (as `wanted`). Raises `LeaseLostError`."""
-    renewed = held(lease).update(lease_until=timezone.now() + LEASE_TIME, busy_seconds=lease.busy_seconds())
+    """Renew the lease; returns `requested_transition`. Raises `LeaseLostError`."""
+    renewed = fenced_rows(lease).update(
+        lease_until=timezone.now() + LEASE_TIME, busy_seconds=lease.busy_seconds()
+    )
     if not renewed:
         raise LeaseLostError(lease.run_id, lease.token)
-    return wanted(lease)
+    return requested_transition(lease)
 
 
-def wanted(lease: Lease) -> str:
-    """What the run's user wants: "", "pause", "cancel" or "keep". Raises `LeaseLostError`."""
-    answer = held(lease).values_list("wanted", flat=True).first()
-    if answer is None:
+def requested_transition(lease: Lease) -> str:
+    """What the run's user requests: "" (nothing), "pause", "cancel" or "keep". Raises `LeaseLostError`."""
+    transition = fenced_rows(lease).values_list("wanted", flat=True).first()
+    if transition is None:
         raise LeaseLostError(lease.run_id, lease.token)
-    return answer
+    return transition
 
 
 def busy_seconds(run: Run) -> float:
-    """Seconds of work on a run so far, with those since its holder last wrote.
+    """Seconds of work on a run so far, including those since its holder's last write.
 
-    A holder that has been silent for longer than its lease does not count any further.
+    Of a holder's silence at most the time of a lease counts.
     """
     if run.state != Run.State.RUNNING or run.lease_until is None:
         return run.busy_seconds
@@ -107,103 +119,117 @@ def busy_seconds(run: Run) -> float:
     return run.busy_seconds + min(max(silent, timedelta(0)), LEASE_TIME).total_seconds()
 
 
-def is_held(lease: Lease) -> bool:
-    """Whether the lease is still valid, that is: nobody has settled the run or taken it over."""
-    return held(lease).exists()
+def is_valid(lease: Lease) -> bool:
+    """False if the run was settled, deleted or claimed by another worker."""
+    return fenced_rows(lease).exists()
 
 
-def is_taken_over(lease: Lease) -> bool:
-    """Whether somebody else has claimed the run since, or it is gone."""
+def is_superseded(lease: Lease) -> bool:
+    """Whether another worker has claimed the run since, or the run was deleted."""
     return not Run.objects.filter(pk=lease.run_id, lease_token=lease.token).exists()
 
 
 def finish(lease: Lease, store: Callable[[], tuple[Json, Sequence[Event]]]) -> None:
     """Store a run's results and mark it done, in one transaction: exactly once or not at all.
 
-    `store` writes the rows and returns the run's result with the events that tell of it.
+    Args:
+        lease: The caller's lease.
+        store: Writes the rows; returns the run's result and its last events.
+
+    Raises:
+        LeaseLostError: Another worker has claimed the run; nothing was stored.
     """
     with transaction.atomic():
-        if not held(lease).update(lease_until=timezone.now() + LEASE_TIME):
+        if not fenced_rows(lease).update(lease_until=timezone.now() + LEASE_TIME):
             raise LeaseLostError(lease.run_id, lease.token)
         result, events = store()
         settle(lease, Run.State.DONE, events, result=result)
 
 
 def fail(lease: Lease, error: str, events: Sequence[Event] = ()) -> None:
-    """End a run as failed; the first line of `error` says why, the rest is its evidence.
+    """End a run as failed; the first line of `error` is the reason, the rest its evidence.
 
-    Evidence may be whatever a dying process wrote: what no database takes is replaced.
+    Evidence may be the output of a dying process: characters that no database stores are replaced.
     """
     storable = error.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
     settle(lease, Run.State.FAILED, events, error=storable)
 
 
 def settle(lease: Lease, state: str, events: Sequence[Event] = (), **changes: Any) -> None:
-    """Give up the lease and leave the run in a state in which nobody works on it."""
+    """End the lease and set the run's state. Raises `LeaseLostError`."""
     busy = lease.busy_seconds()
-    if not _settle(held(lease), lease.run_id, state, events, busy_seconds=busy, **changes):
+    if not _settle(fenced_rows(lease), lease.run_id, state, events, busy_seconds=busy, **changes):
         raise LeaseLostError(lease.run_id, lease.token)
 
 
-def give_back(lease: Lease, note: str, *, counts: bool, delay: timedelta = timedelta(0)) -> None:
-    """Put a run back into the queue with its checkpoint, not to be claimed before `delay` has passed.
+def requeue(lease: Lease, note: str, *, is_attempt: bool, delay: timedelta = timedelta(0)) -> None:
+    """Put a run back into the queue with its checkpoint.
 
-    `counts` says whether this was an attempt (the process died) or not (the worker was asked to stop). A
-    pause or a cancel that was asked for in the meantime is done instead; whoever takes up a run that shall
-    keep what it has sees to that.
+    A pause or cancel that was requested in the meantime is carried out instead. A requested "keep" stays for
+    the next attempt.
+
+    Args:
+        lease: The caller's lease.
+        note: Sentence for the run's log.
+        is_attempt: True if the process died, which counts towards `MAX_ATTEMPTS`; False if the worker
+            stopped.
+        delay: Time before which the run must not be claimed.
+
+    Raises:
+        LeaseLostError: Another worker has claimed the run.
     """
-    log = Log("warning" if counts else "info", note)
+    log = Log("warning" if is_attempt else "info", note)
     with transaction.atomic():
-        hold(lease.run_id)
-        back = write(
-            held(lease).filter(wanted__in=(Run.Wanted.NOTHING, Run.Wanted.KEEP)),
+        lock_run(lease.run_id)
+        first_event = write(
+            fenced_rows(lease).filter(wanted__in=(Run.Transition.NOTHING, Run.Transition.KEEP)),
             lease.run_id,
             [log.entry, StateChanged(Run.State.QUEUED).entry],
             state=Run.State.QUEUED,
             lease_until=timezone.now() + delay,
             busy_seconds=lease.busy_seconds(),
-            attempts=F("attempts") if counts else F("attempts") - 1,
+            attempts=F("attempts") if is_attempt else F("attempts") - 1,
         )
-        if back is None:
-            settle(lease, _STATE_OF_WISH[Run.Wanted(wanted(lease))], [log])
+        if first_event is None:
+            settle(lease, _STATE_AFTER[Run.Transition(requested_transition(lease))], [log])
         else:
             wakeups.announce(wakeups.WORK)
 
 
-_STATE_OF_WISH = {
-    Run.Wanted.PAUSE: Run.State.PAUSED,
-    Run.Wanted.CANCEL: Run.State.CANCELLED,
-    Run.Wanted.KEEP: Run.State.CANCELLED,  # there was nothing yet that could be a result
+_STATE_AFTER = {
+    Run.Transition.PAUSE: Run.State.PAUSED,
+    Run.Transition.CANCEL: Run.State.CANCELLED,
+    Run.Transition.KEEP: Run.State.CANCELLED,  # the run had no partial result yet
 }
 
 
-def settle_as_wished(lease: Lease, wish: str) -> None:
-    """End the work on a run as its user asked: "pause", "cancel" or "keep"."""
-    settle(lease, _STATE_OF_WISH[Run.Wanted(wish)])
+def settle_transition(lease: Lease, transition: str) -> None:
+    """End the work on a run by its user's request: "pause", "cancel" or "keep". Raises `LeaseLostError`."""
+    settle(lease, _STATE_AFTER[Run.Transition(transition)])
 
 
 def abandoned(now: datetime) -> Q:
-    """Runs whose holder has been silent for longer than its lease."""
+    """Condition for runs whose holder has been silent for longer than its lease."""
     return Q(state=Run.State.RUNNING) & (Q(lease_until__lt=now) | _before_the_clock_was_set_back(now))
 
 
 def _claimable(now: datetime) -> QuerySet[Run]:
-    rested = Q(lease_until__isnull=True) | Q(lease_until__lte=now) | _before_the_clock_was_set_back(now)
-    return Run.objects.filter((Q(state=Run.State.QUEUED) & rested) | abandoned(now))
+    is_due = Q(lease_until__isnull=True) | Q(lease_until__lte=now) | _before_the_clock_was_set_back(now)
+    return Run.objects.filter((Q(state=Run.State.QUEUED) & is_due) | abandoned(now))
 
 
 def _before_the_clock_was_set_back(now: datetime) -> Q:
-    return Q(lease_until__gt=now + _FAR_AHEAD)
+    return Q(lease_until__gt=now + _LONGEST_LEASE)
 
 
-def _take(run: Run, worker: str) -> Lease | None:
-    """The conditional UPDATE that makes this worker the only holder."""
+def _claim_row(run: Run, worker: str) -> Lease | None:
+    """Make this worker the run's holder by a conditional UPDATE; None if another worker was faster."""
     now = timezone.now()
     events: list[Event] = [StateChanged(Run.State.RUNNING, versions=versions())]
     if run.state == Run.State.RUNNING:
         text = f"worker {run.worker} stopped answering; taken over, going on from the last checkpoint"
         events.insert(0, Log("warning", text))
-    taken = write(
+    first_event = write(
         _unchanged(run),
         run.pk,
         [event.entry for event in events],
@@ -214,35 +240,35 @@ def _take(run: Run, worker: str) -> Lease | None:
         attempts=F("attempts") + 1,
         started=Coalesce(F("started"), now),
     )
-    if taken is None:
+    if first_event is None:
         return None
     return Lease(run.pk, run.lease_token + 1, worker, run.busy_seconds, kind=run.kind)
 
 
 def _settle_abandoned(run: Run) -> bool:
-    """Settle a run that has lost its holder and shall not be worked on again; whether that was so."""
+    """Settle a run that lost its holder and must not be continued; False for other runs."""
     if run.state != Run.State.RUNNING:
         return False
     token = run.lease_token + 1
-    if run.wanted and run.wanted != Run.Wanted.KEEP:
-        state = _STATE_OF_WISH[Run.Wanted(run.wanted)]
+    if run.wanted and run.wanted != Run.Transition.KEEP:
+        state = _STATE_AFTER[Run.Transition(run.wanted)]
         return _settle(_unchanged(run), run.pk, state, lease_token=token)
     if run.attempts < MAX_ATTEMPTS:
         return False
-    error = exhausted(run.attempts, f"its worker {run.worker} stopped answering")
+    error = attempts_exhausted_text(run.attempts, f"its worker {run.worker} stopped answering")
     return _settle(_unchanged(run), run.pk, Run.State.FAILED, error=error, lease_token=token)
 
 
-def exhausted(attempts: int, last: str) -> str:
-    """Why a run is given up that ended its process every time."""
+def attempts_exhausted_text(attempts: int, last_failure: str) -> str:
+    """The error of a run whose process died in every attempt; `last_failure` is a clause."""
     return (
         f"given up after {attempts} attempts without a new checkpoint: each time the process that did the "
-        f"work died. The last time, {last}."
+        f"work died. The last time, {last_failure}."
     )
 
 
 def _unchanged(run: Run) -> QuerySet[Run]:
-    """The run's row if nobody has claimed or settled it since it was read."""
+    """The run's row, if it was neither claimed nor settled since `run` was read."""
     return Run.objects.filter(
         pk=run.pk, lease_token=run.lease_token, state=run.state, lease_until=run.lease_until
     )
@@ -255,47 +281,51 @@ def _settle(
         changes["finished"] = timezone.now()
     error = next(iter(changes.get("error", "").splitlines()), "")
     entries = [event.entry for event in (*events, StateChanged(state, error))]
-    settled = write(
-        rows, run_id, entries, state=state, wanted=Run.Wanted.NOTHING, lease_until=None, **changes
+    first_event = write(
+        rows, run_id, entries, state=state, wanted=Run.Transition.NOTHING, lease_until=None, **changes
     )
-    return settled is not None
+    return first_event is not None
 
 
-PATIENCE = 5.0
+GRACE_PERIOD = 5.0
 """Seconds: twice what a living holder needs to renew its lease, once it can."""
 
 
 class LeaseMonitor:
-    """What one worker has seen of ended leases. It looks several times within `PATIENCE`, or sees nothing."""
+    """One worker's observations of expired leases, by the monotonic clock: the wall clock may be set.
+
+    Observations count only if the worker checked at least every `GRACE_PERIOD` seconds.
+    """
 
     def __init__(self) -> None:
-        self._since: dict[tuple[int, int, datetime | None], float] = {}
-        self._looked = -float("inf")
+        self._ended_since: dict[tuple[int, int, datetime | None], float] = {}
+        self._last_check = -float("inf")
 
-    def begin(self) -> None:
-        """Look, with the right to write. Whoever could not for so long knows nothing of the others."""
+    def start_check(self) -> None:
+        """Begin a check, inside a transaction that may write; after a longer gap all observations are
+        dropped."""
         now = time.monotonic()
-        if now - self._looked > PATIENCE:
-            self._since.clear()
-        self._looked = now
+        if now - self._last_check > GRACE_PERIOD:
+            self._ended_since.clear()
+        self._last_check = now
 
-    def is_gone(self, run: Run) -> bool:
-        """Whether its holder has done nothing about the ended lease for long enough."""
-        lease = (run.pk, run.lease_token, run.lease_until)
-        return self._looked - self._since.setdefault(lease, self._looked) >= PATIENCE
+    def has_dead_holder(self, run: Run) -> bool:
+        """Whether the run's lease has been observed as expired and unchanged for `GRACE_PERIOD` seconds."""
+        lease_key = (run.pk, run.lease_token, run.lease_until)
+        return self._last_check - self._ended_since.setdefault(lease_key, self._last_check) >= GRACE_PERIOD
 
 
 LIBRARIES = ("numpy", "scipy", "numba", "z3-solver", "iced-x86")
-"""Those whose version can change a result."""
+"""Libraries whose version can change a result."""
 
 
 @cache
 def versions() -> dict[str, str]:
-    """{name: version} of this program, Python and the libraries; those that are missing are left out."""
-    found = {"pmweb": __version__, "python": platform.python_version()}
+    """{name: version} of this program, Python and `LIBRARIES`, without libraries that are not installed."""
+    by_name = {"pmweb": __version__, "python": platform.python_version()}
     for name in LIBRARIES:
         try:
-            found[name] = metadata.version(name)
+            by_name[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return by_name

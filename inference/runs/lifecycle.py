@@ -1,7 +1,7 @@
-"""What a user does to a run: submit, pause, resume, cancel, stop and keep what there is.
+"""A user's operations on runs: submit, pause, resume, cancel, keep (stop with a partial result).
 
-A run that nobody works on changes at once; of one that is being worked on the wish is noted, and its worker
-sees it within half a second.
+A run without a holder changes at once. For a running one the request is stored, and its worker reads it
+within half a second.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from inference.core.protocols import Json
 from inference.core.texts import check_line
 from inference.models import Run
 from inference.runs import wakeups, webhooks
-from inference.runs.errors import ConfigError, LimitError, RunNameTakenError, RunStateError
-from inference.runs.journal import hold, write
-from inference.runs.kinds import job, keeps
+from inference.runs.errors import ConfigError, DuplicateRunNameError, LimitError, RunStateError
+from inference.runs.journal import lock_run, write
+from inference.runs.kinds import job, partial_result
 from inference.runs.leases import abandoned
-from inference.storage.names import NAME_LIMIT, free_name, hold_names
+from inference.storage.names import NAME_LIMIT, free_name, lock_names
 
-asked_of_run = Signal()
-"""Sent when a run was paused, resumed or cancelled, or is about to be: `run`, `wish` as in the address."""
+transition_requested = Signal()
+"""Sent after a request was accepted, with `run` and `transition`: a key of `TRANSITIONS`."""
 
 
 def submit(
@@ -41,11 +41,22 @@ def submit(
     webhook: str = "",
     part_of: Run | None = None,
 ) -> Run:
-    """Queue a new run; `webhook` is an address that is told when it ends.
+    """Queue a new run. After an error nothing is stored.
 
-    A `part_of` another run does not count among those that a user may have.
+    Args:
+        kind: A key of `RUN_KINDS`.
+        config: Description of the run, completed with defaults by its kind's job.
+        name: Unique name.
+        user: Owner; None for runs from the shell, which have no limit.
+        forked_from: The run of which this is a changed copy.
+        note: Remark for the run's page.
+        webhook: Address that is notified when the run ends; "" for none.
+        part_of: Parent run; parts do not count towards `RUNS_PER_USER`.
 
-    Raises `ConfigError`, `LimitError` or `RunNameTakenError`, and then nothing has been stored.
+    Raises:
+        ConfigError: The description or the name is wrong.
+        LimitError: The user has too many unfinished runs.
+        DuplicateRunNameError: Another run has the name.
     """
     name = name.strip()
     if not 1 <= len(name) <= NAME_LIMIT:
@@ -57,11 +68,11 @@ def submit(
     kind_of_run = job(kind)
     complete = kind_of_run.check(config)
     with transaction.atomic():
-        hold_names(Run)
+        lock_names(Run)
         if part_of is None:
-            _room_for_run(user)
+            _check_run_limit(user)
         if Run.objects.filter(name=name).exists():
-            raise RunNameTakenError(name, free_name(Run, name))
+            raise DuplicateRunNameError(name, free_name(Run, name))
         run = Run.objects.create(
             kind=kind,
             config=complete,
@@ -71,7 +82,7 @@ def submit(
             forked_from=forked_from,
             part_of=part_of,
         )
-        webhooks.arrange(run, webhook)
+        webhooks.create_webhooks(run, webhook)
         kind_of_run.submitted(run)
         write(Run.objects.all(), run.pk, [StateChanged(Run.State.QUEUED).entry])
         wakeups.announce(wakeups.WORK)
@@ -79,106 +90,109 @@ def submit(
     return run
 
 
-def _room_for_run(user: Any) -> None:
-    """Raise `LimitError` where the user has as many unfinished runs as one may have.
+def _check_run_limit(user: Any) -> None:
+    """Raise `LimitError` if the user has `RUNS_PER_USER` unfinished runs.
 
-    Asked where nobody else submits a run at the same time (`hold_names`), so that two of them cannot both be
-    the last one.
+    The caller must hold `lock_names`: otherwise two submissions at a time could both pass.
     """
-    most = settings.RUNS_PER_USER
-    if user is None or not most:
+    limit = settings.RUNS_PER_USER
+    if user is None or not limit:
         return
     unfinished = Run.objects.filter(created_by=user).exclude(state__in=Run.FINAL).count()
-    if unfinished >= most:
+    if unfinished >= limit:
         raise LimitError(
-            f"you have {unfinished} unfinished runs, and {most} is the most at a time: wait for one to end, "
+            f"you have {unfinished} unfinished runs, and {limit} is the most at a time: wait for one to end, "
             "or cancel one"
         )
 
 
-def unused_name(wanted: str) -> str:
-    """The wanted name, or with a number behind it the first that no run has yet."""
-    return free_name(Run, wanted.strip())
+def unused_name(name: str) -> str:
+    """The name itself, or with the first number behind it that makes it unique."""
+    return free_name(Run, name.strip())
 
 
 def pause(run: Run) -> Run:
-    """Stop a run so that it can be resumed from where it is. Raises `RunStateError`."""
-    asked = _ask(run, Run.Wanted.PAUSE, Run.State.PAUSED, idle=(Run.State.QUEUED,))
-    if not asked:
+    """Stop a run so that it can be resumed from its checkpoint. Raises `RunStateError`."""
+    is_accepted = _request(run, Run.Transition.PAUSE, Run.State.PAUSED, idle=(Run.State.QUEUED,))
+    if not is_accepted:
         raise _refusal(run, "paused", "queued and running")
-    asked_of_run.send(Run, run=run, wish="pause")
+    transition_requested.send(Run, run=run, wish="pause")
     return run
 
 
 def cancel(run: Run) -> Run:
-    """Stop a run for good. Raises `RunStateError`."""
-    asked = _ask(run, Run.Wanted.CANCEL, Run.State.CANCELLED, idle=(Run.State.QUEUED, Run.State.PAUSED))
-    if not asked:
+    """Stop a run; it cannot be resumed. Raises `RunStateError`."""
+    is_accepted = _request(
+        run, Run.Transition.CANCEL, Run.State.CANCELLED, idle=(Run.State.QUEUED, Run.State.PAUSED)
+    )
+    if not is_accepted:
         raise _refusal(run, "cancelled", "queued, running and paused")
-    asked_of_run.send(Run, run=run, wish="cancel")
+    transition_requested.send(Run, run=run, wish="cancel")
     return run
 
 
 def keep(run: Run) -> Run:
-    """Stop a run that is being worked on, with what there is as its result. Raises `RunStateError`.
+    """Stop a running run with its partial result. Raises `RunStateError`.
 
-    A run that has nothing yet that could be a result ends as cancelled.
+    A run that has no partial result yet ends as cancelled.
     """
     with transaction.atomic():
-        hold(run.pk)
-        working = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
-        working = working.exclude(abandoned(timezone.now())).exclude(wanted=Run.Wanted.CANCEL)
-        if not (keeps(run) and working.update(wanted=Run.Wanted.KEEP)):
+        lock_run(run.pk)
+        running_rows = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
+        running_rows = running_rows.exclude(abandoned(timezone.now())).exclude(wanted=Run.Transition.CANCEL)
+        if not (partial_result(run) and running_rows.update(wanted=Run.Transition.KEEP)):
             raise _refusal(run, "stopped with a result", "running measurement, core, PMEvo and explaining")
     run.refresh_from_db()
-    asked_of_run.send(Run, run=run, wish="keep")
+    transition_requested.send(Run, run=run, wish="keep")
     return run
 
 
 def resume(run: Run) -> Run:
-    """Let a paused run go on, or withdraw a pause that has not happened yet. Raises `RunStateError`."""
-    rows = Run.objects.filter(state=Run.State.PAUSED)
+    """Queue a paused run, or withdraw a pause that has not happened yet. Raises `RunStateError`."""
+    paused_rows = Run.objects.filter(state=Run.State.PAUSED)
     state = Run.State.QUEUED
     with transaction.atomic():
-        hold(run.pk)
-        pausing = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING, wanted=Run.Wanted.PAUSE)
-        if not pausing.update(wanted=Run.Wanted.NOTHING):
+        lock_run(run.pk)
+        pausing_rows = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING, wanted=Run.Transition.PAUSE)
+        if not pausing_rows.update(wanted=Run.Transition.NOTHING):
             queued = [StateChanged(state).entry]
-            if write(rows, run.pk, queued, state=state, attempts=0, lease_until=None) is None:
+            if write(paused_rows, run.pk, queued, state=state, attempts=0, lease_until=None) is None:
                 raise _refusal(run, "resumed", "paused")
             wakeups.announce(wakeups.WORK)
     run.refresh_from_db()
-    asked_of_run.send(Run, run=run, wish="resume")
+    transition_requested.send(Run, run=run, wish="resume")
     return run
 
 
-WISHES: Mapping[str, Callable[[Run], Run]] = {
+TRANSITIONS: Mapping[str, Callable[[Run], Run]] = {
     "pause": pause,
     "resume": resume,
     "cancel": cancel,
     "keep": keep,
 }
-"""What can be asked of a run, by the word for it."""
+"""{name in addresses and signals: function}."""
 
 
-def _ask(run: Run, wish: str, state: str, idle: tuple[str, ...]) -> bool:
-    """Change a run that nobody works on, or note the wish; False where the run is in no state for it."""
+def _request(run: Run, transition: str, state: str, idle: tuple[str, ...]) -> bool:
+    """Change a run without a holder, or store the request; False if the run's state does not allow it."""
     now = timezone.now()
-    nobody_works = Run.objects.filter(Q(state__in=idle) | abandoned(now))
-    changes: dict[str, Any] = {"state": state, "wanted": Run.Wanted.NOTHING, "lease_until": None}
+    idle_rows = Run.objects.filter(Q(state__in=idle) | abandoned(now))
+    changes: dict[str, Any] = {"state": state, "wanted": Run.Transition.NOTHING, "lease_until": None}
     if state in Run.FINAL:
         changes["finished"] = now
     with transaction.atomic():
-        hold(run.pk)
-        asked = write(nobody_works, run.pk, [StateChanged(state).entry], **changes) is not None
-        if not asked:
-            working = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
-            working.exclude(wanted=Run.Wanted.CANCEL).update(wanted=wish)  # a cancel is not withdrawn
-            asked = working.exists()
+        lock_run(run.pk)
+        is_accepted = write(idle_rows, run.pk, [StateChanged(state).entry], **changes) is not None
+        if not is_accepted:
+            running_rows = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
+            running_rows.exclude(wanted=Run.Transition.CANCEL).update(
+                wanted=transition
+            )  # a cancel is not withdrawn
+            is_accepted = running_rows.exists()
     run.refresh_from_db()
-    return asked
+    return is_accepted
 
 
-def _refusal(run: Run, asked: str, right: str) -> RunStateError:
+def _refusal(run: Run, action: str, allowed_states: str) -> RunStateError:
     run.refresh_from_db()
-    return RunStateError(run.name, run.get_state_display(), asked, right)
+    return RunStateError(run.name, run.get_state_display(), action, allowed_states)

@@ -1,4 +1,4 @@
-"""Between a process and who has started it: that the one ends with the other, and that it still goes on."""
+"""A process and its parent: the signal at the parent's death, and heartbeats to a supervisor."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 _libc = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: a forked child must not load libraries
 
 
-def end_with(parent: int) -> bool:
-    """Ask to be killed when `parent` dies; False if it has died already: then nobody would send the signal.
+def set_parent_death_signal(parent: int) -> bool:
+    """Let Linux kill this process when `parent` dies.
 
-    Raises `OSError` where Linux refuses.
+    Returns:
+        False if the parent has died already: then no signal will come.
+
+    Raises:
+        OSError: The kernel refuses.
     """
     if sys.platform == "linux" and _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
@@ -23,12 +27,12 @@ def end_with(parent: int) -> bool:
 
 
 HEARTBEAT_VARIABLE = "PMWEB_HEARTBEAT"
-"""The descriptor of the pipe over which a process shows its supervisor that it goes on."""
+"""Environment variable with the descriptor of the pipe that takes heartbeats."""
 HEARTBEAT_INTERVAL = 1.0  # seconds
 
 
 class Heartbeat:
-    """Says to the supervisor of this process, if it has one that listens, that its loop takes its turn."""
+    """Shows the supervisor of this process, if there is one, that its event loop is running."""
 
     def __init__(self) -> None:
         descriptor = os.environ.pop(HEARTBEAT_VARIABLE, "")
@@ -37,13 +41,13 @@ class Heartbeat:
             os.set_inheritable(self._pipe, False)
 
     def beat(self) -> None:
-        """To be called from the loop, once per `HEARTBEAT_INTERVAL`."""
+        """Call it from the event loop once per `HEARTBEAT_INTERVAL`."""
         if self._pipe is not None:
-            with contextlib.suppress(BlockingIOError, BrokenPipeError):  # it does not listen at the moment
+            with contextlib.suppress(BlockingIOError, BrokenPipeError):  # the supervisor is not reading
                 os.write(self._pipe, b".")
 
 
-def call_process(name: str) -> None:
-    """What process listings call this process in place of its program; 15 characters at most."""
+def set_process_name(name: str) -> None:
+    """Set the name in process listings; Linux cuts it to 15 bytes, other systems keep the program's."""
     if sys.platform == "linux":
         _libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)

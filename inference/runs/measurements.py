@@ -1,4 +1,4 @@
-"""What a run measured, remembered in an experiment set of its own: a `MeasurementStore` over the database."""
+"""A run's measurements in experiment sets of its own: a `MeasurementStore` over the database."""
 
 from __future__ import annotations
 
@@ -11,18 +11,26 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.protocols import Json
 from inference.models import ISA, ExperimentSet, Machine
 from inference.runs.errors import JobError, LeaseLostError
-from inference.runs.journal import Lease, held
+from inference.runs.journal import Lease, fenced_rows
 from inference.storage.names import free_name
 from inference.storage.rows import load_measurements, store_experiments, store_measurements
 
 
 @dataclass(eq=False)
 class RunMeasurements:
-    """The measurements of one run; a run that is taken up again finds those it has made before.
+    """The measurements of a run, including those of its earlier attempts.
 
-    `purpose` tells several sets of a run apart and completes the set's name, unless that is to be the
-    run's own. The set is made with the first results. Nothing is stored without the lease, and no
-    experiment twice in one repetition: `repeat` is which one these are.
+    The experiment set is created with the first results. Results are stored only under the lease, and each
+    experiment once per repetition.
+
+    Attributes:
+        lease: Lease of the attempt.
+        isa: Instruction set of the experiments.
+        identity: What was measured on and how; an attempt with another identity is refused.
+        purpose: Distinguishes several sets of a run; suffix of the set's name.
+        machine: The measured machine; None for other sources.
+        named_after_run: The set gets the run's name without a suffix.
+        repeat: Number of the repetition, from 0.
     """
 
     lease: Lease
@@ -35,56 +43,57 @@ class RunMeasurements:
     repeat: int = 0
 
     def __post_init__(self) -> None:
-        """Find what the run has measured before. Raises `JobError` where that was on something else."""
+        """Load the results of earlier attempts. Raises `JobError` if their identity differs."""
         self.experiment_set = ExperimentSet.objects.filter(run=self.lease.run_id, source=self.purpose).first()
-        self._known: dict[Experiment, Measured] = {}
+        self._results: dict[Experiment, Measured] = {}
         if self.experiment_set is not None:
             if self.experiment_set.identity != self.identity:
                 raise JobError(
-                    f"{self.experiment_set.name!r} was measured on something else than this run measures "
-                    "now; start a new run"
+                    f"the machine or its agent has changed since {self.experiment_set.name!r} was measured: "
+                    "start a new run"
                 )
             results = load_measurements(self.experiment_set, self.repeat)
-            self._known = {result.experiment: result for result in results}
+            self._results = {result.experiment: result for result in results}
 
     def known(self, experiments: Sequence[Experiment]) -> Mapping[Experiment, Measured]:
-        """Those of the experiments that this run has measured."""
+        """{experiment: result} of the experiments that this run has measured."""
         return {
-            experiment: self._known[experiment] for experiment in experiments if experiment in self._known
+            experiment: self._results[experiment] for experiment in experiments if experiment in self._results
         }
 
     def remember(self, results: Sequence[Measured]) -> None:
-        """Store what is new, in one transaction; a contended answer gives way to a later one.
+        """Store new results in one transaction; a later result replaces a contended one.
 
-        Raises `LeaseLostError` where the run is somebody else's now.
+        Raises:
+            LeaseLostError: Another worker has claimed the run.
         """
-        fresh = {result.experiment: result for result in results if self._is_new(result)}
-        if not fresh:
+        new_results = {result.experiment: result for result in results if self._is_new(result)}
+        if not new_results:
             return
         with transaction.atomic():
-            # Matching the row also locks it: nobody can take the run over before these results are in. They
-            # are progress like a checkpoint, since which attempts are counted.
-            if not held(self.lease).update(attempts=1):
+            # Matching the row also locks it: no worker can claim the run before the results are stored. Like
+            # a checkpoint, they are progress: attempts count from here.
+            if not fenced_rows(self.lease).update(attempts=1):
                 raise LeaseLostError(self.lease.run_id, self.lease.token)
-            experiment_set = self.experiment_set or self._found_or_made()
-            again = [experiment for experiment in fresh if experiment in self._known]
-            if again:
-                ids = store_experiments(self.isa, again).values()
+            experiment_set = self.experiment_set or self._get_or_create_set()
+            replaced = [experiment for experiment in new_results if experiment in self._results]
+            if replaced:
+                ids = store_experiments(self.isa, replaced).values()
                 experiment_set.measurements.filter(experiment__in=list(ids), repeat=self.repeat).delete()
-            store_measurements(experiment_set, fresh.values(), self.repeat)
+            store_measurements(experiment_set, new_results.values(), self.repeat)
         self.experiment_set = experiment_set
-        self._known |= fresh
+        self._results |= new_results
 
     def _is_new(self, result: Measured) -> bool:
-        old = self._known.get(result.experiment)
+        old = self._results.get(result.experiment)
         return old is None or old.state is MeasurementState.CONTENDED
 
-    def _found_or_made(self) -> ExperimentSet:
-        """The set, which another repetition may have made meanwhile."""
-        found = ExperimentSet.objects.filter(run=self.lease.run_id, source=self.purpose).first()
-        if found is not None:
-            return found
-        run = held(self.lease).get()
+    def _get_or_create_set(self) -> ExperimentSet:
+        """The set, which another repetition of the run may have created meanwhile."""
+        existing = ExperimentSet.objects.filter(run=self.lease.run_id, source=self.purpose).first()
+        if existing is not None:
+            return existing
+        run = fenced_rows(self.lease).get()
         suffix = "" if self.named_after_run else f" {self.purpose}"
         return ExperimentSet.objects.create(
             name=free_name(ExperimentSet, run.name + suffix),
@@ -99,8 +108,8 @@ class RunMeasurements:
 
 
 def note_of(identity: Json) -> str:
-    """What of the harness was chosen for the machine, in words."""
+    """Sentence for the set's page about loop bodies that were adapted to the machine; "" if none were."""
     lines = identity.get("bodies", {}).get("written_lines")
     if lines is None:
         return ""
-    return f"Stores take turns in {lines} cache lines: over more, this machine was found to take longer."
+    return f"Stores alternate over {lines} cache lines: over more, this machine is slower."

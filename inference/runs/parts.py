@@ -1,8 +1,7 @@
-"""Runs that are parts of another one: its process claims and supervises them, one after another.
+"""Parts of a run: runs that the process of their parent run claims and supervises, one after another.
 
-They are runs like any other, with pages and results of their own. What is asked of the whole, to pause, to
-cancel or to keep what there is, is asked of the part that is being worked on. When the whole is taken over,
-it goes on with that part.
+Parts are ordinary runs with pages and results. A pause, cancel or keep of the parent is forwarded to the
+current part. A resumed parent goes on with that part.
 """
 
 from __future__ import annotations
@@ -24,46 +23,51 @@ from inference.runs import leases, lifecycle
 from inference.runs.child import RunProcesses
 from inference.runs.errors import RunStateError
 from inference.runs.journal import Lease
-from inference.runs.kinds import Task, keeps
+from inference.runs.kinds import Task, partial_result
 from inference.runs.supervisor import RunSupervisor
 
-_LOOK_EVERY = 0.3
-_ASK_EVERY = 5.0
-_WISHES = {"pause": lifecycle.pause, "cancel": lifecycle.cancel, "keep": lifecycle.keep}
+_POLL_INTERVAL = 0.3
+_RETRY_INTERVAL = 5.0
+_TRANSITIONS = {"pause": lifecycle.pause, "cancel": lifecycle.cancel, "keep": lifecycle.keep}
 
 
-@receiver(lifecycle.asked_of_run)
-def pass_on(run: Run, wish: str, **_: object) -> None:
-    """Ask the parts of a run what was asked of it, whoever works on them."""
-    if wish not in _WISHES:
+@receiver(lifecycle.transition_requested)
+def forward_transition(run: Run, wish: str, **_: object) -> None:
+    """Request the same transition of a run's unfinished parts."""
+    if wish not in _TRANSITIONS:
         return
     for part in run.parts.exclude(state__in=Run.FINAL):
-        asked = _WISHES[wish] if wish != "keep" or _can_keep(part) else lifecycle.cancel
+        request = _TRANSITIONS[wish] if wish != "keep" or _has_partial_result(part) else lifecycle.cancel
         with contextlib.suppress(RunStateError):  # it has ended in the meantime
-            asked(part)
+            request(part)
 
 
-def _can_keep(part: Run) -> bool:
-    return part.state == Run.State.RUNNING and bool(keeps(part))
+def _has_partial_result(part: Run) -> bool:
+    return part.state == Run.State.RUNNING and bool(partial_result(part))
 
 
 class Parts:
-    """Does parts of the task's run."""
+    """Executes parts of the task's run."""
 
     def __init__(self, task: Task, processes: RunProcesses) -> None:
         self._task = task
         self._processes = processes
 
-    def do(self, part: Run | None, submitted: Callable[[], Run], seconds: float = math.inf) -> Run:
-        """See a part to its end: this one, or else the one that `submitted` queues.
+    def execute(self, part: Run | None, submit: Callable[[], Run], seconds: float = math.inf) -> Run:
+        """Execute a part to its end, and return it.
 
-        After so many `seconds` of work it is asked to end with what it has, if it can. Raises whatever
-        `submitted` does, and `InterruptedRunError`.
+        Args:
+            part: A part of an earlier attempt; None to create one.
+            submit: Queues a new part; its errors are passed on.
+            seconds: Time of work after which the part is requested to end with its partial result.
+
+        Raises:
+            InterruptedRunError: A transition of the parent was requested.
         """
         worker = self._task.run.worker or "a run"
         if part is None:
-            with transaction.atomic():  # it is claimed in the transaction that makes it: no worker is faster
-                part = submitted()
+            with transaction.atomic():  # claimed in the transaction that creates it: no worker is faster
+                part = submit()
                 lease = leases.claim(worker, only=part.pk)
         else:
             with contextlib.suppress(RunStateError):  # it is not paused
@@ -76,46 +80,46 @@ class Parts:
             if part.state in Run.FINAL:
                 return part
             self._task.reporter.pulse()
-            time.sleep(_LOOK_EVERY)
-            lease = leases.claim(worker, only=part.pk)  # somebody else had it, or it was paused and resumed
+            time.sleep(_POLL_INTERVAL)
+            lease = leases.claim(worker, only=part.pk)  # a worker had it, or it was paused and resumed
 
     def _supervise(self, lease: Lease, part: Run, seconds: float) -> None:
-        """Work the part through a process of its own, beside which this one looks for wishes and the time."""
-        ends = time.monotonic() + seconds - part.busy_seconds
+        """Execute the part in a process of its own; this one polls for transitions and the deadline."""
+        deadline = time.monotonic() + seconds - part.busy_seconds
         self._processes.start_server()
-        supervised = _Supervised(lease, self._processes)
-        supervised.start()
-        is_told = False
+        thread = _SupervisorThread(lease, self._processes)
+        thread.start()
+        is_forwarded = False
         try:
-            while supervised.is_alive():
+            while thread.is_alive():
                 self._task.reporter.pulse()
-                supervised.join(_LOOK_EVERY)
-                if time.monotonic() > ends:
-                    ends = math.inf if self._has_to_end(part) else time.monotonic() + _ASK_EVERY
+                thread.join(_POLL_INTERVAL)
+                if time.monotonic() > deadline:
+                    deadline = math.inf if self._request_end(part) else time.monotonic() + _RETRY_INTERVAL
         except InterruptedRunError as error:
-            is_told = error.wanted in _WISHES
-            if is_told:  # once more: the part may have been made after the whole was asked
-                pass_on(self._task.run, error.wanted)
+            is_forwarded = error.request in _TRANSITIONS
+            if is_forwarded:  # once more: the part may have been made after the whole was asked
+                forward_transition(self._task.run, error.request)
             raise
         finally:
-            if not is_told:
-                supervised.stop()
-            supervised.join()
+            if not is_forwarded:
+                thread.stop()
+            thread.join()
 
-    def _has_to_end(self, part: Run) -> bool:
-        """Ask the part to end with what it has; False where it cannot yet, or has nothing."""
+    def _request_end(self, part: Run) -> bool:
+        """Request the part's partial result; False if it has none yet."""
         part.refresh_from_db()
         try:
             lifecycle.keep(part)
         except RunStateError:
             return False
-        text = f"{part.name} is asked to end with what it has: its time is over"
+        text = f"{part.name} has reached its time limit and ends with its partial result"
         self._task.reporter.emit(Log("warning", text))
         return True
 
 
-class _Supervised(threading.Thread):
-    """A supervisor in a loop of its own."""
+class _SupervisorThread(threading.Thread):
+    """A thread with an event loop for one supervisor."""
 
     def __init__(self, lease: Lease, processes: RunProcesses) -> None:
         super().__init__(name=f"run {lease.run_id}", daemon=True)
@@ -125,12 +129,12 @@ class _Supervised(threading.Thread):
         self._stopping = asyncio.Event()
 
     def run(self) -> None:
-        """Until the part is settled, or put back into the queue."""
+        """Supervise until the part is settled or requeued."""
         with contextlib.closing(self._loop):
             supervisor = RunSupervisor(self._lease, self._stopping, self._processes)
             self._loop.run_until_complete(supervisor.run())
 
     def stop(self) -> None:
-        """Let the part make way."""
+        """Request `STOP` of the part: checkpoint and requeue."""
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._stopping.set)

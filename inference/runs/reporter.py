@@ -1,4 +1,4 @@
-"""The listener of a search: turns its many events into a few journal writes per second."""
+"""The `Reporter` of a run's search: turns its many events into a few journal writes per second."""
 
 from __future__ import annotations
 
@@ -19,86 +19,97 @@ from inference.models import RunEvent
 from inference.runs import journal
 from inference.runs.journal import Entry, Lease
 
-FLUSH_EVERY = 0.4
+FLUSH_INTERVAL = 0.4
 """Seconds between journal writes."""
-CHECKPOINT_EVERY = 2.0
+CHECKPOINT_INTERVAL = 2.0
 """Seconds between stored checkpoints at least."""
 _COST_SHARE = 20  # a picture or a checkpoint that costs t seconds comes at most every 20 t: 5 % of the time
-_LONGEST_PAUSE = 20.0  # seconds; whatever took more than one of them was waiting for somebody else
+_MAX_PAUSE = 20.0  # seconds; whatever took more than one of them was waiting for somebody else
 
 Clock = Callable[[], float]
-Drawn = TypeVar("Drawn", bound=Event)
+SourceEvent = TypeVar("SourceEvent", bound=Event)
 
 
 @dataclass
 class WriteInterval:
-    """When something that costs time may happen again."""
+    """Limits how often something that costs time happens: at least `seconds` apart, and 5 % of the time."""
 
-    every: float
+    seconds: float
     clock: Clock
-    _next: float = float("-inf")
+    _next_time: float = float("-inf")
 
     def due(self) -> bool:
-        """Whether it may happen now."""
-        return self.clock() >= self._next
+        """Whether the interval since the last time has passed."""
+        return self.clock() >= self._next_time
 
-    def spent(self, started: float) -> None:
-        """It has happened, and began at `started` of the same clock."""
+    def record(self, started: float) -> None:
+        """Record that it has just happened; `started` is its begin on the same clock."""
         now = self.clock()
-        self._next = now + max(self.every, min(_COST_SHARE * (now - started), _LONGEST_PAUSE))
+        self._next_time = now + max(self.seconds, min(_COST_SHARE * (now - started), _MAX_PAUSE))
 
 
 @dataclass
 class _Picture:
-    """Events of one class that are drawn now and then instead of being journalled one by one."""
+    """Events of one class of which only the newest is drawn and journalled, once per interval."""
 
     draw: Callable[[Any], Event]
-    pace: WriteInterval
-    waiting: Event | None = None
+    interval: WriteInterval
+    pending: Event | None = None
 
 
 class JournalReporter:
-    """A `Reporter` over the journal of one run.
+    """A `Reporter` over the journal of one run; threads may share it.
 
-    `wishes` answers what the run shall do instead of going on ("" for nothing). A search that was taken up
-    again from a checkpoint tells some things a second time; those that the journal has are left out.
-    Threads may share it.
+    A resumed search repeats the events since its checkpoint; events that the journal has are dropped.
+
+    Args:
+        lease: Lease of the attempt.
+        requested_transition: Returns the transition that was requested of the run, "" for none.
+        clock: Seconds, monotonic.
     """
 
-    def __init__(self, lease: Lease, wishes: Callable[[], str], clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self, lease: Lease, requested_transition: Callable[[], str], clock: Clock = time.monotonic
+    ) -> None:
         self._lease = lease
-        self._wishes = wishes
+        self._requested_transition = requested_transition
         self._clock = clock
         self._entries: list[Entry] = []
         self._progress: Json | None = None
         self._checkpoint: Checkpoint | None = None
         self._pictures: dict[type[Event], _Picture] = {}
-        self._flush = WriteInterval(FLUSH_EVERY, clock)
-        self._save = WriteInterval(CHECKPOINT_EVERY, clock)
-        self._phase, self._label = _stage_reached(lease.run_id)
+        self._flush = WriteInterval(FLUSH_INTERVAL, clock)
+        self._save = WriteInterval(CHECKPOINT_INTERVAL, clock)
+        self._phase, self._label = _journalled_stage(lease.run_id)
         self._logged = set(_journalled_lines(lease.run_id))
-        self._told = _last_told(lease.run_id)
+        self._positions = _journalled_positions(lease.run_id)
         self._lock = threading.RLock()
         self._finishing = False
 
-    def draw(self, source: type[Drawn], draw: Callable[[Drawn], Event], every: float) -> None:
-        """Journal events of a class as pictures, at most one in `every` seconds."""
+    def draw(self, source: type[SourceEvent], draw: Callable[[SourceEvent], Event], every: float) -> None:
+        """Journal events of the class `source` as pictures.
+
+        Args:
+            source: Class of the events.
+            draw: Makes the event of the picture from the newest one.
+            every: Least seconds between two pictures.
+        """
         self._pictures[source] = _Picture(draw, WriteInterval(every, self._clock))
 
     def emit(self, event: Event) -> None:
-        """Take an event; it reaches the journal within half a second."""
+        """Journal an event, within half a second."""
         picture = self._pictures.get(type(event))
         if picture is not None:
-            picture.waiting = event
+            picture.pending = event
         elif event.kind:
             with self._lock:
-                self._take(event)
+                self._append(event)
 
-    def _take(self, event: Event) -> None:
+    def _append(self, event: Event) -> None:
         if isinstance(event, PhaseStarted):
             event = replace(event, busy=round(self._lease.busy_seconds(), 3))
         kind, payload = event.entry
-        if self._is_known(event):
+        if self._is_repeated(event):
             return
         if event.replaced:
             self._entries = [entry for entry in self._entries if entry[0] != kind]
@@ -113,21 +124,23 @@ class JournalReporter:
             self._flush_if_due()
 
     def _enter(self, phase: str, label: str) -> None:
-        """A stage begins without progress; that of the one before would be taken for its own."""
+        """Reset the progress for a new stage: that of the last stage would be shown as its own."""
         self._phase, self._label = phase, label
         self._progress = {"phase": phase, "label": label}
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Take a checkpoint; the newest one is stored every few seconds, and when the run is interrupted."""
+        """Store the newest checkpoint every few seconds, and when the run is interrupted."""
         with self._lock:
             self._checkpoint = checkpoint
             self._flush_if_due()
 
     def settle(self, checkpoint: Checkpoint, store: Callable[[], None]) -> None:
-        """Write what waits, this checkpoint and the rows that `store` makes, all in one transaction.
+        """Write pending events, this checkpoint and the rows of `store` in one transaction.
 
-        So a run that goes on from the checkpoint has these rows, each once. Raises `LeaseLostError`, and then
-        nothing has been stored.
+        A run that resumes from the checkpoint has these rows, each once.
+
+        Raises:
+            LeaseLostError: Another worker has claimed the run; nothing was stored.
         """
         with self._lock:
             self._checkpoint = checkpoint
@@ -137,19 +150,24 @@ class JournalReporter:
                 store()
 
     def finish(self) -> None:
-        """The run comes to its end with what it has: whoever asks for that interrupts it no longer."""
+        """Ignore requests to keep the partial result from now on: the run is ending with it."""
         self._finishing = True
 
     def pulse(self) -> None:
-        """Raises `InterruptedRunError` when asked to stop, `LeaseLostError` when fenced off."""
-        wish = self._wishes()
-        if wish and not (wish == KEEP and self._finishing):
-            raise InterruptedRunError(wish)
+        """Flush if due.
+
+        Raises:
+            InterruptedRunError: A transition was requested.
+            LeaseLostError: Another worker has claimed the run.
+        """
+        transition = self._requested_transition()
+        if transition and not (transition == KEEP and self._finishing):
+            raise InterruptedRunError(transition)
         with self._lock:
             self._flush_if_due()
 
     def flush(self) -> None:
-        """Write everything that waits, the newest checkpoint included."""
+        """Write all pending events, pictures and the newest checkpoint."""
         with self._lock:
             self._draw_pictures(only_due=False)
             self._write(with_checkpoint=True)
@@ -161,12 +179,12 @@ class JournalReporter:
 
     def _draw_pictures(self, *, only_due: bool) -> None:
         for picture in self._pictures.values():
-            if picture.waiting is None or (only_due and not picture.pace.due()):
+            if picture.pending is None or (only_due and not picture.interval.due()):
                 continue
             started = self._clock()
-            event, picture.waiting = picture.waiting, None
+            event, picture.pending = picture.pending, None
             self._entries.append(picture.draw(event).entry)
-            picture.pace.spent(started)
+            picture.interval.record(started)
 
     def _write(self, *, with_checkpoint: bool) -> None:
         checkpoint = self._checkpoint if with_checkpoint else None
@@ -174,15 +192,15 @@ class JournalReporter:
             return
         started = self._clock()
         data = None if checkpoint is None else checkpoints.encode(checkpoint)
-        # Taken out first: an event that cannot be stored must not fail the write that tells so.
+        # Removed before the write: an event that cannot be stored must not fail the write of the error, too.
         entries, self._entries = self._entries, []
         journal.append(self._lease, entries, checkpoint=data, progress=self._progress)
-        self._flush.spent(started)
+        self._flush.record(started)
         if checkpoint is not None:
             self._checkpoint = None
-            self._save.spent(started)
+            self._save.record(started)
 
-    def _is_known(self, event: Event) -> bool:
+    def _is_repeated(self, event: Event) -> bool:
         if isinstance(event, Log):
             return event.text in self._logged
         if isinstance(event, Progress):
@@ -190,15 +208,15 @@ class JournalReporter:
         if not event.is_numbered():
             return False
         number, series = event.position, event.series
-        if number <= self._told.get(series, number - 1):
+        if number <= self._positions.get(series, number - 1):
             return True
-        self._told[series] = number
+        self._positions[series] = number
         return False
 
 
-def _last_told(run_id: int) -> dict[tuple[str, int], int]:
-    """The last number of each series in the journal."""
-    found: dict[tuple[str, int], int] = {}
+def _journalled_positions(run_id: int) -> dict[tuple[str, int], int]:
+    """{series: last number in the journal}."""
+    positions: dict[tuple[str, int], int] = {}
     for name, kind in journal_events.kinds().items():
         if not kind.is_numbered():
             continue
@@ -206,12 +224,12 @@ def _last_told(run_id: int) -> dict[tuple[str, int], int]:
         payloads = events.values_list("payload", flat=True)
         for payload in payloads if kind.side_by_side else payloads[:1]:
             event = kind.read(payload)
-            found.setdefault(event.series, event.position)
-    return found
+            positions.setdefault(event.series, event.position)
+    return positions
 
 
-def _stage_reached(run_id: int) -> tuple[str | None, str]:
-    """Its name and how it is called, (None, "") before the first."""
+def _journalled_stage(run_id: int) -> tuple[str | None, str]:
+    """(name, label) of the last stage in the journal; (None, "") before the first."""
     events = RunEvent.objects.filter(run_id=run_id, kind=PhaseStarted.kind).order_by("-seq")
     last = events.values_list("payload", flat=True).first()
     if last is None:

@@ -1,4 +1,4 @@
-"""What a run is asked to do: one model per kind, by which every door and every archive is read."""
+"""Descriptions of runs: the base models by which form, API, shell and archive are read, and row look-ups."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from inference.formats.problems import ExchangeError
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION
 from inference.runs.errors import ConfigError, JobError
 
-_ENTRIES: dict[Any, str] = {int: "ids", str: "texts"}
-_SHAPES: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+_LIST_NOUNS: dict[Any, str] = {int: "ids", str: "texts"}
+_TYPE_NOUNS: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 _SETTINGS = "settings"
 
 
-class OneOf:
-    """The texts that a field may have, where they are known to the program alone and not to a type checker.
+class AllowedTexts:
+    """Allowed values of a text field that are computed at import; a `Literal` would need them in the source.
 
-    Use as in `Annotated[str, OneOf(TABLE)]`; the API's document lists them as it does those of a `Literal`.
+    Use it as in `Annotated[str, AllowedTexts(TABLE)]`; the API's document lists them like a `Literal`'s.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -47,8 +47,8 @@ class OneOf:
 
 
 @contextmanager
-def told_as_flaw() -> Iterator[None]:
-    """In a validator: what a class of settings says of wrong values is told of the field that they are in."""
+def as_field_error() -> Iterator[None]:
+    """In a validator: turn the error of a settings class into an error of the validated field."""
     try:
         yield
     except InvalidInputError as error:
@@ -56,10 +56,10 @@ def told_as_flaw() -> Iterator[None]:
 
 
 def settings_of(kind: Any) -> BeforeValidator:
-    """A validator for a field that is a class of settings, which reads and checks its values in `parse`."""
+    """A validator that reads a field of a settings class by the class's `parse`."""
 
     def read(value: object) -> Any:
-        with told_as_flaw():
+        with as_field_error():
             return value if isinstance(value, kind) else kind.parse(value)
 
     return BeforeValidator(read)
@@ -67,21 +67,22 @@ def settings_of(kind: Any) -> BeforeValidator:
 
 @dataclass(frozen=True)
 class FieldShape:
-    """What a field may hold: a type, limits of a number, lengths of a text or a list, texts to choose from.
+    """Constraints of a field: its type, limits of a number, lengths of a text or list, allowed texts.
 
-    None: no limit. `choices`: () where any text will do. `kind`: of a field that may be None, the other type.
+    Limits of None are absent; `choices` is () if any text is allowed. For an optional field `kind` is the
+    type other than None.
     """
 
     kind: Any
-    least: float | None
-    most: float | None
-    shortest: int | None
-    longest: int | None
+    minimum: float | None
+    maximum: float | None
+    min_length: int | None
+    max_length: int | None
     choices: tuple[str, ...]
 
     @classmethod
     def of(cls, annotation: Any, metadata: Iterable[Any] = ()) -> FieldShape:
-        """From an annotation, and what stands beside it."""
+        """The shape of an annotation with the constraints in `metadata`."""
         info = FieldInfo.from_annotation(annotation)
         marks = [*metadata, *info.metadata]
         members = [member for member in _members(info.annotation) if member is not type(None)]
@@ -96,87 +97,93 @@ class FieldShape:
             getattr(limits.get(MaxLen), "max_length", None),
             get_args(info.annotation)
             if get_origin(info.annotation) is Literal
-            else getattr(limits.get(OneOf), "texts", ()),
+            else getattr(limits.get(AllowedTexts), "texts", ()),
         )
 
-    def in_words(self) -> str:
-        """What would be right, as a noun."""
+    def describe(self) -> str:
+        """The allowed values as a noun phrase, for errors."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         members = [member for member in _members(self.kind) if member is not type(None)]
         parts = parts_of(self.kind)
         if len(members) > 1 and len(parts) < len(members):
-            return " or ".join(FieldShape.of(member).in_words() for member in members)
+            return " or ".join(FieldShape.of(member).describe() for member in members)
         if len(parts) > 1:
             return f"an object with exactly one of {', '.join(part.key() for part in parts)}"
-        if self.kind in _SHAPES:
-            both = self.least is not None and self.most is not None
-            limits = f" from {self.least} to {self.most}" if both else ""
-            length = "" if self.longest is None else f" of up to {self.longest:,} characters"
-            return f"{_SHAPES[self.kind]}{limits}{length}"
+        if self.kind in _TYPE_NOUNS:
+            both = self.minimum is not None and self.maximum is not None
+            limits = f" from {self.minimum} to {self.maximum}" if both else ""
+            length = "" if self.max_length is None else f" of up to {self.max_length:,} characters"
+            return f"{_TYPE_NOUNS[self.kind]}{limits}{length}"
         if parts and self.kind is parts[0]:
             return f"an object with {', '.join(parts[0].model_fields)}"
-        return self._container_in_words()
+        return self._describe_container()
 
-    def _container_in_words(self) -> str:
+    def _describe_container(self) -> str:
         entries = [FieldShape.of(entry) for entry in get_args(self.kind)]
         if get_origin(self.kind) is list:
-            number = f"{self.shortest} or more " if self.shortest else ""
-            if self.longest is not None:
-                number = f"{self.shortest or 0} to {self.longest:,} "
-            return f"a list of {number}{_ENTRIES.get(entries[0].kind, 'entries')}"
+            number = f"{self.min_length} or more " if self.min_length else ""
+            if self.max_length is not None:
+                number = f"{self.min_length or 0} to {self.max_length:,} "
+            return f"a list of {number}{_LIST_NOUNS.get(entries[0].kind, 'entries')}"
         if get_origin(self.kind) is dict and entries[1].kind is not Any:
-            return f"an object {{…: {entries[1].in_words()}}}"
+            return f"an object {{…: {entries[1].describe()}}}"
         return "an object {…}"
 
 
 def _members(kind: Any) -> tuple[Any, ...]:
-    """The alternatives of a union, a type that is none by itself."""
+    """The alternatives of a union; a tuple of the type itself for other types."""
     return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
 class RequestPart(BaseModel):
-    """A description, or an object in one. A field has exactly the type that it says: "3" is no number."""
+    """A description of a run, or an object in one. Types are strict: "3" is no number."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     @classmethod
-    def usual(cls, field: str) -> Any:
-        """The default of a field."""
+    def default_of(cls, field: str) -> Any:
+        """The default of the field `field`, made by its factory if it has one."""
         return cls.model_fields[field].get_default(call_default_factory=True)
 
     @classmethod
     def shape(cls, field: str) -> FieldShape:
-        """What a field may hold."""
+        """Constraints of the field `field`."""
         return _shape(cls.model_fields[field])
 
     @classmethod
     def key(cls) -> str:
-        """The field by which this part is told from its alternatives: the first, which has no default."""
+        """The field that distinguishes this part from its alternatives: the first, which has no default."""
         return next(iter(cls.model_fields))
 
 
 class RunRequest(RequestPart):
-    """The description of a run.
-
-    `noun`: what such a run is called in a sentence.
-    """
+    """The description of a run; `noun` names such a run in errors."""
 
     noun: ClassVar[str] = "a run"
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> Self:
-        """Check and complete a description. Raises `ConfigError` with the field and what would be right."""
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """Validate a description and fill in defaults.
+
+        Raises:
+            ConfigError: The message names the field and what would be right.
+        """
         try:
-            return cls.model_validate(given)
+            return cls.model_validate(payload)
         except ValidationError as error:
-            raise ConfigError(cls._what_is_wrong(error)) from error
+            raise ConfigError(cls._error_text(error)) from error
 
     @classmethod
-    def archived(cls, config: Json, *needed: str) -> Self:
-        """The description in an archive; `needed` are fields that elsewhere follow from rows of the database.
+    def from_archive(cls, config: Json, *needed: str) -> Self:
+        """Read the description in an archive.
 
-        Raises `ExchangeError` with the place of what is wrong or missing.
+        Args:
+            config: `run.config` of the archive's `run.json`.
+            needed: Fields that must be there, though a new run derives them from database rows.
+
+        Raises:
+            ExchangeError: A field is wrong or missing; the message names its place.
         """
         value: Self = read_shape(cls, config, "run.json, run.config", strict=True)
         for field in needed:
@@ -185,31 +192,27 @@ class RunRequest(RequestPart):
         return value
 
     @classmethod
-    def stored(cls, config: Json) -> Self:
-        """The description of a run, which was checked when the run was submitted, perhaps by an earlier
-        release: fields that there are no longer are passed over.
-        """
+    def from_stored(cls, config: Json) -> Self:
+        """Read a stored run's description; fields that only earlier releases had are ignored."""
         return cls.read({name: value for name, value in config.items() if name in cls.model_fields})
 
     @classmethod
-    def unstated(cls, before: Mapping[str, Any], stated: Collection[str]) -> Json:
-        """What an earlier description says of fields that a form does not state: a run that starts again with
-        changes takes them over.
-        """
+    def carried_over(cls, before: Mapping[str, Any], form_fields: Collection[str]) -> Json:
+        """Fields of an earlier description that a form does not have: a changed copy of a run keeps them."""
         return {
             field: before[field]
             for field in cls.model_fields
-            if field not in stated and before.get(field) is not None
+            if field not in form_fields and before.get(field) is not None
         }
 
     def as_json(self) -> Json:
         return self.model_dump()
 
     @classmethod
-    def _what_is_wrong(cls, error: ValidationError) -> str:
-        flaws = error.errors(include_url=False)
-        first = next((flaw for flaw in flaws if flaw["type"] == "extra_forbidden"), flaws[0])
-        place, part, info = _located(cls, first["loc"])
+    def _error_text(cls, error: ValidationError) -> str:
+        details = error.errors(include_url=False)
+        first = next((flaw for flaw in details if flaw["type"] == "extra_forbidden"), details[0])
+        place, part, info = _locate(cls, first["loc"])
         message = str(first["msg"]).removeprefix("Value error, ")
         if first["type"] == "extra_forbidden" and part is not None:
             fields = ", ".join(part.model_fields)
@@ -218,12 +221,12 @@ class RunRequest(RequestPart):
             return message
         if first["type"] == _SETTINGS:
             return f"{place}: {message}"
-        right = _shape(info).in_words()
+        expected = _shape(info).describe()
         if first["type"] == "missing":
-            return f"{place} is missing: give {right}"
+            return f"{place} is missing: give {expected}"
         if first["type"] == "value_error":
             return f"{place} {message}"
-        return f"{place} must be {right}, not {as_written(first['input'])}"
+        return f"{place} must be {expected}, not {as_written(first['input'])}"
 
 
 def _shape(info: FieldInfo) -> FieldShape:
@@ -231,18 +234,18 @@ def _shape(info: FieldInfo) -> FieldShape:
 
 
 def parts_of(kind: Any) -> list[type[RequestPart]]:
-    """The parts that a field of this type is made of."""
+    """Classes of the parts in a field of this type, such as the alternatives of a union."""
     if isinstance(kind, type) and issubclass(kind, RequestPart):
         return [kind]
     return [part for entry in get_args(kind) for part in parts_of(entry)]
 
 
-def _located(
+def _locate(
     request: type[RequestPart], loc: tuple[int | str, ...]
 ) -> tuple[str, type[RequestPart] | None, FieldInfo | None]:
-    """Where a flaw is: its path, the part of the request that it is in, and the innermost field.
+    """Place of an error: its path, the part that contains it (None if unknown), and the innermost field.
 
-    Of several alternatives, pydantic names the class between the names of the fields.
+    For a union, pydantic puts the name of the alternative's class between the names of fields.
     """
     names: list[str] = []
     part: type[RequestPart] | None = request
@@ -260,78 +263,93 @@ def _located(
 
 
 RowId = Annotated[int, Field(ge=0, le=2**63 - 1)]
-"""The number of a row, of which it is not yet known whether there is one."""
+"""Id of a row that may not exist."""
 
 
 DEFAULT_SEED = 1
-"""Wherever a run is asked for: the same question in the shell and in the browser has the same answer."""
+"""Default on pages, in the API and in the shell: the same run has the same result in all of them."""
 
 
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 SELECTIONS = ("all", "default", "starter", PROBE_SELECTION, *GROUP_SELECTIONS)
-"""Scheme selections by word: all that the source knows, the default inference set, the starter set, a probe
-or two for each kind of execution unit, groups that are measured only when asked for."""
+"""Words for selections of schemes: all of the source, the default inference set, the starter set, one or two
+probes per kind of execution unit, and groups that are measured only on request."""
 
-Schemes = Annotated[str, OneOf(SELECTIONS)] | Annotated[list[RowId], Field(min_length=1)]
-"""A selection by word, or ids of schemes."""
+Schemes = Annotated[str, AllowedTexts(SELECTIONS)] | Annotated[list[RowId], Field(min_length=1)]
+"""A word of `SELECTIONS`, or ids of schemes."""
 
-MOST_MIXES = 100_000
+MAX_MIXES = 100_000
 
 
-MOST_SCHEMES = 100_000
+MAX_SCHEMES = 100_000
 
 Row = TypeVar("Row", bound=Model)
 
-_LARGEST = 2**63 - 1
-"""What a database can be asked for."""
+_MAX_ID = 2**63 - 1
+"""Largest id that SQLite and PostgreSQL accept in a query."""
 
 
 def is_id(pk: object) -> bool:
-    """Whether a row could have this id."""
-    return type(pk) is int and abs(pk) <= _LARGEST
+    """Whether a query may ask for this id."""
+    return type(pk) is int and abs(pk) <= _MAX_ID
 
 
-def read_row(among: type[Row] | QuerySet[Row], field: str, pk: object, what: str = "") -> Row:
-    """The row with this id. Raises `ConfigError`. `what`: its kind, where the model is called otherwise."""
-    rows = among if isinstance(among, QuerySet) else among._default_manager.all()
+def read_row(source: type[Row] | QuerySet[Row], field: str, pk: object, noun: str = "") -> Row:
+    """The row with this id. Raises `ConfigError`. `noun` replaces the model's name in the message."""
+    rows = source if isinstance(source, QuerySet) else source._default_manager.all()
     row = rows.filter(pk=pk).first() if is_id(pk) else None
     if row is None:
-        raise ConfigError(f"{field}: there is no {_title(rows.model, what)} with the id {as_written(pk)}")
+        raise ConfigError(f"{field}: there is no {_title(rows.model, noun)} with the id {as_written(pk)}")
     return row
 
 
-def needed_row(among: type[Row] | QuerySet[Row], pk: int | None, what: str = "") -> Row:
-    """The row that a run's description names, of which it had been checked that it is there.
+def needed_row(source: type[Row] | QuerySet[Row], pk: int | None, noun: str = "") -> Row:
+    """A row that existed when the run was submitted; `noun` replaces the model's name in the message.
 
-    Raises `JobError` where it has been deleted since. `what`: its kind, where the model is called otherwise.
+    Raises:
+        JobError: The row has been deleted since.
     """
-    rows = among if isinstance(among, QuerySet) else among._default_manager.all()
+    rows = source if isinstance(source, QuerySet) else source._default_manager.all()
     row = rows.filter(pk=pk).first()
     if row is None:
-        raise JobError(f"the {_title(rows.model, what)} that this run needs has been deleted")
+        raise JobError(f"the {_title(rows.model, noun)} that this run needs has been deleted")
     return row
 
 
 def read_rows(
-    model: type[Row], field: str, given: object, least: int = 0, most: int | None = None, what: str = ""
+    model: type[Row],
+    field: str,
+    payload: object,
+    minimum: int = 0,
+    maximum: int | None = None,
+    noun: str = "",
 ) -> list[Row]:
-    """The rows with these ids, each once, in their order. Raises `ConfigError`.
+    """The rows with these ids in their order, without duplicates.
 
-    There are from `least` to `most` ids, as many as somebody likes where that is None.
+    Args:
+        model: Class of the rows.
+        field: Name of the field in messages.
+        payload: A list of ids; not validated yet.
+        minimum: Least number of ids.
+        maximum: Largest number of ids; None: no limit.
+        noun: Replaces the model's name in messages.
+
+    Raises:
+        ConfigError: The list is malformed, or a row does not exist.
     """
-    number = "" if most is None else f"{least} to {most} "
-    wanted = f"{field} must be a list of {number}{_title(model, what)} ids"
-    if not isinstance(given, list) or not all(type(pk) is int for pk in given):
-        raise ConfigError(f"{wanted}, not {as_written(given)}")
-    if len(given) < least or (most is not None and len(given) > most):
-        raise ConfigError(f"{wanted}, not {len(given)}")
-    ids = list(dict.fromkeys(given))
-    found = model._default_manager.in_bulk([pk for pk in ids if is_id(pk)])
-    if gone := [pk for pk in ids if pk not in found]:
-        raise ConfigError(f"{field}: there is no {_title(model, what)} with the id {as_written(gone[0])}")
-    return [found[pk] for pk in ids]
+    number = "" if maximum is None else f"{minimum} to {maximum} "
+    requirement = f"{field} must be a list of {number}{_title(model, noun)} ids"
+    if not isinstance(payload, list) or not all(type(pk) is int for pk in payload):
+        raise ConfigError(f"{requirement}, not {as_written(payload)}")
+    if len(payload) < minimum or (maximum is not None and len(payload) > maximum):
+        raise ConfigError(f"{requirement}, not {len(payload)}")
+    ids = list(dict.fromkeys(payload))
+    rows = model._default_manager.in_bulk([pk for pk in ids if is_id(pk)])
+    if missing := [pk for pk in ids if pk not in rows]:
+        raise ConfigError(f"{field}: there is no {_title(model, noun)} with the id {as_written(missing[0])}")
+    return [rows[pk] for pk in ids]
 
 
-def _title(model: type[Model], what: str) -> str:
-    return what or str(model._meta.verbose_name)
+def _title(model: type[Model], noun: str) -> str:
+    return noun or str(model._meta.verbose_name)

@@ -1,4 +1,4 @@
-"""Keeps one run's child process: renews its lease, passes wishes on, and notices how it ended."""
+"""Supervision of one run's process: renewing the lease, enforcing transitions, recording how it ended."""
 
 from __future__ import annotations
 
@@ -24,68 +24,68 @@ from inference.runs.journal import LEASE_TIME, Lease
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY = 0.5
-HEARTBEAT_EVERY = 2.0
+POLL_INTERVAL = 0.5
+HEARTBEAT_INTERVAL = 2.0
 _TAIL_LINES = 40
 _SETTLED_GRACE = 5.0
 
 
 @dataclass(frozen=True)
-class _Patience:
-    """Seconds until a child that does not obey gets SIGTERM, and from then until SIGKILL."""
+class _GracePeriod:
+    """Seconds from a requested transition to SIGTERM, and from then to SIGKILL."""
 
     term: float
     kill: float
 
 
-_PATIENCE = {
-    "cancel": _Patience(0.0, 1.5),
-    STOP: _Patience(0.0, 5.0),
-    "pause": _Patience(10.0, 2.0),  # its checkpoint is worth waiting for
+_GRACE_PERIODS = {
+    "cancel": _GracePeriod(0.0, 1.5),
+    STOP: _GracePeriod(0.0, 5.0),
+    "pause": _GracePeriod(10.0, 2.0),  # its checkpoint is worth waiting for
 }
 
 
 class RunSupervisor:
-    """Works one claimed run through its child process. `stopping` is set when the worker shall end."""
+    """Supervises the process of one claimed run. `stopping` is set when the worker shall end."""
 
     def __init__(self, lease: Lease, stopping: asyncio.Event, processes: RunProcesses) -> None:
         self._lease = lease
         self._processes = processes
         self._stopping = stopping
-        self._wish = ""
-        self._wished = 0.0
-        self._sent: set[int] = set()
+        self._transition = ""
+        self._transition_since = 0.0
+        self._sent_signals: set[int] = set()
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
-        self._heard = time.monotonic()
+        self._last_heartbeat = time.monotonic()
 
     async def run(self) -> None:
-        """Returns when the run is settled or lost; its child process is gone then, whatever happened."""
+        """Start the process and return when the run is settled or lost; the process has ended then."""
         process = await self._processes.start(self._lease)
-        reading = asyncio.create_task(self._read(process.output))
+        reader = asyncio.create_task(self._read(process.output))
         try:
             await self._watch(process)
         except LeaseLostError:
-            await self._let_go(process)
+            await self._release(process)
             return
         finally:
             process.send_signal(signal.SIGKILL)
             code = await process.wait()
-            await asyncio.wait({reading}, timeout=1.0)
-            reading.cancel()
+            await asyncio.wait({reader}, timeout=1.0)
+            reader.cancel()
         try:
             await database_sync_to_async(self._settle)(code)
-        except OperationalError as error:  # the lease runs out, and somebody takes the run over
+        except OperationalError as error:  # the lease expires, and another worker claims the run
             logger.warning(
-                "run %s is left as it is, the database does not answer: %s", self._lease.run_id, error
+                "run %s is not settled, the database does not answer: %s", self._lease.run_id, error
             )
 
-    async def _let_go(self, process: RunChild) -> None:
-        """The run is settled, usually by the process itself, which then ends in a moment; or it is taken."""
+    async def _release(self, process: RunChild) -> None:
+        """After a lost lease: wait for the process if it has settled the run itself."""
         try:
-            taken = await database_sync_to_async(leases.is_taken_over)(self._lease)
-        except OperationalError:  # for all one can know
-            taken = True
-        if taken:
+            is_superseded = await database_sync_to_async(leases.is_superseded)(self._lease)
+        except OperationalError:  # assume the worst
+            is_superseded = True
+        if is_superseded:
             logger.warning("run %s: lease lost, its process is stopped", self._lease.run_id)
             return
         with contextlib.suppress(TimeoutError):
@@ -103,59 +103,61 @@ class RunSupervisor:
         try:
             while not ended.done():
                 waiting = {ended} if stopping.done() else {ended, stopping}
-                await asyncio.wait(waiting, timeout=LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(waiting, timeout=POLL_INTERVAL, return_when=asyncio.FIRST_COMPLETED)
                 if not ended.done():
-                    self._note(await self._look())
-                    self._press(process)
+                    self._record_transition(await self._poll())
+                    self._enforce_transition(process)
         finally:
             ended.cancel()
             stopping.cancel()
 
-    async def _look(self) -> str:
-        """The current wish; renews the lease where that is due. Raises `LeaseLostError`."""
+    async def _poll(self) -> str:
+        """The requested transition; renews the lease if that is due. Raises `LeaseLostError`."""
         now = time.monotonic()
-        beat = now - self._heard >= HEARTBEAT_EVERY
+        is_due = now - self._last_heartbeat >= HEARTBEAT_INTERVAL
         try:
-            wish = await database_sync_to_async(leases.heartbeat if beat else leases.wanted)(self._lease)
+            transition = await database_sync_to_async(
+                leases.heartbeat if is_due else leases.requested_transition
+            )(self._lease)
         except OperationalError:
-            # A database that is away for a moment costs nothing as long as the lease lasts.
-            if now - self._heard > LEASE_TIME.total_seconds():
+            # A short outage of the database does no harm while the lease is valid.
+            if now - self._last_heartbeat > LEASE_TIME.total_seconds():
                 raise LeaseLostError(self._lease.run_id, self._lease.token) from None
             logger.warning("run %s: the database does not answer", self._lease.run_id)
-            return self._wish
-        if beat:
-            self._heard = now
-        return STOP if self._stopping.is_set() and wish != "cancel" else wish
+            return self._transition
+        if is_due:
+            self._last_heartbeat = now
+        return STOP if self._stopping.is_set() and transition != "cancel" else transition
 
-    def _note(self, wish: str) -> None:
-        if wish != self._wish:
-            self._wish, self._wished = wish, time.monotonic()
+    def _record_transition(self, transition: str) -> None:
+        if transition != self._transition:
+            self._transition, self._transition_since = transition, time.monotonic()
 
-    def _press(self, process: RunChild) -> None:
-        """SIGTERM, later SIGKILL, if the wish has been there for long enough."""
-        patience = _PATIENCE.get(self._wish)
-        if patience is None:
+    def _enforce_transition(self, process: RunChild) -> None:
+        """Send SIGTERM, later SIGKILL, if a transition has been requested for too long."""
+        grace = _GRACE_PERIODS.get(self._transition)
+        if grace is None:
             return
-        waited = time.monotonic() - self._wished
-        if waited >= patience.term and signal.SIGTERM not in self._sent:
-            self._sent.add(signal.SIGTERM)
+        waited = time.monotonic() - self._transition_since
+        if waited >= grace.term and signal.SIGTERM not in self._sent_signals:
+            self._sent_signals.add(signal.SIGTERM)
             process.send_signal(signal.SIGTERM)
-        if waited >= patience.term + patience.kill:
+        if waited >= grace.term + grace.kill:
             process.send_signal(signal.SIGKILL)
 
     def _settle(self, code: int) -> None:
-        """Settle the run if its process did not come to it."""
+        """Settle the run if its process has not done so."""
         try:
-            if not leases.is_held(self._lease):
-                if leases.is_taken_over(self._lease):  # its process noticed it first
+            if not leases.is_valid(self._lease):
+                if leases.is_superseded(self._lease):  # its process noticed it first
                     logger.warning("run %s: lease lost, its process has ended", self._lease.run_id)
                 return
-            wish = leases.wanted(self._lease)
-            if wish and wish != Run.Wanted.KEEP:
-                leases.settle_as_wished(self._lease, wish)
-            elif self._wish == STOP:
-                leases.give_back(
-                    self._lease, "the worker was stopped; waiting for one to go on", counts=False
+            transition = leases.requested_transition(self._lease)
+            if transition and transition != Run.Transition.KEEP:
+                leases.settle_transition(self._lease, transition)
+            elif self._transition == STOP:
+                leases.requeue(
+                    self._lease, "the worker was stopped; waiting for another one", is_attempt=False
                 )
             else:
                 self._settle_crash(code)
@@ -164,18 +166,24 @@ class RunSupervisor:
 
     def _settle_crash(self, code: int) -> None:
         attempts = Run.objects.values_list("attempts", flat=True).get(pk=self._lease.run_id)
-        how = describe_exit(code)
+        exit_text = describe_exit(code)
         if attempts >= leases.MAX_ATTEMPTS:
             evidence = "".join(self._tail) or "It printed nothing."
-            leases.fail(self._lease, f"{leases.exhausted(attempts, f'it {how}')}\n\n{evidence}")
+            leases.fail(
+                self._lease, f"{leases.attempts_exhausted_text(attempts, f'it {exit_text}')}\n\n{evidence}"
+            )
             return
         counted = f"attempt {attempts} of {leases.MAX_ATTEMPTS}"
-        note = f"the process of this run {how} ({counted}); going on from the last checkpoint"
-        leases.give_back(self._lease, note, counts=True, delay=timedelta(seconds=attempts))
+        note = f"the process of this run {exit_text} ({counted}); going on from the last checkpoint"
+        leases.requeue(self._lease, note, is_attempt=True, delay=timedelta(seconds=attempts))
 
 
 def describe_exit(code: int) -> str:
-    """How a process ended, in words."""
+    """How a process ended, as a predicate.
+
+    >>> describe_exit(1)
+    'ended with exit code 1'
+    """
     if code >= 0:
         return f"ended with exit code {code}"
     name = signal.Signals(-code).name

@@ -1,7 +1,7 @@
-"""Messages that only make things quicker: everybody also looks by themselves.
+"""Wake-ups: messages that shorten the wait for the next poll; a lost one does no harm.
 
-Processes of one host and data directory hear each other by local sockets, those of other hosts through the
-channel layer, if it is one that leaves its process.
+Processes of one host and data directory are woken through local sockets, those of other hosts through the
+channel layer, if it connects processes.
 """
 
 from __future__ import annotations
@@ -25,146 +25,147 @@ from django.conf import settings
 from django.db import transaction
 
 WORK = "work"
-"""There is a run to claim: for workers."""
+"""Topic of workers: there may be a run to claim."""
 NEWS = "run-news"
-"""The journal of a run has grown: for watchers."""
+"""Topic of watchers: a run's journal has grown."""
 
 
-def batches_of(machine_id: int) -> str:
-    """For the connection of a machine's agent: there is something to do or to drop."""
+def batches_topic(machine_id: int) -> str:
+    """Topic of a machine's connection: a batch was posted or withdrawn."""
     return f"batches-{machine_id}"
 
 
-def results_of(run_id: int) -> str:
-    """For a run that waits for results."""
+def results_topic(run_id: int) -> str:
+    """Topic of a run that waits for results."""
     return f"results-{run_id}"
 
 
 Callback = Callable[[], None]
 
-_TRY_AGAIN_AFTER = 2.0
-_PATIENCE = 5.0  # seconds for one message, after which the layer is taken to be down
-_FAREWELL_SECONDS = 0.5
-_SIGN_OF_LIFE = 30.0  # a process that only listens would not notice that the layer is away
-_NOBODY = "nobody"
+_RETRY_DELAY = 2.0
+_SEND_TIMEOUT = 5.0  # seconds for one message, after which the layer is taken to be down
+_LAST_SEND_TIMEOUT = 0.5
+_PROBE_INTERVAL = 30.0  # a process that only listens would not notice that the layer is away
+_PROBE_TOPIC = "nobody"
 
 
 def crosses_processes(layer: BaseChannelLayer | None) -> bool:
-    """Whether a message sent here can arrive in another process."""
+    """Whether the layer delivers messages to other processes."""
     return layer is not None and not isinstance(layer, InMemoryChannelLayer)
 
 
 class LayerRelay:
-    """The thread of one process, and what it shall do there."""
+    """A process's connection to the channel layer, on a thread with an event loop of its own."""
 
     def __init__(self, layer: BaseChannelLayer) -> None:
         self._layer = layer
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         self._callbacks: dict[str, list[Callback]] = {}
-        self._to_wake: set[str] = set()
+        self._pending_topics: set[str] = set()
         self._all_sent = threading.Event()
         self._failing = False
         self._loop = asyncio.new_event_loop()
-        self._changed, self._woken = asyncio.Event(), asyncio.Event()
+        self._topics_changed, self._has_pending = asyncio.Event(), asyncio.Event()
         threading.Thread(target=self._run, name="relay", daemon=True).start()
-        atexit.register(self._farewell)
+        atexit.register(self._send_last)
 
     def wake(self, topic: str) -> None:
-        """Wake others as soon as the thread gets to it; several for one topic that wait are one."""
-        with self._guard:
-            self._to_wake.add(topic)
+        """Send a wake-up to other hosts, from the thread; pending wake-ups of one topic are merged."""
+        with self._lock:
+            self._pending_topics.add(topic)
             self._all_sent.clear()
-        self._loop.call_soon_threadsafe(self._woken.set)
+        self._loop.call_soon_threadsafe(self._has_pending.set)
 
     def connect(self, topic: str, callback: Callback) -> Callable[[], None]:
-        """Call `callback` whenever somebody elsewhere wakes the topic; calling what is returned ends that."""
-        with self._guard:
+        """Call `callback` at every wake-up of the topic from another host; returns an unsubscriber."""
+        with self._lock:
             self._callbacks.setdefault(topic, []).append(callback)
-        self._loop.call_soon_threadsafe(self._changed.set)
+        self._loop.call_soon_threadsafe(self._topics_changed.set)
         return lambda: self._disconnect(topic, callback)
 
     def _disconnect(self, topic: str, callback: Callback) -> None:
-        with self._guard:
+        with self._lock:
             self._callbacks[topic].remove(callback)
             if not self._callbacks[topic]:
                 del self._callbacks[topic]
-        self._loop.call_soon_threadsafe(self._changed.set)
+        self._loop.call_soon_threadsafe(self._topics_changed.set)
 
-    def _farewell(self) -> None:
-        """The last wake-ups of a process that ends get a moment."""
-        if self._to_wake and not self._failing:
-            self._all_sent.wait(_FAREWELL_SECONDS)
+    def _send_last(self) -> None:
+        """At exit, wait a moment for pending wake-ups."""
+        if self._pending_topics and not self._failing:
+            self._all_sent.wait(_LAST_SEND_TIMEOUT)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        tasks = [self._loop.create_task(self._keep(work)) for work in (self._listen, self._wake_others)]
+        tasks = [
+            self._loop.create_task(self._restart_on_failure(work))
+            for work in (self._listen, self._send_wakeups)
+        ]
         self._loop.run_until_complete(asyncio.gather(*tasks))
 
-    async def _keep(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Begin again after a failure of the layer."""
+    async def _restart_on_failure(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Repeat `work` after failures of the layer."""
         while True:
             try:
                 await work()
-            except Exception as error:  # noqa: BLE001  whatever a layer raises, looking does its work meanwhile
-                self._note(error)
-                await asyncio.sleep(_TRY_AGAIN_AFTER)
+            except Exception as error:  # noqa: BLE001  layers raise errors of any class; polling goes on
+                self._log_availability(error)
+                await asyncio.sleep(_RETRY_DELAY)
 
-    async def _wake_others(self) -> None:
+    async def _send_wakeups(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), _SIGN_OF_LIFE)
-            self._woken.clear()
-            for topic in list(self._to_wake) or [_NOBODY]:
+                await asyncio.wait_for(self._has_pending.wait(), _PROBE_INTERVAL)
+            self._has_pending.clear()
+            for topic in list(self._pending_topics) or [_PROBE_TOPIC]:
                 message = {"type": "wakeup", "topic": topic}
-                with self._guard:
-                    self._to_wake.discard(topic)
-                await asyncio.wait_for(self._layer.group_send(topic, message), _PATIENCE)
-                self._note(None)
-            with self._guard:
-                if not self._to_wake:
+                with self._lock:
+                    self._pending_topics.discard(topic)
+                await asyncio.wait_for(self._layer.group_send(topic, message), _SEND_TIMEOUT)
+                self._log_availability(None)
+            with self._lock:
+                if not self._pending_topics:
                     self._all_sent.set()
 
     async def _listen(self) -> None:
-        channel = await asyncio.wait_for(self._layer.new_channel(), _PATIENCE)
-        hearing = asyncio.create_task(self._hear(channel))
+        channel = await asyncio.wait_for(self._layer.new_channel(), _SEND_TIMEOUT)
+        dispatcher = asyncio.create_task(self._dispatch(channel))
         joined: set[str] = set()
         try:
-            while not hearing.done():
-                self._changed.clear()
+            while not dispatcher.done():
+                self._topics_changed.clear()
                 await self._join(channel, joined)
-                changed = asyncio.create_task(self._changed.wait())
-                await asyncio.wait({changed, hearing}, return_when=asyncio.FIRST_COMPLETED)
+                changed = asyncio.create_task(self._topics_changed.wait())
+                await asyncio.wait({changed, dispatcher}, return_when=asyncio.FIRST_COMPLETED)
                 changed.cancel()
-            hearing.result()
+            dispatcher.result()
         finally:
-            hearing.cancel()
+            dispatcher.cancel()
 
     async def _join(self, channel: str, joined: set[str]) -> None:
-        """Be in the groups of the topics for which somebody here listens, and in no other."""
-        with self._guard:
-            wanted = set(self._callbacks)
-        for topic in wanted - joined:
-            await asyncio.wait_for(self._layer.group_add(topic, channel), _PATIENCE)
+        """Join the groups of the topics that have callbacks, and leave all others."""
+        with self._lock:
+            topics = set(self._callbacks)
+        for topic in topics - joined:
+            await asyncio.wait_for(self._layer.group_add(topic, channel), _SEND_TIMEOUT)
             joined.add(topic)
-        for topic in joined - wanted:
-            await asyncio.wait_for(self._layer.group_discard(topic, channel), _PATIENCE)
+        for topic in joined - topics:
+            await asyncio.wait_for(self._layer.group_discard(topic, channel), _SEND_TIMEOUT)
             joined.discard(topic)
 
-    async def _hear(self, channel: str) -> None:
+    async def _dispatch(self, channel: str) -> None:
         while True:
             topic = (await self._layer.receive(channel)).get("topic", "")
-            with self._guard:
+            with self._lock:
                 callbacks = list(self._callbacks.get(topic, ()))
             for callback in callbacks:
                 callback()
 
-    def _note(self, failure: Exception | None) -> None:
-        """Say once that the layer is away, and once that it is back."""
+    def _log_availability(self, failure: Exception | None) -> None:
+        """Log when the layer fails, and when it answers again."""
         if failure is not None and not self._failing:
             kind = type(failure).__name__
-            logger.warning(
-                "the channel layer does not answer, events are found by polling: %s: %s", kind, failure
-            )
+            logger.warning("the channel layer does not answer, polling instead: %s: %s", kind, failure)
         elif failure is None and self._failing:
             logger.info("the channel layer answers again")
         self._failing = failure is not None
@@ -173,8 +174,8 @@ class LayerRelay:
 _relays: dict[tuple[int, int], LayerRelay] = {}
 
 
-def present() -> LayerRelay | None:
-    """The relay of this process, None where no layer reaches other processes."""
+def current_relay() -> LayerRelay | None:
+    """The relay of this process, created at the first call; None if the layer stays within the process."""
     layer = get_channel_layer()
     if not crosses_processes(layer):
         return None
@@ -191,7 +192,7 @@ _NAME_LIMIT = 60
 
 
 class Wakeup:
-    """A listener for a topic, a short name without dots, which is woken from this host and from others."""
+    """A listener for a topic (a short name without dots), woken from this host and from others."""
 
     def __init__(self, topic: str) -> None:
         self._name = f"{topic}.{os.getpid()}.{secrets.token_hex(4)}"
@@ -200,12 +201,12 @@ class Wakeup:
             self._socket = _listen(self._name)
         except OSError as error:
             logger.warning("no socket for wake-ups of %s, polling instead: %s", topic, error)
-        _sweep()
-        relay = present()
-        self._hang_up: Callback | None = None if relay is None else relay.connect(topic, self.wake)
+        _remove_dead_sockets()
+        relay = current_relay()
+        self._disconnect: Callback | None = None if relay is None else relay.connect(topic, self.wake)
 
     def wait(self, seconds: float) -> bool:
-        """Whether it was woken since the last call; waits up to so many seconds (> 0) for that."""
+        """Wait up to `seconds` (> 0) for a wake-up; whether one has come since the last call."""
         if self._socket is None:
             time.sleep(seconds)
             return False
@@ -214,22 +215,22 @@ class Wakeup:
             self._socket.recv(1)
         except TimeoutError:
             return False
-        self._forget()
+        self._drain()
         return True
 
     @contextmanager
-    def setting(self, event: asyncio.Event) -> Iterator[None]:
-        """Set an event of the running loop whenever it is woken."""
+    def sets(self, event: asyncio.Event) -> Iterator[None]:
+        """In the context, set an event of the running loop at every wake-up."""
         if self._socket is None:
             yield
             return
         loop, descriptor = asyncio.get_running_loop(), self._socket.fileno()
 
-        def woken() -> None:
-            self._forget()
+        def on_readable() -> None:
+            self._drain()
             event.set()
 
-        loop.add_reader(descriptor, woken)
+        loop.add_reader(descriptor, on_readable)
         try:
             yield
         finally:
@@ -237,16 +238,16 @@ class Wakeup:
 
     def wake(self) -> None:
         if self._socket is not None:
-            _reach([self._name], b"!")
+            _send_to([self._name], b"!")
 
     def close(self) -> None:
-        if self._hang_up is not None:
-            self._hang_up()
-            self._hang_up = None
+        if self._disconnect is not None:
+            self._disconnect()
+            self._disconnect = None
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-            (_folder() / self._name).unlink(missing_ok=True)
+            (_directory() / self._name).unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -254,8 +255,8 @@ class Wakeup:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
-    def _forget(self) -> None:
-        """Take all messages that have come: they say the same as one."""
+    def _drain(self) -> None:
+        """Read all messages: several wake-ups mean the same as one."""
         assert self._socket is not None
         self._socket.setblocking(False)
         with contextlib.suppress(BlockingIOError):
@@ -266,62 +267,62 @@ class Wakeup:
 def wake(topic: str) -> None:
     """Wake every listener of the topic on this host."""
     try:
-        names = [name for name in os.listdir(_folder()) if name.startswith(f"{topic}.")]  # noqa: PTH208  quicker
+        names = [name for name in os.listdir(_directory()) if name.startswith(f"{topic}.")]  # noqa: PTH208  quicker
         if names:
-            _reach(names, b"!")
+            _send_to(names, b"!")
     except OSError:
-        return  # nobody has ever listened, or nobody here can be reached
+        return  # no process has ever listened, or the directory cannot be read
 
 
-def _folder() -> Path:
+def _directory() -> Path:
     return settings.HOME / "wakeups"
 
 
 def _listen(name: str) -> socket.socket:
-    folder = _folder()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory = _directory()
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
-        with _within_reach(folder) as way:
-            # Under a hidden name until somebody listens: a sender would take it for a leftover.
-            listener.bind(f"{way}/.{name}")
-        (folder / f".{name}").rename(folder / name)
+        with _short_path(directory) as path:
+            # Under a hidden name until it is bound: a sender would remove it as the socket of a dead process.
+            listener.bind(f"{path}/.{name}")
+        (directory / f".{name}").rename(directory / name)
     except OSError:
         listener.close()
         raise
     return listener
 
 
-def _sweep() -> None:
-    """Remove what listeners that were killed have left; those that live hear nothing of it."""
+def _remove_dead_sockets() -> None:
+    """Remove sockets of killed listeners; living ones are not woken."""
     with contextlib.suppress(OSError):
-        _reach([name for name in os.listdir(_folder()) if not name.startswith(".")], b"")  # noqa: PTH208
+        _send_to([name for name in os.listdir(_directory()) if not name.startswith(".")], b"")  # noqa: PTH208
 
 
-def _reach(names: list[str], message: bytes) -> None:
-    """Reach each socket, with a message or (b"") without, and remove those behind which nobody is."""
-    folder = _folder()
-    with _within_reach(folder) as way:
+def _send_to(names: list[str], message: bytes) -> None:
+    """Send a message to the sockets (b"": only connect), and remove those without a listener."""
+    directory = _directory()
+    with _short_path(directory) as path:
         for name in names:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
                 sender.setblocking(False)
                 try:
-                    sender.connect(f"{way}/{name}")
+                    sender.connect(f"{path}/{name}")
                     if message:
                         sender.send(message)
                 except ConnectionRefusedError:
-                    (folder / name).unlink(missing_ok=True)
+                    (directory / name).unlink(missing_ok=True)
                 except OSError:
-                    continue  # it has just gone, or has many messages to answer already
+                    continue  # it was closed just now, or its buffer is full of wake-ups
 
 
 @contextmanager
-def _within_reach(folder: Path) -> Iterator[str]:
-    """A way to the folder that leaves room for a name in a socket's short address."""
-    if len(os.fsencode(folder)) + 1 + _NAME_LIMIT <= _PATH_LIMIT:
-        yield str(folder)
+def _short_path(directory: Path) -> Iterator[str]:
+    """A path of the directory that leaves room for a name in the short address of a Unix socket."""
+    if len(os.fsencode(directory)) + 1 + _NAME_LIMIT <= _PATH_LIMIT:
+        yield str(directory)
         return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{descriptor}"
     finally:
@@ -329,19 +330,19 @@ def _within_reach(folder: Path) -> Iterator[str]:
 
 
 def announce(topic: str) -> None:
-    """After the commit, wake all who listen for the topic, on every host."""
+    """Wake all listeners of the topic on every host, after the transaction's commit."""
 
-    def wake_all() -> None:  # a function, since Django reports the failure of a robust one by its name
+    def wake_all() -> None:  # no lambda: Django logs the failure of a robust callback by its name
         wake(topic)
-        relay = present()
+        relay = current_relay()
         if relay is not None:
             relay.wake(topic)
 
-    # robust: what is only a message must not fail the transaction that has just been committed.
+    # robust: a failed wake-up must not look like a failure of the committed transaction.
     transaction.on_commit(wake_all, robust=True)
 
 
 async def listen(topic: str, event: asyncio.Event) -> None:
     """Set the event whenever the topic is announced, until cancelled."""
-    with Wakeup(topic) as wakeup, wakeup.setting(event):
+    with Wakeup(topic) as wakeup, wakeup.sets(event):
         await asyncio.Event().wait()

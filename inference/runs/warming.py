@@ -1,6 +1,6 @@
-"""Compiles what runs compute with, in a process beside a worker: nobody's first run shall wait for it.
+"""Compiles loops ahead of the first run, in a process beside the worker.
 
-It is the last to get the processor, and ends with the worker.
+The process has the lowest priority and ends with the worker.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.conf import settings
 
 from inference.agent.priority import set_session_niceness
 from inference.core.compiled_mark import is_compiled
-from inference.runs.lifeline import end_with
+from inference.runs.lifeline import set_parent_death_signal
 
 logger = logging.getLogger(__name__)
 
@@ -25,13 +25,13 @@ _NICENESS = 19
 
 
 async def warm() -> None:
-    """Have the loops compiled unless they are, and log how long that took. Cancelled, it ends the process."""
+    """Compile the loops unless they are cached, and log the time; a cancellation ends the process."""
     if importlib.util.find_spec("numba") is None:
         return
     if is_compiled():
         logger.info("the compiled evaluation is ready")
         return
-    began = time.monotonic()
+    started = time.monotonic()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -44,23 +44,23 @@ async def warm() -> None:
         start_new_session=True,
     )
     try:
-        said, _ = await process.communicate()
+        output, _ = await process.communicate()
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
     if process.returncode == 0:
-        logger.info("the compiled evaluation is ready, after %.1f s", time.monotonic() - began)
+        logger.info("the compiled evaluation is ready, after %.1f s", time.monotonic() - started)
     else:
-        last = said.decode(errors="replace").strip().rpartition("\n")[2]
-        logger.warning("compiling ahead failed, the first run will have to: %s", last)
+        last_line = output.decode(errors="replace").strip().rpartition("\n")[2]
+        logger.warning("compiling ahead failed, the first run will have to: %s", last_line)
 
 
 def main() -> None:
-    """The process: compile everything for the worker whose id is the argument."""
-    if not end_with(int(sys.argv[1])):
+    """Entry point of the process; its argument is the worker's process id."""
+    if not set_parent_death_signal(int(sys.argv[1])):
         return
-    os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)  # `os.nice` would add to what the worker has
+    os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)  # `os.nice` would add to the worker's niceness
     set_session_niceness(_NICENESS)
     from inference.core.compiling_ahead import compile_all  # noqa: PLC0415  not in the worker, to keep it small
 

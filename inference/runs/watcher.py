@@ -1,8 +1,8 @@
-"""Tells the WebSocket consumers of one web process which runs have news.
+"""Wakes the WebSocket consumers of a web process when a run's journal has grown.
 
-One task per process looks at all watched runs in one query, at least once a second while anybody watches,
-and at once when it is woken. It only wakes the consumers; each reads what it lacks from the journal,
-so nothing can be lost or come out of order between the two, and a slow browser simply gets more at a time.
+One task per process polls all watched runs in one query, at least once a second while there are
+subscriptions, and at once after a wake-up. Consumers read the events from the journal themselves: none can be
+lost or come out of order, and a slow browser gets more events at a time.
 """
 
 from __future__ import annotations
@@ -25,110 +25,113 @@ from inference.runs import wakeups
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY = 0.5
-_RINGS_APART = 0.1  # however often it rings
+POLL_INTERVAL = 0.5
+_MIN_INTERVAL = 0.1  # however often it rings
 _LIST_LIMIT = 200
 _SUMMARY_FIELDS = ("id", "name", "kind", "state", "wanted", "progress", "error")
 
 
 def detached_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """A task for all connections of this event loop, in a context of its own.
+    """A task that outlives the request which starts it, in a context of its own.
 
-    In that of the request that happens to begin it, it could ask the database for nothing once that is over.
+    In the context of a request, it could not query the database after the end of that request.
     """
     return asyncio.create_task(work, context=Context())
 
 
 class RunSubscription:
-    """One consumer's wish to be woken: about one run, or (`run_id` None) about the list of runs."""
+    """A consumer's subscription to one run, or (`run_id` None) to the list of runs."""
 
     def __init__(self, run_id: int | None) -> None:
         self.run_id = run_id
         self.woken = asyncio.Event()
-        self.gone = False
+        self.is_deleted = False
 
-    async def news(self) -> None:
-        """Returns when there is something new since the last call, be it that the run is gone."""
+    async def wait_for_news(self) -> None:
+        """Wait for new events since the last call, or for the run's deletion."""
         await self.woken.wait()
         self.woken.clear()
 
 
 class Watcher:
-    """The task that looks, for all watches of one event loop."""
+    """Polls runs for all subscriptions of one event loop."""
 
     def __init__(self) -> None:
         self.summaries: dict[int, Json] = {}
-        self._watches: set[RunSubscription] = set()
-        self._seen: dict[int, int] = {}
-        self._newest = 0
+        self._subscriptions: set[RunSubscription] = set()
+        self._last_numbers: dict[int, int] = {}
+        self._newest_id = 0
         self._wakeup = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def add(self, run_id: int | None) -> RunSubscription:
-        """Start watching; the new watch is awake, so that its consumer reads once right away."""
-        watch = RunSubscription(run_id)
-        watch.woken.set()
-        self._watches.add(watch)
+        """Add a subscription; it is woken once at the beginning, so that its consumer reads the present
+        state."""
+        subscription = RunSubscription(run_id)
+        subscription.woken.set()
+        self._subscriptions.add(subscription)
         self._wakeup.set()
         if self._task is None or self._task.done():
-            self._task = detached_task(self._look_for_news())
-        return watch
+            self._task = detached_task(self._poll_until_unused())
+        return subscription
 
-    def remove(self, watch: RunSubscription) -> None:
-        """Stop watching; without watches the task ends by itself."""
-        self._watches.discard(watch)
+    def remove(self, subscription: RunSubscription) -> None:
+        """Remove a subscription; the task ends after the last one."""
+        self._subscriptions.discard(subscription)
         self._wakeup.set()
 
-    async def _look_for_news(self) -> None:
-        listening = asyncio.create_task(wakeups.listen(wakeups.NEWS, self._wakeup))
+    async def _poll_until_unused(self) -> None:
+        listener = asyncio.create_task(wakeups.listen(wakeups.NEWS, self._wakeup))
         try:
-            while self._watches:
+            while self._subscriptions:
                 self._wakeup.clear()
-                await self._look()
-                await asyncio.sleep(_RINGS_APART)
+                await self._poll()
+                await asyncio.sleep(_MIN_INTERVAL)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wakeup.wait(), LOOK_EVERY)
+                    await asyncio.wait_for(self._wakeup.wait(), POLL_INTERVAL)
         finally:
-            listening.cancel()
+            listener.cancel()
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         try:
-            await self._look_at_runs()
-            if any(watch.run_id is None for watch in self._watches):
-                await self._look_at_list()
+            await self._poll_runs()
+            if any(subscription.run_id is None for subscription in self._subscriptions):
+                await self._poll_list()
         except OperationalError as error:
             logger.warning("the database does not answer: %s", error)
 
-    async def _look_at_runs(self) -> None:
-        watched = {watch.run_id for watch in self._watches if watch.run_id is not None}
-        rows = Run.objects.filter(pk__in=watched).values_list("pk", "next_seq")
+    async def _poll_runs(self) -> None:
+        run_ids = {
+            subscription.run_id for subscription in self._subscriptions if subscription.run_id is not None
+        }
+        rows = Run.objects.filter(pk__in=run_ids).values_list("pk", "next_seq")
         numbers = await database_sync_to_async(lambda: dict(rows))()
-        for watch in list(self._watches):
-            run_id = watch.run_id
-            if run_id is None or run_id not in watched:
+        for subscription in list(self._subscriptions):
+            run_id = subscription.run_id
+            if run_id is None or run_id not in run_ids:
                 continue
-            watch.gone = run_id not in numbers
-            if watch.gone or numbers[run_id] != self._seen.get(run_id):
-                watch.woken.set()
-        self._seen = numbers
+            subscription.is_deleted = run_id not in numbers
+            if subscription.is_deleted or numbers[run_id] != self._last_numbers.get(run_id):
+                subscription.woken.set()
+        self._last_numbers = numbers
 
-    async def _look_at_list(self) -> None:
-        fresh = await database_sync_to_async(self._read_summaries)()
-        if fresh != self.summaries:
-            self.summaries = fresh
-            for watch in self._watches:
-                if watch.run_id is None:
-                    watch.woken.set()
+    async def _poll_list(self) -> None:
+        summaries = await database_sync_to_async(self._read_summaries)()
+        if summaries != self.summaries:
+            self.summaries = summaries
+            for subscription in self._subscriptions:
+                if subscription.run_id is None:
+                    subscription.woken.set()
 
     def _read_summaries(self) -> dict[int, Json]:
-        """Active runs, those that were when we last looked, and those that came and went since."""
-        wanted = Q(state__in=Run.UNFINISHED)
-        if self._newest:  # at the first look, what has ended before is on the page already
-            wanted |= Q(pk__in=list(self.summaries)) | Q(pk__gt=self._newest)
+        """Unfinished runs, those of the last poll, and those that were submitted since; at most 200."""
+        condition = Q(state__in=Run.UNFINISHED)
+        if self._newest_id:  # at the first look, what has ended before is on the page already
+            condition |= Q(pk__in=list(self.summaries)) | Q(pk__gt=self._newest_id)
         newest = Run.objects.order_by("-id").values_list("id", flat=True).first()
-        rows = Run.objects.filter(wanted).order_by("-id").values(*_SUMMARY_FIELDS)[:_LIST_LIMIT]
+        rows = Run.objects.filter(condition).order_by("-id").values(*_SUMMARY_FIELDS)[:_LIST_LIMIT]
         summaries = {row["id"]: {**row, "error": row["error"].partition("\n")[0]} for row in rows}
-        self._newest = max(self._newest, newest or 0, 1)
+        self._newest_id = max(self._newest_id, newest or 0, 1)
         return summaries
 
 
@@ -136,7 +139,7 @@ _watchers: WeakKeyDictionary[asyncio.AbstractEventLoop, Watcher] = WeakKeyDictio
 
 
 def shared_watcher() -> Watcher:
-    """The one watcher of this process, that is, of the running event loop."""
+    """The watcher of the running event loop, created at the first call."""
     loop = asyncio.get_running_loop()
     watcher = _watchers.get(loop)
     if watcher is None:

@@ -1,7 +1,7 @@
-"""Who is told when a run ends: the address that its user gave, and the site's own.
+"""Webhooks: POST requests when a run ends, to the address of its user and to the site's own.
 
-The rows are made when the run is submitted, so that nothing has to happen in the transaction that ends it;
-workers look for those of ended runs.
+Rows are created when the run is submitted, so that the transaction that ends it stays short; workers poll for
+rows of ended runs.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from inference import __version__
 from inference.core.protocols import Json
 from inference.models import Run, Webhook
 from inference.runs.errors import ConfigError, RunStateError
-from inference.runs.webhook_address import RIGHT, is_address, is_public, masked
+from inference.runs.webhook_address import EXPECTED_FORM, is_address, is_public, masked
 
 
 @dataclass(frozen=True)
 class VisibleWebhook:
-    """A webhook for whoever may see its run: of the address the host alone, the rest may be a secret."""
+    """A webhook as every reader of the run may see it: the address is masked, as its path may be a secret."""
 
     url: str
     attempts: int
@@ -43,101 +43,107 @@ class VisibleWebhook:
     error: str
 
 
-def arrange(run: Run, url: str) -> None:
-    """Have this address ("" for none) told when the run ends, and the site's own. Raises `ConfigError`.
+def create_webhooks(run: Run, url: str) -> None:
+    """Create the webhooks of a run, in the transaction that submits it.
 
-    Within the transaction that submits the run.
+    Args:
+        run: The new run.
+        url: The user's address; "" for none. The site's own is added.
+
+    Raises:
+        ConfigError: The address is malformed.
     """
-    wanted = dict.fromkeys(each for each in (url and checked(url), settings.WEBHOOK) if each)
-    Webhook.objects.bulk_create(Webhook(run=run, url=each) for each in wanted)
+    addresses = dict.fromkeys(
+        address for address in (url and validated_address(url), settings.WEBHOOK) if address
+    )
+    Webhook.objects.bulk_create(Webhook(run=run, url=address) for address in addresses)
 
 
-def replace(run: Run, url: str) -> None:
-    """Have another address told, or none.
+def replace_webhook(run: Run, url: str) -> None:
+    """Replace the user's address of a run; "" removes it.
 
-    Raises `ConfigError`, and `RunStateError` for a run that has ended.
+    Raises:
+        ConfigError: The address is malformed.
+        RunStateError: The run has ended.
     """
-    wanted = url and checked(url)
+    address = url and validated_address(url)
     if run.state in Run.FINAL:
         raise RunStateError(run.name, run.get_state_display(), "given a webhook", "unfinished")
     run.webhooks.exclude(url=settings.WEBHOOK).delete()
-    if wanted and wanted != settings.WEBHOOK:
-        Webhook.objects.create(run=run, url=wanted)
+    if address and address != settings.WEBHOOK:
+        Webhook.objects.create(run=run, url=address)
 
 
-def told_of(run: Run) -> list[VisibleWebhook]:
-    """The webhooks of a run."""
+def visible_webhooks(run: Run) -> list[VisibleWebhook]:
+    """The webhooks of a run, with masked addresses."""
     return [VisibleWebhook(masked(row.url), row.attempts, row.sent, row.error) for row in run.webhooks.all()]
 
 
-def checked(url: str) -> str:
-    """The address; raises `ConfigError` for one that nothing can be sent to.
-
-    Its host is not looked up yet.
-    """
+def validated_address(url: str) -> str:
+    """The URL itself; raises `ConfigError` if it is malformed. Its host is not resolved."""
     if not is_address(url):
-        raise ConfigError(f"webhook: {url[:80]!r} is no address to send to; {RIGHT}")
+        raise ConfigError(f"webhook: {url[:80]!r} is no address to send to; {EXPECTED_FORM}")
     return url
 
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY = 2.0
-WAITS = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=10), timedelta(hours=1))
-"""Before the second, third, … attempt; after the one that follows the last wait it is given up."""
+POLL_INTERVAL = 2.0
+RETRY_DELAYS = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=10), timedelta(hours=1))
+"""Delays before the second, third, … attempt; the attempt after the last delay is the final one."""
 
-AT_ONCE = 32
-AT_ONE_HOST = 4
-"""Attempts of one worker that may be under way, at all and at one host."""
+MAX_CONCURRENT = 32
+MAX_CONCURRENT_PER_HOST = 4
+"""Concurrent attempts of one worker, in total and per host."""
 
-_ERROR_LENGTH = 300
+_ERROR_LIMIT = 300
 
 
-async def deliver_for_ever() -> None:
-    """Look for ended runs whose webhooks have not been told, until cancelled.
+async def deliver_webhooks() -> None:
+    """Deliver the webhooks of ended runs until cancelled.
 
-    Then what is under way is waited for: what was taken is noted, so that it is not told twice.
+    On cancellation active attempts are completed: an unrecorded success would be sent twice.
     """
     deliveries = Deliveries()
     try:
         while True:
             try:
-                await deliveries.begin()
+                await deliveries.start_due()
             except OperationalError as error:
                 logger.warning("the database does not answer: %s", error)
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_INTERVAL)
     finally:
-        await deliveries.end()
+        await deliveries.wait()
 
 
 class Deliveries:
-    """The attempts of one worker that are under way."""
+    """Active attempts of one worker."""
 
     def __init__(self) -> None:
-        self._under_way: dict[asyncio.Task[None], str] = {}
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="webhook")
+        self._active: dict[asyncio.Task[None], str] = {}
+        self._threads = ThreadPoolExecutor(MAX_CONCURRENT, thread_name_prefix="webhook")
 
-    async def begin(self) -> None:
-        """Begin with all that are due and have room, and come back at once. Raises `OperationalError`."""
-        hosts = Counter(self._under_way.values())
-        for row in await database_sync_to_async(_claimed)(hosts):
+    async def start_due(self) -> None:
+        """Start attempts that are due, within the limits of concurrency. Raises `OperationalError`."""
+        hosts = Counter(self._active.values())
+        for row in await database_sync_to_async(_claim_due)(hosts):
             task = asyncio.create_task(self._attempt(row))
-            self._under_way[task] = _host(row.url)
-            task.add_done_callback(self._under_way.pop)
+            self._active[task] = _host(row.url)
+            task.add_done_callback(self._active.pop)
 
-    async def end(self) -> None:
-        """Wait for those that are under way."""
-        await asyncio.gather(*self._under_way)
+    async def wait(self) -> None:
+        """Wait for the active attempts."""
+        await asyncio.gather(*self._active)
         self._threads.shutdown(wait=False)
 
     async def _attempt(self, row: Webhook) -> None:
-        """Whatever is wrong with one of them, the others are told."""
+        """Deliver one webhook; no error stops the others."""
         try:
             await self._deliver(row)
         except OperationalError as error:
             logger.warning("the database does not answer: %s", error)
-        except Exception:  # it is due again later, and given up in the end, as one that nobody answers
-            logger.exception("run %s: telling its webhook failed", row.run_id)
+        except Exception:  # it is due again after its delay, like an address that does not answer
+            logger.exception("run %s: sending its webhook failed", row.run_id)
 
     async def _deliver(self, row: Webhook) -> None:
         message = await database_sync_to_async(_message)(row)
@@ -145,37 +151,37 @@ class Deliveries:
         try:
             await loop.run_in_executor(self._threads, post, row.url, message, _may_be_internal(row.url))
         except DeliveryError as error:
-            logger.warning("run %s: webhook not told: %s", row.run_id, error)
-            await database_sync_to_async(_failed)(row, str(error))
+            logger.warning("run %s: webhook not delivered: %s", row.run_id, error)
+            await database_sync_to_async(_mark_failed)(row, str(error))
         else:
-            await database_sync_to_async(_sent)(row)
+            await database_sync_to_async(_mark_sent)(row)
 
 
-def _claimed(under_way: Counter[str]) -> list[Webhook]:
-    """Those to be told now, each claimed for this process: its next attempt is due only later.
+def _claim_due(active: Counter[str]) -> list[Webhook]:
+    """Claim webhooks that are due, by moving their next attempt into the future.
 
-    `under_way`: how many attempts are at each host; what has no room beside them stays due.
+    `active`: active attempts per host; webhooks above the limits stay due.
     """
     now = timezone.now()
     due = Q(due__isnull=True) | Q(due__lte=now)
-    rows = Webhook.objects.filter(due, sent=None, attempts__lte=len(WAITS), run__state__in=Run.FINAL)
-    hosts, claimed = under_way.copy(), []
+    rows = Webhook.objects.filter(due, sent=None, attempts__lte=len(RETRY_DELAYS), run__state__in=Run.FINAL)
+    hosts, claimed = active.copy(), []
     for row in list(rows.select_related("run").order_by("id")):
         host = _host(row.url)
-        if hosts.total() >= AT_ONCE:
+        if hosts.total() >= MAX_CONCURRENT:
             break
-        if hosts[host] >= AT_ONE_HOST:
+        if hosts[host] >= MAX_CONCURRENT_PER_HOST:
             continue
-        wait = WAITS[min(row.attempts, len(WAITS) - 1)]
-        mine = Webhook.objects.filter(pk=row.pk, attempts=row.attempts, sent=None)
-        if mine.update(attempts=F("attempts") + 1, due=now + wait):
+        delay = RETRY_DELAYS[min(row.attempts, len(RETRY_DELAYS) - 1)]
+        claim = Webhook.objects.filter(pk=row.pk, attempts=row.attempts, sent=None)
+        if claim.update(attempts=F("attempts") + 1, due=now + delay):
             claimed.append(row)
             hosts[host] += 1
     return claimed
 
 
 def _host(url: str) -> str:
-    """At which host and port the attempt is; "" for an address that makes no sense."""
+    """Host and port of an address; "" if it is malformed."""
     try:
         parts = urlsplit(url)
         return f"{parts.hostname}:{parts.port}"
@@ -199,45 +205,54 @@ def _message(row: Webhook) -> Json:
     }
 
 
-def _sent(row: Webhook) -> None:
+def _mark_sent(row: Webhook) -> None:
     Webhook.objects.filter(pk=row.pk).update(sent=timezone.now(), error="")
 
 
-def _failed(row: Webhook, error: str) -> None:
-    Webhook.objects.filter(pk=row.pk).update(error=error[:_ERROR_LENGTH])
+def _mark_failed(row: Webhook, error: str) -> None:
+    Webhook.objects.filter(pk=row.pk).update(error=error[:_ERROR_LIMIT])
 
 
 def _may_be_internal(url: str) -> bool:
     return settings.WEBHOOK_INTERNAL or url == settings.WEBHOOK
 
 
-TIME_OUT = 5.0
-"""Seconds for connecting."""
-ANSWER_TIME_OUT = 10.0
-"""Seconds from then on for the whole answer, however slow: a worker that shall end waits for it."""
+CONNECT_TIMEOUT = 5.0
+"""Seconds."""
+ANSWER_TIMEOUT = 10.0
+"""Seconds from the connection to the end of the answer: a worker that shall end waits for it."""
 
 
 class DeliveryError(Exception):
-    """A message was not taken; the text says why."""
+    """A message was not delivered; the text says why."""
 
 
 def post(url: str, message: Json, internal: bool) -> None:
-    """Send the message; raises `DeliveryError`. `internal`: it may go to an address that is not public."""
+    """Send the message as JSON.
+
+    Args:
+        url: Address of the webhook.
+        message: Content.
+        internal: Whether the host may have an address that is not public.
+
+    Raises:
+        DeliveryError: The host does not answer with a status from 200 to 299 in time, or is internal.
+    """
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
         encrypted = parts.scheme == "https"
         port = parts.port or (443 if encrypted else 80)
     except ValueError:  # which quotes what may be secret
-        raise DeliveryError(f"the address is none that can be sent to; {RIGHT}") from None
+        raise DeliveryError(f"the address is none that can be sent to; {EXPECTED_FORM}") from None
     kind = http.client.HTTPSConnection if encrypted else http.client.HTTPConnection
     connection = kind(host, port)
-    deadline = threading.Timer(ANSWER_TIME_OUT, _cut_off, (connection,))
+    deadline = threading.Timer(ANSWER_TIMEOUT, _shut_down, (connection,))
     deadline.daemon = True
     try:
-        # Connected here: a host that is looked up again could have another address by then.
-        plain = socket.create_connection((address_of(host, port, internal), port), TIME_OUT)
-        connection.sock = _encrypted(plain, host) if encrypted else plain
+        # Connect to the address that was checked: the host could resolve to another one a second time.
+        plain = socket.create_connection((resolve(host, port, internal), port), CONNECT_TIMEOUT)
+        connection.sock = _wrap_tls(plain, host) if encrypted else plain
         deadline.start()
         if isinstance(connection.sock, ssl.SSLSocket):
             connection.sock.do_handshake()
@@ -254,14 +269,14 @@ def post(url: str, message: Json, internal: bool) -> None:
         raise DeliveryError(f"{host} answered with status {status}, where one from 200 to 299 is expected")
 
 
-def _cut_off(connection: http.client.HTTPConnection) -> None:
-    """Whoever waits for an answer gets none."""
+def _shut_down(connection: http.client.HTTPConnection) -> None:
+    """Unblock a thread that waits for an answer."""
     with contextlib.suppress(OSError):
         if connection.sock is not None:
             connection.sock.shutdown(socket.SHUT_RDWR)
 
 
-def _encrypted(plain: socket.socket, host: str) -> ssl.SSLSocket:
+def _wrap_tls(plain: socket.socket, host: str) -> ssl.SSLSocket:
     try:
         context = ssl.create_default_context()
         return context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
@@ -270,13 +285,15 @@ def _encrypted(plain: socket.socket, host: str) -> ssl.SSLSocket:
         raise
 
 
-def address_of(host: str, port: int, internal: bool) -> str:
-    """An address of the host that may be connected to.
+def resolve(host: str, port: int, internal: bool) -> str:
+    """The first allowed IP address of the host.
 
-    Raises `DeliveryError`, and `OSError` for an unknown host.
+    Raises:
+        DeliveryError: The host has only internal addresses, and those are not allowed.
+        OSError: The host is unknown.
     """
-    found = [entry[4][0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    allowed = [str(each) for each in found if internal or is_public(str(each))]
+    addresses = [entry[4][0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    allowed = [str(address) for address in addresses if internal or is_public(str(address))]
     if not allowed:
         raise DeliveryError(
             f"{host} is not a public address: PMWEB_WEBHOOK_INTERNAL=1 lets webhooks be sent to internal ones"

@@ -1,7 +1,7 @@
-"""The worker: claims runs and gives each a supervised child process.
+"""The worker: claims runs and starts a supervised process for each.
 
-It looks for work twice a second, and at once when it is woken. A worker of Channels, so that
-`manage.py work` takes the options of `runworker` and the layer that the settings name.
+It polls for runs twice a second, and at once after a wake-up. It is a worker of Channels, so that
+`manage.py work` has the options of `runworker` and uses the configured layer.
 """
 
 from __future__ import annotations
@@ -22,130 +22,130 @@ from django.db import OperationalError
 from inference.runs import chores, leases, wakeups
 from inference.runs.child import RunProcesses
 from inference.runs.journal import Lease
-from inference.runs.kinds import Queue, held_up, queues
+from inference.runs.kinds import Queue, blocked_run_ids, queues
 from inference.runs.leases import LeaseMonitor
 from inference.runs.lifeline import HEARTBEAT_INTERVAL, Heartbeat
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.warming import warm
-from inference.runs.webhooks import deliver_for_ever
+from inference.runs.webhooks import deliver_webhooks
 
 logger = logging.getLogger(__name__)
 
-POLL_EVERY = 0.5
+POLL_INTERVAL = 0.5
 
 
-async def _beat_for_ever(heartbeat: Heartbeat) -> None:
+async def _send_heartbeats(heartbeat: Heartbeat) -> None:
     while True:
         heartbeat.beat()
         await asyncio.sleep(HEARTBEAT_INTERVAL)
 
 
 def worker_name() -> str:
-    """Host and process, to say who holds a lease."""
+    """Host and process id; the name of this worker in leases."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 @dataclass
 class _Lane:
-    """A lane of the queue, with the tasks that supervise its runs."""
+    """A queue, with the tasks that supervise its runs."""
 
     queue: Queue
-    supervised: set[asyncio.Task[None]] = field(default_factory=set)
+    supervisors: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
-    def is_free(self) -> bool:
-        return len(self.supervised) < self.queue.slots
+    def has_free_slot(self) -> bool:
+        return len(self.supervisors) < self.queue.slots
 
 
 class RunWorker(Worker):
-    """Works up to `jobs` inferences at a time until SIGTERM or SIGINT, then puts them back into the queue.
+    """Executes up to `jobs` inferences at a time until SIGTERM or SIGINT, then requeues them.
 
-    Runs of the other lanes have slots of their own beside them (`queues`).
+    Other lanes have slots of their own (`queues`).
     """
 
     def __init__(self, *args: Any, jobs: int = 1, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.jobs = jobs
         self._lanes = [_Lane(lane) for lane in queues(jobs)]
-        self._watch = LeaseMonitor()
+        self._monitor = LeaseMonitor()
         self._processes = RunProcesses()
 
     async def handle(self) -> None:
-        """Claim and supervise until asked to stop."""
+        """Claim and supervise runs until a signal."""
         self._stopping = asyncio.Event()
         self._wakeup = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
-        beside = (
+        background_tasks = (
             asyncio.create_task(wakeups.listen(wakeups.WORK, self._wakeup)),
             asyncio.create_task(warm()),
-            asyncio.create_task(deliver_for_ever()),
-            asyncio.create_task(chores.do_for_ever()),
-            asyncio.create_task(_beat_for_ever(Heartbeat())),
+            asyncio.create_task(deliver_webhooks()),
+            asyncio.create_task(chores.run_chores()),
+            asyncio.create_task(_send_heartbeats(Heartbeat())),
         )
         logger.info("worker %s is ready for %d inference(s) at a time", worker_name(), self.jobs)
         with self._processes:
-            await self._work_until_stopped(beside)
+            await self._work_until_stopped(background_tasks)
         logger.info("worker %s has stopped", worker_name())
 
-    async def _work_until_stopped(self, beside: Sequence[asyncio.Task[None]]) -> None:
+    async def _work_until_stopped(self, background_tasks: Sequence[asyncio.Task[None]]) -> None:
         try:
             while not self._stopping.is_set():
-                await self._start_what_fits()
-                await self._rest()
+                await self._start_claimable_runs()
+                await self._wait()
         finally:
-            for task in beside:
+            for task in background_tasks:
                 task.cancel()
-            self._stopping.set()  # after a fault too: the other runs go back into the queue
-            await asyncio.gather(*beside, return_exceptions=True)
-            await asyncio.gather(*self._supervised)
+            self._stopping.set()  # also after an error: the other runs are requeued
+            await asyncio.gather(*background_tasks, return_exceptions=True)
+            await asyncio.gather(*self._supervisors)
 
-    async def _start_what_fits(self) -> None:
+    async def _start_claimable_runs(self) -> None:
         while not self._stopping.is_set():
-            claimed = await self._claim([lane for lane in self._lanes if lane.is_free])
+            claimed = await self._claim([lane for lane in self._lanes if lane.has_free_slot])
             if claimed is None:
                 return
             lane, lease = claimed
             logger.info("run %s claimed", lease.run_id)
             supervisor = RunSupervisor(lease, self._stopping, self._processes)
-            lane.supervised.add(asyncio.create_task(supervisor.run()))
+            lane.supervisors.add(asyncio.create_task(supervisor.run()))
 
     @property
-    def _supervised(self) -> set[asyncio.Task[None]]:
-        return set().union(*(lane.supervised for lane in self._lanes))
+    def _supervisors(self) -> set[asyncio.Task[None]]:
+        return set().union(*(lane.supervisors for lane in self._lanes))
 
     async def _claim(self, lanes: Sequence[_Lane]) -> tuple[_Lane, Lease] | None:
         try:
-            claimed: tuple[_Lane, Lease] | None = await database_sync_to_async(_claim)(lanes, self._watch)
+            claimed: tuple[_Lane, Lease] | None = await database_sync_to_async(_claim)(lanes, self._monitor)
             return claimed
         except OperationalError as error:
             logger.warning("the database does not answer: %s", error)
             return None
 
-    async def _rest(self) -> None:
-        """Until a run ends, it is woken, the worker shall stop, or it is time to look."""
+    async def _wait(self) -> None:
+        """Wait for the end of a run, a wake-up, a signal, or the next poll."""
         self._wakeup.clear()
         signals = {asyncio.create_task(event.wait()) for event in (self._wakeup, self._stopping)}
         done, _ = await asyncio.wait(
-            signals | self._supervised, timeout=POLL_EVERY, return_when=asyncio.FIRST_COMPLETED
+            signals | self._supervisors, timeout=POLL_INTERVAL, return_when=asyncio.FIRST_COMPLETED
         )
         for waiting in signals:
             waiting.cancel()
         for lane in self._lanes:
-            lane.supervised -= done
+            lane.supervisors -= done
         ended: set[asyncio.Task[Any]] = done - signals
         for task in ended:
-            task.result()  # a fault of the supervisor itself ends this worker; its leases run out
+            task.result()  # an error of the supervisor ends this worker; its leases expire
 
 
-def _claim(lanes: Sequence[_Lane], watch: LeaseMonitor) -> tuple[_Lane, Lease] | None:
-    """A run for one of the lanes; all in one go, since every call from async code opens a connection."""
-    if not leases.anything_waits(set().union(*(lane.queue.kinds for lane in lanes))):
+def _claim(lanes: Sequence[_Lane], monitor: LeaseMonitor) -> tuple[_Lane, Lease] | None:
+    """Claim a run for one of the lanes, in one call: each call from async code opens a connection."""
+    if not leases.has_claimable_run(set().union(*(lane.queue.kinds for lane in lanes))):
         return None
-    besides = held_up()
+    excluded = blocked_run_ids()
     for lane in lanes:
-        lease = leases.claim(worker_name(), kinds=lane.queue.kinds, besides=besides, watch=watch)
+        lease = leases.claim(worker_name(), kinds=lane.queue.kinds, excluded=excluded, monitor=monitor)
         if lease is not None:
             return lane, lease
     return None

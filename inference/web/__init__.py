@@ -1,1 +1,1 @@
-"""What pages, API and shell of several features have in common."""
+"""Shared code of the features' pages, API operations and commands."""

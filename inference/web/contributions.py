@@ -1,6 +1,6 @@
-"""What features add to pages, lists and answers that others own: each registers it once, at start-up.
+"""Registries of panels, menus, search, origins, dependents and routers that features contribute.
 
-The functions in it import what they need when they are called: registering loads no page.
+Features register at start-up. The registered functions import modules when called: registering loads no page.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from django.template.loader import render_to_string
 
 from inference.models import Run
 from inference.runs.request import is_id
-from inference.web.validation import one_of
+from inference.web.validation import choice_parameter
 
-if TYPE_CHECKING:  # every process reads this file, few ever answer a request or publish
+if TYPE_CHECKING:  # every process imports this file, few answer requests or publish
     from django.db.models import QuerySet
     from ninja import Router
 
@@ -29,7 +29,7 @@ Context = dict[str, Any]
 
 
 class PanelPlace(StrEnum):
-    """Pages with panels, each with what its panels are about."""
+    """Pages with panels; the comment names the subject that panels get."""
 
     MAPPING = "mapping"  # tabs; `library.mappings.query.ShownMapping`
     BELOW_MAPPING = "below a mapping"  # on all tabs; `ShownMapping`
@@ -37,8 +37,8 @@ class PanelPlace(StrEnum):
     MACHINE = "machine"  # what came of measuring it; `Machine`
     SCHEME = "scheme"  # `InstructionScheme`
     PREDICTORS = "predictors"  # below the list; None
-    BLOCK_SET = "block set"  # tabs; `asking.block_sets.query.ShownSet`
-    SHOWN_BLOCK = "shown block"  # `asking.questions.query.ShownBlock`
+    BLOCK_SET = "block set"  # tabs; `asking.block_sets.query.BlockSetView`
+    BLOCK = "shown block"  # `asking.questions.query.QuestionBlock`
 
 
 @dataclass(frozen=True)
@@ -46,33 +46,33 @@ class PagePanel:
     """A tab or a section.
 
     Args:
-        of: The page.
-        name: In addresses and forms; unique on that page.
-        title: Above it, or on the tab.
-        template: Of what is in it.
-        context: What the template needs, from the request and what the page is about; None where there is
-            nothing to say.
-        press: What a form of the panel does, whose button is called `press` and has the panel's name as its
-            value: an answer of its own, or the context with what is wrong, to show the page again.
-        place: Panels of a page are in the order of these numbers.
-        suits: Whether there is such a panel for what the page is about.
-        styles, scripts: Static files that it needs.
+        page: The page.
+        name: Identifier in addresses and forms; unique on that page.
+        title: Heading, or text of the tab.
+        template: Path of the template.
+        context: Computes the template's context from the request and the page's subject; None hides the
+            panel.
+        handle_form: Handles a POST whose field `press` is the panel's name; returns a response, or the
+            context with errors to render the page again.
+        order: Panels are sorted by this number.
+        applies: Whether the subject has this panel.
+        styles, scripts: Static files that the panel needs.
     """
 
-    of: PanelPlace
+    page: PanelPlace
     name: str
     title: str
     template: str
     context: Callable[[HttpRequest, Any], Context | None]
-    press: Callable[[HttpRequest, Any], HttpResponse | Context] | None = None
-    place: int = 0
-    suits: Callable[[Any], bool] = lambda subject: True
+    handle_form: Callable[[HttpRequest, Any], HttpResponse | Context] | None = None
+    order: int = 0
+    applies: Callable[[Any], bool] = lambda subject: True
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class ShownPanel:
+class RenderedPanel:
     """A panel with its context and its HTML."""
 
     panel: PagePanel
@@ -83,42 +83,42 @@ class ShownPanel:
 PANELS: list[PagePanel] = []
 
 
-def panels_of(of: PanelPlace, subject: Any) -> list[PagePanel]:
-    """Those on a page about a subject."""
-    there = (panel for panel in PANELS if panel.of == of and panel.suits(subject))
-    return sorted(there, key=lambda panel: panel.place)
+def panels_of(page: PanelPlace, subject: Any) -> list[PagePanel]:
+    """Panels of a page for a subject, in their order."""
+    matching = (panel for panel in PANELS if panel.page == page and panel.applies(subject))
+    return sorted(matching, key=lambda panel: panel.order)
 
 
-def shown_panels(
-    request: HttpRequest, of: PanelPlace, subject: Any, pressed: Context | None = None
-) -> list[ShownPanel]:
-    """All that have something to say. `pressed`: the context of the one whose form is wrong."""
-    found = []
-    for panel in panels_of(of, subject):
-        refused = pressed is not None and request.POST.get("press") == panel.name
-        context = pressed if refused else panel.context(request, subject)
+def rendered_panels(
+    request: HttpRequest, page: PanelPlace, subject: Any, rejected: Context | None = None
+) -> list[RenderedPanel]:
+    """Panels with a context, rendered. `rejected`: context of the panel whose form had errors."""
+    rendered = []
+    for panel in panels_of(page, subject):
+        is_rejected = rejected is not None and request.POST.get("press") == panel.name
+        context = rejected if is_rejected else panel.context(request, subject)
         if context is not None:
-            found.append(ShownPanel(panel, context, render_to_string(panel.template, context, request)))
-    return found
+            rendered.append(RenderedPanel(panel, context, render_to_string(panel.template, context, request)))
+    return rendered
 
 
-def tabs_of(request: HttpRequest, of: PanelPlace, subject: Any, usual: str) -> Context:
-    """The tabs of a page with the context of that which the address names, else of the `usual` one."""
-    tabs = {panel.name: panel for panel in panels_of(of, subject)}
-    tab = tabs[one_of(request, "tab", tuple(tabs), usual)]
+def tabs_of(request: HttpRequest, page: PanelPlace, subject: Any, default: str) -> Context:
+    """Context of a page with tabs; the parameter `tab` selects one, else it is `default`."""
+    tabs = {panel.name: panel for panel in panels_of(page, subject)}
+    tab = tabs[choice_parameter(request, "tab", tuple(tabs), default)]
     return {"tab": tab.name, "tabs": tabs.values(), "panel": tab, **(tab.context(request, subject) or {})}
 
 
-def press(request: HttpRequest, of: PanelPlace, subject: Any) -> HttpResponse | Context | None:
-    """What the form did that was sent, None where no panel has such a button."""
-    for panel in panels_of(of, subject):
-        if panel.press is not None and request.POST.get("press") == panel.name:
-            return panel.press(request, subject)
+def handle_panel_form(request: HttpRequest, page: PanelPlace, subject: Any) -> HttpResponse | Context | None:
+    """Let a panel handle the POST; None if no panel has that form."""
+    for panel in panels_of(page, subject):
+        if panel.handle_form is not None and request.POST.get("press") == panel.name:
+            return panel.handle_form(request, subject)
     return None
 
 
 class MenuPlace(StrEnum):
-    """Objects with menus, and what the address of an entry takes."""
+    """Objects with menus; the comment says what an entry's address takes."""
 
     MAPPING = "mapping"  # the number of the mapping
     SET = "set"  # `?set=` of an experiment set, beside a heat map `mapping` or `resource_mapping` as well
@@ -128,24 +128,24 @@ class MenuPlace(StrEnum):
 
 @dataclass(frozen=True)
 class MenuEntry:
-    """An entry.
+    """An entry of a menu.
 
     Args:
-        of: Whose menu.
-        title: What it is called.
-        route: The name of the page's address.
-        hint: What it gives, in a few words.
-        icon: Of its button; "" for none.
-        suits: Whether there is such a page for an object.
-        listing, listed: The name of the page that lists what was made so, and its title; "" for none.
+        menu: The menu.
+        title: Text of the entry.
+        route: URL name of the page.
+        hint: A few words about the page.
+        icon: Name of the button's icon; "" for none.
+        applies: Whether an object has this entry.
+        listing, listed: URL name and title of the list of earlier results; "" for none.
     """
 
-    of: MenuPlace
+    menu: MenuPlace
     title: str
     route: str
     hint: str = ""
     icon: str = ""
-    suits: Callable[[Any], bool] = lambda subject: True
+    applies: Callable[[Any], bool] = lambda subject: True
     listing: str = ""
     listed: str = ""
 
@@ -153,14 +153,14 @@ class MenuEntry:
 MENUS: list[MenuEntry] = []
 
 
-def entries_of(of: MenuPlace, subject: Any = None) -> list[MenuEntry]:
-    """Those in the menu of an object."""
-    return [entry for entry in MENUS if entry.of == of and (subject is None or entry.suits(subject))]
+def entries_of(menu: MenuPlace, subject: Any = None) -> list[MenuEntry]:
+    """Entries of a menu, for an object if one is given."""
+    return [entry for entry in MENUS if entry.menu == menu and (subject is None or entry.applies(subject))]
 
 
 @dataclass(frozen=True)
 class Hit:
-    """Something that was found: the row `pk`, whose page has the address `route`."""
+    """A search result: the row `pk`, on the page with the URL name `route`."""
 
     pk: int
     name: str
@@ -170,10 +170,9 @@ class Hit:
 
 @dataclass(frozen=True)
 class SearchHits:
-    """What there is of a kind, the best first; `total` counts those that are not among `hits` as well.
+    """Search results of one kind, best first; `total` includes the results beyond `hits`.
 
-    `listing` is the name of the page that lists them all by the same text; `listing_of` is what its address
-    takes, if anything.
+    `listing` is the URL name of the page with all results, and `listing_of` the argument of its address.
     """
 
     key: str
@@ -185,40 +184,40 @@ class SearchHits:
 
 
 Finder = Callable[[str, int], list[SearchHits]]
-"""What is found for a text, with at most so many hits in each group."""
+"""Searches a text; the number limits the hits per group."""
 
 FINDERS: list[Finder] = []
-"""Of the search box, besides schemes and rows with names."""
+"""Searches of the search box, besides schemes and rows with names."""
 
 
 @dataclass(frozen=True)
 class RunOrigin:
-    """The page that started a run, as the run's description says under `about`."""
+    """The page from which a run was started, by the key `about` of its description."""
 
     text: str
     url: str
 
 
 OriginFinder = Callable[[Sequence[Run]], dict[int, RunOrigin]]
-"""{number of a run: its origin} of those runs that it knows of."""
+"""Returns {run id: origin} of the runs that have one."""
 
 ORIGINS: list[OriginFinder] = []
 
 
 def origins_of(runs: Sequence[Run]) -> dict[int, RunOrigin]:
-    """{number of a run: its origin} of all that have one."""
+    """{run id: origin} of the runs that have one."""
     return dict(chain.from_iterable(find(runs).items() for find in ORIGINS))
 
 
 def number_about(run: Run, name: str) -> int | None:
-    """A number of what the run says that it is about, whoever wrote that."""
+    """An id under the key `about` of the run's description; None if it is missing or malformed."""
     number = run.config.get("about", {}).get(name)
     return number if is_id(number) else None
 
 
 @dataclass(frozen=True)
 class Dependent:
-    """Rows that depend on something: what and how many, their fate, and whether they forbid its deletion."""
+    """Rows that depend on a row: kind and number, their fate, and whether they forbid its deletion."""
 
     label: str
     fate: str
@@ -226,12 +225,12 @@ class Dependent:
 
 
 DEPENDENTS: dict[str, Callable[[Any], list[Dependent]]] = {}
-"""What depends on the rows of models, which are named as Django does: "app.Model"."""
+"""{"app.Model": function from a row to its dependents}."""
 
 
 @dataclass(frozen=True)
 class Publishable:
-    """A kind: its title in the plural, its rows, which have names, and the page of the one with a number."""
+    """A kind of result that can be published: its plural title, its rows, and the page of a row's id."""
 
     kind: str
     title: str
@@ -240,15 +239,15 @@ class Publishable:
 
 
 PUBLISHABLE: list[Publishable] = []
-"""What can be published as a static site."""
+"""Kinds of results for static sites and shared links."""
 
 Routers = Iterable[tuple["Router", str]]
-"""Each with its heading in the reference."""
+"""(router, heading in the reference)."""
 
 ROUTERS: list[Callable[[], Routers]] = []
-"""What imports the routers of the API; apps add theirs before the first address is resolved."""
+"""Functions that import the API's routers; apps append theirs before the first address is resolved."""
 
 
 def routers() -> Iterator[tuple[Router, str]]:
-    """Those of the API, in the order of the reference."""
+    """Routers of the API, in the order of the reference."""
     return chain.from_iterable(load() for load in ROUTERS)

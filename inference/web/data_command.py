@@ -1,4 +1,4 @@
-"""What commands on stored data have in common: errors in words, files, code, options of requests."""
+"""Base of commands on stored data: error messages, files, code, options from request fields."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ REFUSALS = (
     RunsError,
     SearchError,
 )
-"""Errors whose message says what in the input is wrong: a command prints it and exits with status 1."""
+"""Errors of the input: a command prints the message and exits with status 1."""
 
 
 class DataCommand(BaseCommand):
-    """Says in words, not by a traceback, that there is no data yet or that nobody can get at it."""
+    """A command that reports wrong input and a missing database without a traceback."""
 
-    requires_system_checks = ()  # checks would load every page of the site first
+    requires_system_checks = ()  # checks would load every page of the site
     makes_data = False
-    """Whether it prepares a data directory in which nothing is yet, as the first start of a site does."""
+    """Whether it prepares an empty data directory, like the first start of a site."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command; raises `CommandError` for input that is refused, and where no database answers."""
+        """Run the command; raises `CommandError` for wrong input and without a usable database."""
         try:
             if self.makes_data and _is_new():
                 self._prepare()
@@ -61,13 +61,13 @@ class DataCommand(BaseCommand):
             ) from error
 
     def _prepare(self) -> None:
-        """The database, empty but for the built-in instruction sets."""
+        """Create the database and load the built-in instruction sets."""
         call_command("migrate", verbosity=0)
         call_command("load-isa", "x86-64", "AArch64", stdout=io.StringIO())
         self.stderr.write(f"prepared {settings.HOME}: it was empty")
 
-    def deliver(self, text: str, file: Path | None) -> None:
-        """Write the text to the file, or print it as it is where there is none. Raises `CommandError`."""
+    def write_output(self, text: str, file: Path | None) -> None:
+        """Write the text to the file, or to standard output if that is None. Raises `CommandError`."""
         if file is None:
             self.stdout.write(text, ending="")
         else:
@@ -75,7 +75,7 @@ class DataCommand(BaseCommand):
 
 
 def _is_new() -> bool:
-    """Whether there is no database file yet; a database server's is prepared by the site."""
+    """Whether the file of an SQLite database is missing; the site prepares those of servers."""
     database = connections[DEFAULT_DB_ALIAS]
     if not isinstance(database, DatabaseWrapper) or database.is_in_memory_db():
         return False
@@ -83,19 +83,19 @@ def _is_new() -> bool:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Make the file, or write it anew; raises `CommandError` that says why it cannot be written."""
+    """Write the file, replacing an existing one. Raises `CommandError`."""
     try:
         path.write_bytes(content)
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror}") from error
 
 
-MOST_BYTES = 16 * 2**20
-"""Of a file; a listing of 200,000 lines has fewer."""
+MAX_FILE_BYTES = 16 * 2**20
+"""Largest size of a file of code; a listing of 200,000 lines is smaller."""
 
 
 def add_piece_option(parser: ArgumentParser) -> None:
-    """`--piece`: one loop or straight piece of the text."""
+    """Add `--piece`, which selects one loop or straight piece of the code."""
     parser.add_argument(
         "--piece",
         metavar="NAME|N",
@@ -105,49 +105,57 @@ def add_piece_option(parser: ArgumentParser) -> None:
 
 
 def blocks_of_file(
-    file: str, piece: str, most: int, warn: Callable[[str], object], isa: str = DEFAULT
+    file: str, piece: str, limit: int, warn: Callable[[str], object], isa: str = DEFAULT
 ) -> list[Block]:
-    """The blocks of a file, `-` for the standard input, or one of them. Raises `CommandError`.
+    """The blocks in a file of code.
 
-    `warn` gets a sentence about each line that looks like code and is in no block.
+    Args:
+        file: Path; `-` for the standard input.
+        piece: Name or number of the only block wanted; "" for all.
+        limit: Largest number of blocks.
+        warn: Gets a sentence about each line that looks like code but is in no block.
+        isa: Instruction set of the code.
+
+    Raises:
+        CommandError: The file cannot be read.
     """
-    reading = read(text_of_file(file), most, isa)
-    chosen = [piece_of(reading.pieces, piece)] if piece else reading.pieces
-    for dropped in reading.dropped:
+    parsed = read(text_of_file(file), limit, isa)
+    chosen = [piece_of(parsed.pieces, piece)] if piece else parsed.pieces
+    for dropped in parsed.dropped:
         warn(f"warning: {dropped}")
-    return [one.block for one in chosen]
+    return [code_piece.block for code_piece in chosen]
 
 
 def text_of_file(file: str) -> str:
-    """What a file has, `-` for the standard input. Raises `CommandError`."""
+    """Content of a UTF-8 file, `-` for the standard input. Raises `CommandError`."""
     try:
         if file == "-":
-            content = sys.stdin.buffer.read(MOST_BYTES + 1)
+            content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
         else:
-            with Path(file).open("rb") as opened:
-                content = opened.read(MOST_BYTES + 1)
+            with Path(file).open("rb") as stream:
+                content = stream.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         raise CommandError(f"{file} cannot be read: {error}") from error
-    if len(content) > MOST_BYTES:
-        raise CommandError(f"{file} has more than {MOST_BYTES:,} bytes")
+    if len(content) > MAX_FILE_BYTES:
+        raise CommandError(f"{file} has more than {MAX_FILE_BYTES:,} bytes")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
-        raise CommandError(f"{file} is no UTF-8: see line {number}") from error
+        raise CommandError(f"{file} is not UTF-8: see line {number}") from error
 
 
 def add_request_options(parser: _ActionsContainer, request: type[RequestPart], **fields: str) -> None:
-    """Add an option for each of these fields, by its name, with its help.
+    """Add an option per field of the request, with its default and choices.
 
-    The word for a value may stand before the help, as in "N: how many"; limits are left to the request, whose
-    error names the field.
+    `fields` are the help texts; one may begin with a metavar, as in "N: how many". The request itself checks
+    limits, and its error names the field.
     """
     for name, text in fields.items():
-        shape, usual = request.shape(name), request.usual(name)
-        metavar, colon, rest = text.partition(": ")
+        shape, default = request.shape(name), request.default_of(name)
+        metavar, colon, description = text.partition(": ")
         is_named = bool(colon) and metavar.isupper()
-        options: dict[str, Any] = {"help": rest if is_named else text, "default": usual}
+        options: dict[str, Any] = {"help": description if is_named else text, "default": default}
         if shape.choices:
             options["choices"] = shape.choices
         elif shape.kind in (int, float):

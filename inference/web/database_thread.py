@@ -1,7 +1,7 @@
 """A thread with a database connection that stays open from message to message.
 
-What Channels offers opens and closes a connection for every call, which takes longer than what an agent's
-message asks of the database, and shares its thread with everything else that browsers are told.
+Channels' own function opens and closes a connection for every call, which takes longer than the queries of an
+agent's message, and it shares a thread with the WebSockets of browsers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class DatabaseThread:
-    """One thread for all that use it; it ends with its last user."""
+    """A thread for several users; it ends when the last one has left."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -32,7 +32,7 @@ class DatabaseThread:
         self._users += 1
 
     def leave(self) -> None:
-        """Use it no longer: after the last call has come back."""
+        """Call it after the user's last `run` has returned."""
         self._users -= 1
         if not self._users and self._executor is not None:
             self._executor.submit(connections.close_all)
@@ -40,15 +40,15 @@ class DatabaseThread:
             self._executor = None
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the function returns or raises there."""
-        assert self._executor is not None, "only who has entered may ask"
-        asked = partial(_with_a_sound_connection, partial(function, *args, **kwargs))
-        return await asyncio.get_running_loop().run_in_executor(self._executor, asked)
+        """Call the function on the thread; returns its value or raises its error. `enter` comes first."""
+        assert self._executor is not None, "call enter() first"
+        call = partial(_reset_on_error, partial(function, *args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
 
-def _with_a_sound_connection(function: Callable[[], T]) -> T:
+def _reset_on_error(function: Callable[[], T]) -> T:
     try:
         return function()
     except DatabaseError:
-        connections.close_all()  # whatever is the matter with it, the next call gets a new one
+        connections.close_all()  # the connection may be broken: the next call opens a new one
         raise

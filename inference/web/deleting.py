@@ -1,4 +1,4 @@
-"""What depends on a set, a mapping, a run or a machine, and what becomes of it when that is deleted."""
+"""Dependents of rows with a name, their fate at a deletion, and the deletion itself."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from inference.models.named import Named
 from inference.models.run import runs_on
 from inference.web.contributions import DEPENDENTS, Dependent
 
-ENDED = "kept, but cannot be run again"
-NEEDED = "to be ended or cancelled first"
-GONE = "deleted with it"
-KEPT = "kept"
-WITHOUT_IT = "kept without this part"
-CONVERTED = "resource mappings converted from it"
-FIRST = "to be deleted first"
+NOT_REPEATABLE = "kept, but cannot be run again"
+END_FIRST = "to be ended or cancelled first"
+DELETED = "deleted with it"
+RETAINED = "kept"
+RETAINED_IN_PART = "kept without this part"
+CONVERSIONS = "resource mappings converted from it"
+DELETE_FIRST = "to be deleted first"
 
 
 def dependents_of(row: Named) -> list[Dependent]:
-    """Everything that depends on a set, mapping, run or machine; kinds without any are left out."""
+    """Dependents of a row with a name, by kind; kinds without rows are left out."""
     if of := DEPENDENTS.get(row._meta.label):
         return of(row)
     for model, find in _FINDERS.items():
         if isinstance(row, model):
             return find(row)
-    raise TypeError(f"nothing is known about what depends on a {type(row).__name__}")
+    raise TypeError(f"the dependents of a {type(row).__name__} are not defined")
 
 
 @transaction.atomic
 def delete_unless_needed(row: Named) -> list[Dependent]:
-    """Delete a row unless something forbids that; what does, nothing where it is gone now."""
-    blockers = [each for each in dependents_of(row) if each.blocks]
+    """Delete a row unless a dependent forbids it; returns these dependents, [] after the deletion."""
+    blockers = [dependent for dependent in dependents_of(row) if dependent.blocks]
     if not blockers:
         row.delete()
     return blockers
@@ -52,25 +52,27 @@ def delete_unless_needed(row: Named) -> list[Dependent]:
 
 def _of_set(row: ExperimentSet) -> list[Dependent]:
     return [
-        *counted(row.measurements.count(), "measurement", GONE),
-        *counted(row.evaluations.count(), "evaluation", GONE),
-        *_users(_runs_with(row, "datasets", "experiment_set", "evaluate") | _runs_beside(row)),
+        *count_of(row.measurements.count(), "measurement", DELETED),
+        *count_of(row.evaluations.count(), "evaluation", DELETED),
+        *_users(_runs_with(row, "datasets", "experiment_set", "evaluate") | _unfinished_set_runs(row)),
     ]
 
 
 def _of_mapping(row: PortMapping) -> list[Dependent]:
     return [
-        *counted(row.evaluations.count(), "evaluation", GONE),
-        *counted(row.front.exclude(picked=row).count(), "point of its front", GONE, "points of its front"),
-        *counted(row.conversions.count(), "resource mapping converted from it", KEPT, CONVERTED),
-        *counted(row.core_models.count(), "core model", WITHOUT_IT),
+        *count_of(row.evaluations.count(), "evaluation", DELETED),
+        *count_of(
+            row.front.exclude(picked=row).count(), "point of its front", DELETED, "points of its front"
+        ),
+        *count_of(row.conversions.count(), "resource mapping converted from it", RETAINED, CONVERSIONS),
+        *count_of(row.core_models.count(), "core model", RETAINED_IN_PART),
         *_users(_runs_with(row, "simulate", "mapping", "reference")),
     ]
 
 
 def _of_resource_mapping(row: ResourceMapping) -> list[Dependent]:
     return [
-        *counted(row.evaluations.count(), "evaluation", GONE),
+        *count_of(row.evaluations.count(), "evaluation", DELETED),
         *_users(Run.objects.filter(kind="evaluate", config__resource_mapping=row.pk)),
     ]
 
@@ -80,14 +82,14 @@ def _of_run(row: Run) -> list[Dependent]:
     blocker = Dependent("It has not ended", "cancel it first", blocks=True)
     return [
         *([blocker] if working else []),
-        *counted(row.held_out_evaluations.count(), "evaluation on what it held out", GONE),
-        *counted(PortMapping.objects.filter(run=row).count(), "port mapping", KEPT),
-        *counted(row.experiment_sets.count(), "experiment set", KEPT),
-        *counted(row.latency_sets.count(), "latency set", KEPT),
-        *counted(row.front_ends.count(), "front end", KEPT),
-        *counted(StoredCoreModel.objects.filter(run=row).count(), "core model", KEPT),
-        *counted(row.parts.count(), "run that is a part of it", KEPT, "runs that are parts of it"),
-        *counted(row.forks.count(), "run that began as its copy", KEPT, "runs that began as its copies"),
+        *count_of(row.held_out_evaluations.count(), "evaluation on what it held out", DELETED),
+        *count_of(PortMapping.objects.filter(run=row).count(), "port mapping", RETAINED),
+        *count_of(row.experiment_sets.count(), "experiment set", RETAINED),
+        *count_of(row.latency_sets.count(), "latency set", RETAINED),
+        *count_of(row.front_ends.count(), "front end", RETAINED),
+        *count_of(StoredCoreModel.objects.filter(run=row).count(), "core model", RETAINED),
+        *count_of(row.parts.count(), "run that is a part of it", RETAINED, "runs that are parts of it"),
+        *count_of(row.forks.count(), "run that began as its copy", RETAINED, "runs that began as its copies"),
     ]
 
 
@@ -97,27 +99,27 @@ def _of_machine(row: Machine) -> list[Dependent]:
     tokens = row.tokens.filter(revoked=None).count()
     return [
         *([connected] if row.is_online() else []),
-        *counted(row.experiment_sets.count(), "experiment set", FIRST, blocks=True),
-        *counted(row.mappings.count(), "port mapping", FIRST, blocks=True),
-        *counted(row.resource_mappings.count(), "resource mapping", FIRST, blocks=True),
-        *counted(row.latency_sets.count(), "latency set", FIRST, blocks=True),
-        *counted(row.front_ends.count(), "front end", FIRST, blocks=True),
-        *counted(row.core_models.count(), "core model", FIRST, blocks=True),
+        *count_of(row.experiment_sets.count(), "experiment set", DELETE_FIRST, blocks=True),
+        *count_of(row.mappings.count(), "port mapping", DELETE_FIRST, blocks=True),
+        *count_of(row.resource_mappings.count(), "resource mapping", DELETE_FIRST, blocks=True),
+        *count_of(row.latency_sets.count(), "latency set", DELETE_FIRST, blocks=True),
+        *count_of(row.front_ends.count(), "front end", DELETE_FIRST, blocks=True),
+        *count_of(row.core_models.count(), "core model", DELETE_FIRST, blocks=True),
         *_users(runs_on(row)),
-        *counted(tokens, "token", GONE),
-        *counted(row.readings.count(), "reading of its noise", GONE, "readings of its noise"),
+        *count_of(tokens, "token", DELETED),
+        *count_of(row.readings.count(), "reading of its noise", DELETED, "readings of its noise"),
     ]
 
 
 def _of_latency_set(row: LatencySet) -> list[Dependent]:
     return [
-        *counted(row.schemes.count(), "scheme with its latencies", GONE, "schemes with their latencies"),
-        *counted(row.core_models.count(), "core model", WITHOUT_IT),
+        *count_of(row.schemes.count(), "scheme with its latencies", DELETED, "schemes with their latencies"),
+        *count_of(row.core_models.count(), "core model", RETAINED_IN_PART),
     ]
 
 
 def _of_front_end(row: MeasuredFrontEnd) -> list[Dependent]:
-    return counted(row.core_models.count(), "core model", WITHOUT_IT)
+    return count_of(row.core_models.count(), "core model", RETAINED_IN_PART)
 
 
 _FINDERS: dict[type[Named], Callable[[Any], list[Dependent]]] = {
@@ -133,36 +135,39 @@ _FINDERS: dict[type[Named], Callable[[Any], list[Dependent]]] = {
 
 
 def _runs_with(row: ExperimentSet | PortMapping, source: str, field: str, other: str) -> QuerySet[Run]:
-    """Runs whose description names a row: among the sources, or in a field of its own."""
-    named = Q(**{f"config__source__{source}": row.pk})
-    for one in (field, other):
-        named |= Q(**{f"config__{one}": row.pk})
-    lists = Run.objects.filter(**{f"config__source__{source}__isnull": False})
-    listed: list[tuple[int, Any]] = list(lists.values_list("pk", f"config__source__{source}"))
-    naming = [run for run, ids in listed if isinstance(ids, list) and row.pk in ids]
-    return Run.objects.filter(named | Q(pk__in=naming))
+    """Runs whose description contains the row: among the sources, or in the fields `field` and `other`."""
+    condition = Q(**{f"config__source__{source}": row.pk})
+    for name in (field, other):
+        condition |= Q(**{f"config__{name}": row.pk})
+    with_sources = Run.objects.filter(**{f"config__source__{source}__isnull": False})
+    sources: list[tuple[int, Any]] = list(with_sources.values_list("pk", f"config__source__{source}"))
+    run_ids = [run for run, ids in sources if isinstance(ids, list) and row.pk in ids]
+    return Run.objects.filter(condition | Q(pk__in=run_ids))
 
 
-def _runs_beside(row: ExperimentSet) -> QuerySet[Run]:
-    """Unfinished runs that compare the set with another one, or merge it: what they made is there by then."""
-    asked = Run.objects.filter(kind__in=("compare-sets", "merge-sets")).exclude(state__in=Run.FINAL)
-    naming = [
+def _unfinished_set_runs(row: ExperimentSet) -> QuerySet[Run]:
+    """Unfinished runs that compare or merge the set; ended ones have stored their results."""
+    unfinished = Run.objects.filter(kind__in=("compare-sets", "merge-sets")).exclude(state__in=Run.FINAL)
+    run_ids = [
         pk
-        for pk, config in asked.values_list("pk", "config")
+        for pk, config in unfinished.values_list("pk", "config")
         if row.pk in (*config.get("sets", ()), config.get("first"), config.get("second"))
     ]
-    return Run.objects.filter(pk__in=naming)
+    return Run.objects.filter(pk__in=run_ids)
 
 
 def _users(runs: QuerySet[Run]) -> list[Dependent]:
     ended = runs.filter(state__in=Run.FINAL).count()
     working = runs.count() - ended
-    return [*counted(working, "unfinished run", NEEDED, blocks=True), *counted(ended, "run", ENDED)]
+    return [
+        *count_of(working, "unfinished run", END_FIRST, blocks=True),
+        *count_of(ended, "run", NOT_REPEATABLE),
+    ]
 
 
-def counted(n: int, what: str, fate: str, plural: str = "", *, blocks: bool = False) -> list[Dependent]:
-    """So many rows of a kind, nothing where there is none."""
+def count_of(n: int, noun: str, fate: str, plural: str = "", *, blocks: bool = False) -> list[Dependent]:
+    """A `Dependent` for `n` rows of a kind; [] for 0."""
     if n == 0:
         return []
-    label = f"1 {what}" if n == 1 else f"{n:,} {plural or what + 's'}"
+    label = f"1 {noun}" if n == 1 else f"{n:,} {plural or noun + 's'}"
     return [Dependent(label, fate, blocks)]

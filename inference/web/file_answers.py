@@ -1,4 +1,4 @@
-"""Texts that a browser stores as files: tables, and rows in the formats of their exports."""
+"""Responses that a browser stores as files: tables, and rows in export formats."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from django.utils.text import slugify
 from inference.formats.problems import ExchangeError
 from inference.formats.provenance import head_of
 from inference.storage.exporting import Export
-from inference.web.validation import one_of
+from inference.web.validation import choice_parameter
 
 
 def attachment(content: str | bytes, content_type: str, name: str, extension: str) -> HttpResponse:
-    """Content to be stored as a file."""
+    """A response to be stored under a file name made from `name`."""
     file_name = f"{slugify(name) or 'export'}.{extension}"
     return HttpResponse(
         content,
@@ -29,19 +29,19 @@ def attachment(content: str | bytes, content_type: str, name: str, extension: st
 
 
 def streamed_table(parts: Iterable[str], name: str) -> StreamingHttpResponse:
-    """A large table as CSV, sent as it is made."""
+    """A large CSV table, sent while it is computed."""
     answer = StreamingHttpResponse(parts, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{slugify(name) or "export"}.csv"'
     return answer
 
 
 def file_answer(text: str, content_type: str, name: str, extension: str) -> HttpResponse:
-    """The text under a file name made of what it is called."""
+    """A UTF-8 text to be stored under a file name made from `name`."""
     return attachment(text, f"{content_type}; charset=utf-8", name, extension)
 
 
 def table_answer(text: str, name: str, **about: str) -> HttpResponse:
-    """A table as CSV behind the product, what it is `about`, and how to cite it."""
+    """A CSV table with a head of product, citation, and the facts `about`."""
     return file_answer(head_of(**about) + text, "text/csv", name, "csv")
 
 
@@ -49,25 +49,25 @@ Exports = Mapping[str, Export[Any]]
 
 
 def exports_for(exports: Exports, isa: str) -> dict[str, Export[Any]]:
-    """Those formats that have words for an instruction set."""
+    """Formats that support an instruction set."""
     return {key: export for key, export in exports.items() if export.describes(isa)}
 
 
 def export_path(rows: QuerySet[Any], page: str, listing: str, exports: Exports) -> URLPattern:
-    """The address below a list's at which a row is a file, in its first format or `?format=`.
+    """The address of a row's export, in the format `?format=`, else the first one.
 
     Args:
-        rows: Those that may be written, with what that needs.
-        page: The name of a row's own address.
-        listing: The name of the list's address.
-        exports: By their keys in the address.
+        rows: Rows that may be exported, with the relations that the formats read.
+        page: URL name of a row's page.
+        listing: First part of the path.
+        exports: Formats by their keys in the address.
     """
 
     def export(request: HttpRequest, pk: int) -> HttpResponse:
-        """Says on the row's page why nothing was written, where a format cannot have it."""
+        """A row that the format cannot express leads back to its page, with a message."""
         row = get_object_or_404(rows.all(), pk=pk)
-        known = exports_for(exports, row.isa.name)
-        chosen = known[one_of(request, "format", tuple(known), next(iter(known)))]
+        supported = exports_for(exports, row.isa.name)
+        chosen = supported[choice_parameter(request, "format", tuple(supported), next(iter(supported)))]
         try:
             text = chosen.write(row)
         except ExchangeError as error:

@@ -1,4 +1,4 @@
-"""Mappings in lists, each with the evaluation that is shown for it."""
+"""Mappings in lists, each with the evaluation that the list shows for it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from inference.storage.evaluations import evaluations_of
 
 @dataclass(frozen=True)
 class ListedMapping:
-    """A mapping of a list with the evaluation shown for it."""
+    """A mapping in a list; `evaluation` is None if it has none."""
 
     mapping: PortMapping | ResourceMapping
     evaluation: Evaluation | None
 
     @property
     def source(self) -> str:
-        """What the evaluation is on, in words."""
+        """The measurements of the evaluation, as a text."""
         return source_label(self.evaluation) if self.evaluation else ""
 
     @property
@@ -31,13 +31,13 @@ class ListedMapping:
 
 
 def listed_mappings(rows: Sequence[Any], evaluations: QuerySet[Evaluation]) -> list[ListedMapping]:
-    """Rows with an `evaluation_id`, each with that of the `evaluations` (one query)."""
+    """Join rows that have an `evaluation_id` with their evaluations (one query)."""
     by_id = evaluations.in_bulk([row.evaluation_id for row in rows if row.evaluation_id])
     return [ListedMapping(row, by_id.get(row.evaluation_id)) for row in rows]
 
 
 def source_label(evaluation: Evaluation) -> str:
-    """The set's name, or of which run the share is that it kept from training."""
+    """The set's name, or the run whose held-out share the evaluation is on."""
     if evaluation.experiment_set is not None:
         return evaluation.experiment_set.name
     run = evaluation.held_out_by
@@ -45,7 +45,7 @@ def source_label(evaluation: Evaluation) -> str:
 
 
 def best_score(row: PortMapping | ResourceMapping) -> tuple[float | None, str, str] | None:
-    """The error in cycles that a mapping's page begins with, on what it was found, and the address of it."""
+    """(MAPE in per cent, measurements, address) of the best evaluation in cycles; None without one."""
     best = evaluations_of(row).filter(unit="cycles").first()
     return None if best is None else (best.mape, source_label(best), evaluation_url(best))
 

@@ -1,4 +1,4 @@
-"""Renaming, noting and deleting: the same two pages for everything that has a name."""
+"""The pages for renaming and deleting rows with a name."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from django.urls import URLPattern, path, reverse
 from inference.core.texts import check_line
 from inference.formats.problems import ExchangeError
 from inference.models.named import Named
-from inference.storage.names import NOTE_LIMIT, free_name, free_or_refuse, kind_of, rename
+from inference.storage.names import NOTE_LIMIT, check_name_free, free_name, kind_of, rename
 from inference.web.deleting import delete_unless_needed, dependents_of
 from inference.web.request_fields import StrictForm
 
 
 def validate_line(text: str) -> None:
-    """For fields of forms: refuse what no name may have."""
+    """Validator of form fields: the text must be a valid name."""
     try:
         check_line(text)
     except ValueError as error:
         raise ValidationError(str(error)) from None
 
 
-def usable_name(model: type[Named], name: str) -> str:
-    """A name for a new row; what no row can have, or one has already, is an error of the form."""
+def validated_name(model: type[Named], name: str) -> str:
+    """The name itself; raises `ValidationError` if it is malformed or not unique."""
     try:
-        free_or_refuse(model, name)
+        check_name_free(model, name)
     except ExchangeError as error:
         raise ValidationError(str(error)) from error
     return name
 
 
 class NameAndNoteForm(StrictForm):
-    """A name that nothing else of the kind has, and free notes."""
+    """A unique name, and a note."""
 
     name = forms.CharField(
         max_length=200,
@@ -56,12 +56,12 @@ class NameAndNoteForm(StrictForm):
         self.row = row
 
     def clean_name(self) -> str:
-        """Refuse a name in use, and offer a free one."""
+        """Refuse a name in use, and suggest a free one."""
         name: str = self.cleaned_data["name"]
         model = type(self.row)
         if model._default_manager.filter(name=name).exclude(pk=self.row.pk).exists():
             raise ValidationError(
-                f"Another {kind_of(model)} has this name; {free_name(model, name)!r} would be free."
+                f"Another {kind_of(model)} has this name; {free_name(model, name)!r} is free."
             )
         return name
 
@@ -70,12 +70,13 @@ class NameAndNoteForm(StrictForm):
 
 
 def naming_paths(model: type[Named], page: str, listing: str, menu: str = "") -> list[URLPattern]:
-    """The addresses at which rows get another name and note, and are deleted.
+    """The addresses for renaming and deleting rows.
 
     Args:
-        page: The name of a row's own address; those of these begin with it.
-        listing: The name of the list's address, below which these are; shown after a deletion.
-        menu: The entry of the menu that is marked, where that is not the list.
+        model: Class of the rows.
+        page: URL name of a row's page; prefix of the new URL names.
+        listing: URL name of the list; first part of the paths, and the page after a deletion.
+        menu: The marked entry of the menu; "" if it is the list.
     """
 
     def edit(request: HttpRequest, pk: int) -> HttpResponse:
@@ -83,7 +84,7 @@ def naming_paths(model: type[Named], page: str, listing: str, menu: str = "") ->
         return _edit_page(request, get_object_or_404(model, pk=pk), page, menu or listing)
 
     def delete(request: HttpRequest, pk: int) -> HttpResponse:
-        """Deletes a row, after the page has said what depends on it."""
+        """Delete a row on POST; the page lists its dependents first."""
         row = get_object_or_404(model, pk=pk)
         if request.method == "POST" and not delete_unless_needed(row):
             messages.success(request, f"The {kind_of(model)} “{row.name}” has been deleted.")

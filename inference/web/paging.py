@@ -1,7 +1,7 @@
-"""Pages of long tables by key, not by offset: page 500 costs as much as page 1, and nothing is shown twice.
+"""Keyset pagination: page 500 costs as much as page 1, and no row appears twice.
 
-A cursor names a row by its sort value and id, and the direction to go from there. It travels in the URL, so
-it may be anything: an unreadable one is treated as none.
+A cursor has the sort value and id of a row, and the direction from there. It comes from the address, so it
+may be malformed: then it is ignored.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from inference.storage.names import kind_of
 Row = TypeVar("Row")
 ModelRow = TypeVar("ModelRow", bound=Model)
 PAGE_SIZE = 100
-_BEYOND = 2**63  # no column holds numbers like that
+_NUMBER_LIMIT = 2**63  # columns hold numbers of 64 bits
 
 
 @dataclass(frozen=True)
 class Page(Generic[Row]):
-    """Rows of one page with the cursors of its neighbours, and how many rows there are in all.
+    """Rows of one page, cursors of the adjacent pages (None at the ends), and the total number of rows.
 
-    `more`: there are more than `total`, which nobody has counted.
+    `more`: there are more rows than `total`, where the count was limited.
     """
 
     rows: Sequence[Row]
@@ -52,14 +52,18 @@ class Order:
 
     @classmethod
     def of(cls, text: str) -> Order:
-        """The order that a text means, whichever columns there are."""
+        """Parse a text of an address; the column is not validated.
+
+        >>> Order.of("-name")
+        Order(column='name', descending=True)
+        """
         return cls(text.removeprefix("-"), text.startswith("-"))
 
     @classmethod
     def read(cls, text: str, columns: Mapping[str, str], default: str) -> Order:
-        """The order that a query parameter asks for; the default where it names no known column."""
-        for wanted in (text, default):
-            order = cls.of(wanted)
+        """The order of a query parameter; `default` if its column is not among `columns`."""
+        for candidate in (text, default):
+            order = cls.of(candidate)
             if order.column in columns:
                 return order
         raise ValueError(f"the default order {default!r} is not one of {', '.join(columns)}")
@@ -85,21 +89,23 @@ class _Cursor:
         except (binascii.Error, ValueError, RecursionError):
             return None
         match data:
-            case [str() | int() | float() as value, int(row_id), bool(backwards)] if 0 <= row_id < _BEYOND:
+            case [str() | int() | float() as value, int(row_id), bool(backwards)] if (
+                0 <= row_id < _NUMBER_LIMIT
+            ):
                 if _is_storable(value):
                     return cls(value, row_id, backwards)
         return None
 
 
 def _is_storable(value: str | float) -> bool:
-    """Whether a column could hold this: JSON knows numbers without end, and halves of characters."""
+    """Whether a column can hold the value: JSON has unbounded numbers and lone surrogates."""
     if isinstance(value, str):
         return not any("\ud800" <= char <= "\udfff" for char in value)
-    return -_BEYOND < value < _BEYOND
+    return -_NUMBER_LIMIT < value < _NUMBER_LIMIT
 
 
 def is_cursor(text: str) -> bool:
-    """Whether a page could have given this."""
+    """Whether the text decodes to a cursor."""
     return _Cursor.decode(text) is not None
 
 
@@ -111,51 +117,58 @@ def page_of(
     size: int = PAGE_SIZE,
     *,
     total: int | None = None,
-    most: int | None = None,
+    count_limit: int | None = None,
 ) -> Page[ModelRow]:
-    """One page of a query, sorted by `columns[order.column]` and then by id.
+    """One page of a query, sorted by `columns[order.column]` and then by id (two queries).
 
-    The fields in `columns` must not be null (annotate a `Coalesce` where a column may be), and texts or
-    numbers. Two queries: the count and the page. `total` is how many rows there are where that is known;
-    at most `most` are counted, which ends the search for more.
+    Args:
+        rows: The query, in any order.
+        order: Sort order.
+        columns: {column: field}; the fields are texts or numbers and never null (annotate a `Coalesce`).
+        cursor: Cursor of another page; "" or a malformed one selects the first page.
+        size: Rows per page.
+        total: Number of rows, if it is known; saves the count.
+        count_limit: Stop counting there; `Page.more` tells that there are more.
     """
     field = columns[order.column]
-    counted = _count(rows, most) if total is None else (total, False)
+    counted = _count(rows, count_limit) if total is None else (total, False)
     start = _Cursor.decode(cursor) if cursor else None
-    beyond = None if start is None else _beyond(rows, field, start, order.descending)
-    if start is None or beyond is None:
-        start, beyond = None, rows
+    remaining = None if start is None else _rows_after(rows, field, start, order.descending)
+    if start is None or remaining is None:
+        start, remaining = None, rows
     backwards = start is not None and start.backwards
     sign = "-" if order.descending != backwards else ""
-    found = list(beyond.order_by(f"{sign}{field}", f"{sign}id")[: size + 1])
-    more = len(found) > size
-    found = found[:size]
+    page_rows = list(remaining.order_by(f"{sign}{field}", f"{sign}id")[: size + 1])
+    more = len(page_rows) > size
+    page_rows = page_rows[:size]
     if backwards:
-        found.reverse()
-    if not found:
-        return Page(found, counted[0], more=counted[1])
+        page_rows.reverse()
+    if not page_rows:
+        return Page(page_rows, counted[0], more=counted[1])
     has_next, has_previous = (True, more) if backwards else (more, start is not None)
     return Page(
-        found,
+        page_rows,
         counted[0],
         more=counted[1],
-        next_cursor=_Cursor(_value(found[-1], field), found[-1].pk, False).encode() if has_next else None,
-        previous_cursor=_Cursor(_value(found[0], field), found[0].pk, True).encode()
+        next_cursor=_Cursor(_value(page_rows[-1], field), page_rows[-1].pk, False).encode()
+        if has_next
+        else None,
+        previous_cursor=_Cursor(_value(page_rows[0], field), page_rows[0].pk, True).encode()
         if has_previous
         else None,
     )
 
 
-def _count(rows: QuerySet[ModelRow], most: int | None) -> tuple[int, bool]:
-    """How many rows there are, and whether there are more than that."""
-    if most is None:
+def _count(rows: QuerySet[ModelRow], limit: int | None) -> tuple[int, bool]:
+    """Number of rows up to `limit`, and whether there are more."""
+    if limit is None:
         return rows.count(), False
-    found = rows.order_by()[: most + 1].count()
-    return min(found, most), found > most
+    number = rows.order_by()[: limit + 1].count()
+    return min(number, limit), number > limit
 
 
 def page_in_memory(rows: Sequence[Row], number: int, size: int = PAGE_SIZE) -> Page[Row]:
-    """Page `number` from 0 of rows that are all at hand, because what sorts them is computed."""
+    """Page `number`, from 0, of rows that are sorted in memory; its cursors are page numbers."""
     start = number * size
     return Page(
         rows[start : start + size],
@@ -165,10 +178,10 @@ def page_in_memory(rows: Sequence[Row], number: int, size: int = PAGE_SIZE) -> P
     )
 
 
-def _beyond(
+def _rows_after(
     rows: QuerySet[ModelRow], field: str, start: _Cursor, descending: bool
 ) -> QuerySet[ModelRow] | None:
-    """The rows on the far side of a cursor; None where its value is not of the field's type."""
+    """Rows after a cursor in its direction; None if its value does not have the field's type."""
     side = "lt" if descending != start.backwards else "gt"
     try:
         further = Q(**{f"{field}__{side}": start.value})
@@ -185,15 +198,15 @@ def _value(row: Model, field: str) -> Any:
     return value
 
 
-_MOST_WORDS = 20
+_MAX_WORDS = 20
 
 
 def having_words(text: str) -> Q:
-    """Rows with every word of a text in name or note, in any order; all of them for no words."""
-    found = Q()
-    for word in text.split()[:_MOST_WORDS]:
-        found &= Q(name__icontains=word) | Q(note__icontains=word)
-    return found
+    """Condition that all words of a text are in name or note; an empty text matches all rows."""
+    condition = Q()
+    for word in text.split()[:_MAX_WORDS]:
+        condition &= Q(name__icontains=word) | Q(note__icontains=word)
+    return condition
 
 
 def list_page(
@@ -201,20 +214,23 @@ def list_page(
     template: str,
     rows: Callable[[str], QuerySet[Any]],
     columns: Mapping[str, str],
-    usual: str,
+    default_sort: str,
     context: Callable[[Page[Any]], dict[str, Any]] = lambda page: {},
     noun: str = "",
 ) -> HttpResponse:
-    """A page of the rows that have the search's text in name or note, in the order that the address names.
+    """The page of a list with search (`q`), sort order (`sort`) and cursor (`page`) from the address.
 
     Args:
-        rows: Those with a text in name or note, all for an empty one.
-        columns: What an order may be by, as `Order.read` takes them; `usual` is the order without one.
-        context: What the template needs besides; `rows` where its cells show more than a row of the model.
-        noun: What a row is called, where that is not its model's name.
+        request: The request.
+        template: Path of the template.
+        rows: Query of the rows with a text in name or note; all for "".
+        columns: {column: field} of the sort orders.
+        default_sort: Sort order without the parameter.
+        context: Further context of the template; may replace `rows`.
+        noun: Name of a row; "" for the model's.
     """
     q = request.GET.get("q", "").strip()
-    order = Order.read(request.GET.get("sort", ""), columns, usual)
+    order = Order.read(request.GET.get("sort", ""), columns, default_sort)
     page = page_of(rows(q), order, columns, request.GET.get("page", ""))
     model: type[Named] = rows("").model
     noun = noun or kind_of(model)

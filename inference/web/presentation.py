@@ -1,4 +1,4 @@
-"""Template tags and filters that every page may use (a template builtin, see settings.TEMPLATES)."""
+"""Template tags and filters of all pages (a builtin library, see `settings.TEMPLATES`)."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ NAVIGATION = (
     ("machines", "Machines"),
     ("isas", "ISAs"),
 )
-"""(URL name, which is also the value of the `nav_current` block; label)"""
+"""(URL name, label); the URL name is also the value of the block `nav_current`."""
 
 OPERATORS_NAVIGATION = (("infer", "Infer"),)
-"""What comes before them for those who may start something."""
+"""Entries before `NAVIGATION` for users who may start runs."""
 
 UNKNOWN = "–"
 MINUS = "\N{MINUS SIGN}"
 R_MAX = mark_safe("R<sub>max</sub>")
-MOST_ALIGNED = 16  # ports: more would leave a table no room for anything else
-COLOURS = len(colours.LIGHT)  # the palette starts again after them
+MAX_ALIGNED_PORTS = 16  # more ports would take the whole width of a table
+COLOURS = len(colours.LIGHT)  # port colours repeat after these
 _ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^][]*\])?(?P<access>:[A-Za-z]+)?$")
 
 
 @register.filter
 def kind_label(kind: str) -> str:
-    """Return what runs of a kind are called."""
+    """Return the label of a kind of run."""
     return label_of(kind)
 
 
 @register.simple_block_tag(takes_context=True)
 def main_nav(context: template.Context, content: str) -> SafeString:
-    """Return the top bar; the content of the tag names the page family that is open."""
+    """Return the top bar; the tag's content is the URL name of the current entry."""
     assert context.template is not None, "the top bar is part of a page"
     topbar = context.template.engine.get_template("partials/topbar.html")
     with context.push(items=_navigation(bool(context.get("may_operate"))), current=content.strip()):
@@ -68,14 +68,14 @@ def main_nav(context: template.Context, content: str) -> SafeString:
 
 @lru_cache
 def _navigation(may_operate: bool) -> list[dict[str, str]]:
-    shown = OPERATORS_NAVIGATION + NAVIGATION if may_operate else NAVIGATION
-    return [{"key": key, "url": reverse(key), "label": label} for key, label in shown]
+    entries = OPERATORS_NAVIGATION + NAVIGATION if may_operate else NAVIGATION
+    return [{"key": key, "url": reverse(key), "label": label} for key, label in entries]
 
 
 @register.simple_tag
-@lru_cache(maxsize=256)  # a page has dozens
+@lru_cache(maxsize=256)  # a page has dozens of icons
 def icon(name: str) -> SafeString:
-    """Return an icon of the sprite, hidden from screen readers: the text beside it says the same."""
+    """Return an icon of the sprite, hidden from screen readers: a text of the same meaning is beside it."""
     return format_html(
         '<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><use href="{}#{}"></use></svg>',
         static("icons.svg"),
@@ -85,16 +85,16 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def block_url(code: bytes | str, isa: ISA | str | None) -> str:
-    """Return the address of a block's page; `code`: its machine code or the digits of that.
+    """Return the address of a block's page.
 
-    `isa`: the instruction set, or its row, which is None where none is loaded.
+    `code` is machine code, or its hexadecimal digits. `isa` is a name or a row; None means the default.
     """
     digits = code if isinstance(code, str) else bytes(code).hex()
     return f"{reverse('blocks')}?{urlencode({'isa': isa_of(isa), 'code': digits})}"
 
 
 def isa_of(isa: ISA | str | None) -> str:
-    """The instruction set of machine code, by its name or by a row."""
+    """The name of the instruction set of machine code."""
     return isa or DEFAULT if isinstance(isa, str) else code_isa(isa)
 
 
@@ -102,10 +102,9 @@ def isa_of(isa: ISA | str | None) -> str:
 def sort_header(
     context: template.Context, key: str, label: str, css: str = "", *, unit: str = ""
 ) -> dict[str, object]:
-    """Return a column head that sorts by `key`; a second press turns the order round.
+    """Return a column head that sorts by `key`; a second click reverses the order.
 
-    `unit`: of the numbers below it, behind a label that comes from elsewhere. Reads `sort` from the page's
-    context: the key in use, with a leading "-" for descending.
+    `unit` is added to the label. The context's `sort` is the current key, with a leading "-" for descending.
     """
     current = str(context.get("sort", ""))
     ascending = current == key
@@ -129,10 +128,10 @@ def choice(
     submits: bool = False,
     field_id: str = "",
 ) -> dict[str, object]:
-    """Return a labelled field in which one of the `options` is chosen.
+    """Return a labelled select field.
 
-    `options`: rows, whose numbers and names these are; values with their labels; or values alone. `none`:
-    what stands for no choice, where there may be none. `submits`: a choice sends the form.
+    `options` are rows (id and name), (value, label) pairs, or values. `none` is the label of an empty option,
+    None for no such option. With `submits`, a choice sends the form.
     """
     return {
         "name": name,
@@ -153,11 +152,11 @@ def _option(option: Any) -> tuple[object, object]:
 
 @register.inclusion_tag("partials/uops.html")
 def uops(pairs: Uops, ports: Sequence[str], *, aligned: bool = False) -> dict[str, object]:
-    """Return µops as `2× [0][1] + 1× [5]`, each port's name on its colour.
+    """Return µops as `2× [0][1] + 1× [5]`, with port names on their colours.
 
-    `aligned`: each port has its place, so that in a table equal ports stand below each other.
+    With `aligned` every port has a fixed position, so that a table's equal ports are below each other.
     """
-    if aligned and len(ports) <= MOST_ALIGNED:
+    if aligned and len(ports) <= MAX_ALIGNED_PORTS:
         placed = [
             (count, [(index % COLOURS, name, mask >> index & 1) for index, name in enumerate(ports)])
             for mask, count in pairs
@@ -169,7 +168,7 @@ def uops(pairs: Uops, ports: Sequence[str], *, aligned: bool = False) -> dict[st
 
 @register.inclusion_tag("partials/uop_lanes.html")
 def uop_lanes(pairs: Uops, ports: Sequence[str]) -> dict[str, object]:
-    """Return µops as lines in which every port has its place, whether it is used or not."""
+    """Return µops as lines with a fixed position for every port, used or not."""
     lanes = [
         (count, [(index % COLOURS, name, bool(mask >> index & 1)) for index, name in enumerate(ports)])
         for mask, count in pairs
@@ -179,13 +178,13 @@ def uop_lanes(pairs: Uops, ports: Sequence[str]) -> dict[str, object]:
 
 @register.filter
 def shell_word(text: str) -> str:
-    """Return a text as one word of a command line that people copy from the page."""
+    """Return a text quoted as one word of a shell command."""
     return quoting.shell_word(text)
 
 
 @register.filter
 def portcolour(index: int) -> int:
-    """Return the number of a port's colour: the palette starts again after its last."""
+    """Return the index of a port's colour in the palette."""
     return index % COLOURS
 
 
@@ -196,7 +195,7 @@ def number(value: int | None) -> str:
 
 @register.filter
 def decimals(value: float | None, places: int = 2) -> str:
-    """3.14159|decimals:3 → 3.142; unknown and non-finite numbers are a dash."""
+    """3.14159|decimals:3 → 3.142; a dash for unknown and non-finite numbers."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
     return f"{value:,.{places}f}".replace("-", MINUS)
@@ -210,12 +209,12 @@ def load(cycles: float) -> str:
 
 @register.filter
 def change(value: float | None, places: int = 1) -> str:
-    """Return a signed share: 3.21|change → +3.2 %, -3|change:0 → −3 %, the value being per cent already."""
+    """Return a signed percentage of a value in per cent: 3.21|change → +3.2 %, -3|change:0 → −3 %."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
-    shown = round(value, places)
-    sign = "+" if shown > 0 else MINUS if shown < 0 else ""
-    return f"{sign}{abs(shown):,.{places}f}\N{NO-BREAK SPACE}%"
+    rounded = round(value, places)
+    sign = "+" if rounded > 0 else MINUS if rounded < 0 else ""
+    return f"{sign}{abs(rounded):,.{places}f}\N{NO-BREAK SPACE}%"
 
 
 @register.filter
@@ -226,21 +225,21 @@ def subscript(text: str) -> SafeString:
 
 @register.filter
 def provenance(row: ExperimentSet | PortMapping | ResourceMapping) -> str:
-    """Return where a set or mapping comes from: its origin and its source, or the latter if it says both."""
+    """Return origin and source of a set or mapping; only the source if that names the origin."""
     origin = row.get_origin_display()
-    told = row.source if row.source.startswith(origin) else " · ".join(filter(None, (origin, row.source)))
-    return told[:1].upper() + told[1:]
+    text = row.source if row.source.startswith(origin) else " · ".join(filter(None, (origin, row.source)))
+    return text[:1].upper() + text[1:]
 
 
 @register.filter
 def percent(value: float | None) -> str:
-    """9.5512 → 9.55 %, the value being per cent already."""
+    """9.5512 → 9.55 %; the value is in per cent."""
     return UNKNOWN if value is None else f"{value:.2f}\N{NO-BREAK SPACE}%"
 
 
 @register.filter
 def share(value: float | None) -> str:
-    """0.0955 → 9.6 %, the value being a part of 1."""
+    """0.0955 → 9.6 %; the value is a fraction of 1."""
     return UNKNOWN if value is None else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
 
 
@@ -258,12 +257,12 @@ _IN_SCRIPTS = {"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"}
 
 @register.filter(is_safe=True)
 def json_script(value: object, element_id: str) -> SafeString:
-    """Django's filter of this name, in a third of the time and without spaces: pictures are large."""
+    """Django's filter of this name without spaces, in a third of the time: charts have much data."""
     text = json.dumps(value, cls=DjangoJSONEncoder, separators=(",", ":"))
-    for sign, instead in _IN_SCRIPTS.items():
-        text = text.replace(sign, instead)
+    for character, escape in _IN_SCRIPTS.items():
+        text = text.replace(character, escape)
     script = '<script id="{}" type="application/json">{}</script>'
-    return format_html(script, element_id, mark_safe(text))  # noqa: S308  nothing ends the script
+    return format_html(script, element_id, mark_safe(text))  # noqa: S308  no text can close the element
 
 
 @register.filter
@@ -271,23 +270,23 @@ def duration(seconds: float | None) -> str:
     """75.2 → 1 min 15 s."""
     if seconds is None:
         return UNKNOWN
-    whole = round(seconds)
-    if whole < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    total = round(seconds)
+    if total < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{total} s"
+    if total < 3600:
+        return f"{total // 60} min {total % 60:02d} s"
+    return f"{total // 3600} h {total % 3600 // 60:02d} min"
 
 
 @register.filter
 def pace(per_second: float | None, unit: str = "") -> str:
-    """As people say it: "80 blocks per second", "12 s per block"; without a unit "80/s", "12 s each"."""
+    """A rate as "80 blocks per second" or "12 s per block"; without a unit "80/s" or "12 s each"."""
     if not per_second:
         return UNKNOWN
     if per_second < 1:
         return f"{duration(1 / per_second)} {f'per {unit}' if unit else 'each'}"
-    shown = f"{float(f'{per_second:.3g}'):,g}"
-    return f"{shown}{f' {unit}s per second' if unit else '/s'}"
+    rate = f"{float(f'{per_second:.3g}'):,g}"
+    return f"{rate}{f' {unit}s per second' if unit else '/s'}"
 
 
 @register.filter
@@ -318,15 +317,15 @@ def _distance(seconds: float, moment: datetime) -> str:
 
 
 @register.filter
-@lru_cache(maxsize=20_000)  # a page shows hundreds, and the next page the same
+@lru_cache(maxsize=20_000)  # pages show hundreds of schemes, and mostly the same ones
 def scheme(text: str) -> SafeString:
-    """Return `add GPR[64]:RW, GPR[64]:R` with mnemonic, operands, widths and accesses told apart."""
-    mnemonic, _, rest = text.partition(" ")
-    operands = format_html_join(", ", "{}", ((_operand(part),) for part in rest.split(", ") if part))
+    """Return `add GPR[64]:RW, GPR[64]:R` with mnemonic, operands, widths and accesses marked up."""
+    mnemonic, _, operand_text = text.partition(" ")
+    operands = format_html_join(", ", "{}", ((_operand(part),) for part in operand_text.split(", ") if part))
     return format_html('<code class="scheme"><b>{}</b> {}</code>', mnemonic, operands)
 
 
 def _operand(text: str) -> SafeString:
-    found = _ACCESS.match(text)
-    parts = found.groupdict("") if found else {"what": text, "width": "", "access": ""}
+    match = _ACCESS.match(text)
+    parts = match.groupdict("") if match else {"what": text, "width": "", "access": ""}
     return format_html("{}<i>{}{}</i>", parts["what"], parts["width"], parts["access"])

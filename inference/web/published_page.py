@@ -1,4 +1,4 @@
-"""What a published page shows, as plain values: facts, tables, pictures. `rendering` makes HTML of it."""
+"""Content of a published page as plain values: facts, tables, pictures. `rendering` makes the HTML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inference.core.mapping import Uops
 from inference.figures.svg import SvgDrawing
 
 Value = str | int | float | Uops | None
-"""Of a cell: a text, a number, µops, or nothing that is known."""
+"""Content of a cell; None is unknown."""
 
 
 class PublishedKind(StrEnum):
@@ -23,19 +23,19 @@ class PublishedKind(StrEnum):
 
 
 class CellKind(StrEnum):
-    """How the cells of a column are shown and sorted."""
+    """Display and sort order of a column's cells."""
 
     TEXT = "text"
     CODE = "code"
     NUMBER = "number"
     UOPS = "uops"
     CHOICE = "choice"
-    """Texts of which there are few: the page offers them as a filter."""
+    """One of few texts, which the page offers as a filter."""
 
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """A column: its heading, how its cells are shown, of numbers the decimals, of µops the names of ports."""
+    """A column of a table; `decimals` is for numbers, `ports` are port names for µops."""
 
     title: str
     kind: CellKind = CellKind.TEXT
@@ -45,7 +45,7 @@ class PublishedColumn:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """`key` is its anchor and the name of its CSV; rows have a value per column, the first names the row."""
+    """A table; `key` is its anchor and the name of its CSV file. The first value of a row names the row."""
 
     key: str
     title: str
@@ -56,7 +56,7 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class PublishedPicture:
-    """A drawing under a heading; `key` is its anchor and file name. `alone`: it has the width of the page."""
+    """A drawing; `key` is its anchor and file name. With `alone` it has the width of the page."""
 
     key: str
     title: str
@@ -67,7 +67,7 @@ class PublishedPicture:
 
 @dataclass(frozen=True)
 class PublishedFact:
-    """A number of the head: what it is, the number as text, and what it rests on."""
+    """A number in the page's head, with its label and its basis."""
 
     label: str
     text: str
@@ -76,10 +76,10 @@ class PublishedFact:
 
 @dataclass(frozen=True)
 class PublishedPage:
-    """Everything about one thing, for its page, its files and its card.
+    """A published result: content of its page, files and card.
 
-    `documents`: {file name: text} beside the tables' CSV. `usage`: {scheme: (µops, cycles)} on `ports`, by
-    which a gallery puts cores side by side.
+    `documents` are {file name: text} besides the tables' CSV files. `usage` is {scheme: (µops, cycles)} on
+    `ports`, by which a gallery compares cores.
     """
 
     kind: PublishedKind
@@ -101,19 +101,19 @@ class PublishedPage:
 
 @dataclass(frozen=True)
 class PrivateWords:
-    """Names that stay here: {name: what is published in its place}, and what looks like a token."""
+    """{private name: published replacement}; texts that look like tokens are private, too."""
 
     names: Mapping[str, str]
 
     def removed_from(self, text: str) -> str:
-        """The text without them; what stands in the place of one is not looked through again."""
+        """The text with replacements; these are not searched again."""
         if self._pattern is not None:
-            text = self._pattern.sub(lambda found: self.names[found.group()], text)
+            text = self._pattern.sub(lambda match: self.names[match.group()], text)
         return _TOKEN.sub("…", text)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
-        """Any of them as a whole word, the longest first; None where there is none."""
+        """Matches the names as whole words, longest first; None without names."""
         names = sorted(filter(str.strip, self.names), key=len, reverse=True)
         return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)") if names else None
 
@@ -121,10 +121,10 @@ class PrivateWords:
 _TOKEN = re.compile(r"\bpmweb[a-z]*_[A-Za-z0-9_-]{16,}")
 
 
-def cleaned(page: PublishedPage, private: PrivateWords) -> PublishedPage:
-    """The page with no private word in any text that people here have written: names, notes, sources.
+def without_private_words(page: PublishedPage, private: PrivateWords) -> PublishedPage:
+    """The page without private words in texts that users wrote: names, notes, sources.
 
-    What instructions are called stays, whatever somebody has called a machine.
+    Names of instructions stay, even if a machine has such a name.
     """
     clean = private.removed_from
     return replace(
@@ -132,22 +132,22 @@ def cleaned(page: PublishedPage, private: PrivateWords) -> PublishedPage:
         title=clean(page.title),
         subtitle=clean(page.subtitle),
         facts=tuple(PublishedFact(clean(f.label), clean(f.text), clean(f.note)) for f in page.facts),
-        sections=tuple(_cleaned(section, private) for section in page.sections),
+        sections=tuple(_clean_section(section, private) for section in page.sections),
         credits=tuple(map(clean, page.credits)),
     )
 
 
-def _cleaned(
+def _clean_section(
     section: PublishedTable | PublishedPicture, private: PrivateWords
 ) -> PublishedTable | PublishedPicture:
     clean = private.removed_from
-    named = replace(section, title=clean(section.title), note=clean(section.note))
-    if isinstance(named, PublishedPicture):
-        return named
-    columns = tuple(replace(column, title=clean(column.title)) for column in named.columns)
-    written = [place for place, column in enumerate(columns) if column.kind is CellKind.TEXT]
-    rows = tuple(_with_clean_cells(row, written, private) for row in named.rows)
-    return replace(named, columns=columns, rows=rows)
+    cleaned = replace(section, title=clean(section.title), note=clean(section.note))
+    if isinstance(cleaned, PublishedPicture):
+        return cleaned
+    columns = tuple(replace(column, title=clean(column.title)) for column in cleaned.columns)
+    text_columns = [place for place, column in enumerate(columns) if column.kind is CellKind.TEXT]
+    rows = tuple(_with_clean_cells(row, text_columns, private) for row in cleaned.rows)
+    return replace(cleaned, columns=columns, rows=rows)
 
 
 def _with_clean_cells(

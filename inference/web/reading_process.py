@@ -1,7 +1,7 @@
-"""Files and texts of users are read apart from the web process: a pattern that does not end, a parser that
-takes all memory, end a process of their own and no page.
+"""Reads files of users in processes of their own, with limits of time and memory.
 
-A server (`reading_server`) is started at the first use and stays; a process that it forks reads one file.
+An endless pattern or a parser that takes all memory ends that process, not the web process. A fork server
+(`manage.py reading-server`) is started at the first use; it forks a process per file.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from inference.formats import other_formats
 from inference.formats.problems import ExchangeError
 from inference.runs.child import limit_memory
 
-LONGEST_REQUEST = 1 << 16
+MAX_REQUEST_BYTES = 1 << 16
 DONE, REFUSED = b"+", b"-"
-"""Of a file that was read, and of one about which the reader complains."""
+"""Status of an answer: the file was read, or the reader refused it."""
 ANSWER_HEAD = struct.Struct("=cd")
-"""How an answer begins: with one of these, and the seconds of the processor that it took."""
+"""Head of an answer: the status, and seconds of processor time."""
 
 
 def serve(requests: socket.socket) -> None:
-    """Serve until the owner has closed its end."""
+    """Answer requests until the owner closes the socket."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # from the terminal: the owner ends first
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps
     other_formats.importers()
     while True:
-        message, descriptors, _, _ = socket.recv_fds(requests, LONGEST_REQUEST, 1, socket.MSG_CMSG_CLOEXEC)
+        message, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
         if not message:
             return
         request = json.loads(message)
-        if not descriptors:  # there was no room for it: whoever waits finds the connection closed
+        if not descriptors:  # the limit of open files: the caller finds the connection closed
             continue
         with (
             socket.socket(fileno=descriptors[0]) as connection,
@@ -63,13 +63,15 @@ def serve(requests: socket.socket) -> None:
 
 
 def _read(request: dict[str, Any], connection: socket.socket) -> NoReturn:
-    """What remains of this process reads one file and ends."""
+    """Read one file in the forked process, answer, and end."""
     status = 1
     try:
-        signal.setitimer(signal.ITIMER_REAL, request["seconds"])  # without a handler, the signal ends it
+        signal.setitimer(
+            signal.ITIMER_REAL, request["seconds"]
+        )  # without a handler, SIGALRM ends the process
         limit_memory(_data_bytes() + request["memory"])
         result, text = _answer(request, connection)
-        signal.setitimer(signal.ITIMER_REAL, 0)  # half an answer would look like a whole one
+        signal.setitimer(signal.ITIMER_REAL, 0)  # a truncated answer would look complete
         connection.sendall(ANSWER_HEAD.pack(result, time.process_time()) + text)
         status = 0
     except:  # noqa: E722  whatever it was, this process must not go on as a second server
@@ -91,35 +93,43 @@ def _answer(request: dict[str, Any], connection: socket.socket) -> tuple[bytes, 
 
 
 def _data_bytes() -> int:
-    """Writable private memory of this process, most of it shared with the server."""
-    found = re.search(r"^VmData:\s*+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return int(found[1]) << 10 if found else 0
+    """Bytes of writable private memory of this process, most of it shared with the server."""
+    match = re.search(r"^VmData:\s*+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return int(match[1]) << 10 if match else 0
 
 
 RECOGNITION_SECONDS = 5.0
-"""For finding out what a file is, by its beginning or by the directory of an archive."""
+"""Limit for recognising a file's format by its beginning or by an archive's directory."""
 READING_SECONDS = 20.0
-"""For a file as a whole, while somebody waits for an answer."""
+"""Limit for reading a whole file while a user waits for the page."""
 MEMORY_BYTES = 1 << 30
-AT_ONCE = 2
-"""Files that a web process has read at a time: each may take all of `MEMORY_BYTES`, and its seconds are those
-of a clock. Others wait."""
+MAX_CONCURRENT = 2
+"""Files read at a time per web process; others wait. Each may take `MEMORY_BYTES`, and the limits are
+wall-clock seconds."""
 _START_SECONDS = 30.0
 
 Reader = Callable[Concatenate[bytes, ...], bytes]
-"""A function of a module, from a file and options as JSON to bytes; it may raise `ExchangeError`."""
+"""A module's function from a file's content and JSON options to bytes; it may raise `ExchangeError`."""
 
 
 class SlowFileError(ExchangeError):
-    """Reading a file was given up."""
+    """Reading a file took longer than its limit."""
 
 
-def read_apart(
+def read_isolated(
     reader: Reader, content: bytes, *, seconds: float = RECOGNITION_SECONDS, **options: Any
 ) -> bytes:
-    """What a reader makes of a file, in a process of its own.
+    """Call a reader in a process of its own.
 
-    Raises `ExchangeError` as the reader does, and where it takes more than `seconds` or `MEMORY_BYTES`.
+    Args:
+        reader: A function of a module.
+        content: Content of the file.
+        seconds: Wall-clock limit.
+        options: Keyword arguments of the reader, as JSON.
+
+    Raises:
+        ExchangeError: The reader refused the file, or needed more than `MEMORY_BYTES`.
+        SlowFileError: It took more than `seconds`.
     """
     request = {
         "function": f"{reader.__module__}.{reader.__qualname__}",
@@ -127,16 +137,16 @@ def read_apart(
         "seconds": seconds,
         "memory": MEMORY_BYTES,
     }
-    here, there = socket.socketpair()
-    with _places, here:
-        here.settimeout(seconds + _START_SECONDS)
-        with there:
-            _server.send(json.dumps(request).encode(), there)
-        began = time.monotonic()
-        answer = _exchanged(here, content)
+    own_end, server_end = socket.socketpair()
+    with _slots, own_end:
+        own_end.settimeout(seconds + _START_SECONDS)
+        with server_end:
+            _server.send(json.dumps(request).encode(), server_end)
+        started = time.monotonic()
+        answer = _exchange(own_end, content)
     if not answer:
-        _charge(time.monotonic() - began)
-    if not answer and time.monotonic() - began >= seconds:
+        _charge(time.monotonic() - started)
+    if not answer and time.monotonic() - started >= seconds:
         raise SlowFileError(
             f"reading it took longer than {seconds:g} s and was given up: no known format takes so long; "
             "split the file, or read it with `manage.py import`"
@@ -151,13 +161,13 @@ def read_apart(
 
 
 def _charge(cpu_seconds: float) -> None:
-    """Let whoever sent the request pay, as for programs."""
+    """Charge the request's visitor for the processor time."""
     if (meter := METER.get()) is not None:
         meter.seconds += cpu_seconds
 
 
-def _exchanged(connection: socket.socket, content: bytes) -> bytes:
-    """Empty where the process ended without an answer, or does not come to an end."""
+def _exchange(connection: socket.socket, content: bytes) -> bytes:
+    """Send the content and receive the answer; b"" if the process died or timed out."""
     parts = []
     try:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -171,40 +181,45 @@ def _exchanged(connection: socket.socket, content: bytes) -> bytes:
 
 
 class _Server:
-    """Started at the first request, and again when it has died. It ends when this process does."""
+    """The fork server of this process: started at the first request, and again after its death."""
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._owner = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
 
     def send(self, request: bytes, connection: socket.socket) -> None:
-        with self._turn:
+        with self._lock:
             if self._requests is None or self._owner != os.getpid():
-                self._requests = self._started()
+                self._requests = self._start()
             try:
                 socket.send_fds(self._requests, [request], [connection.fileno()])
             except (BrokenPipeError, ConnectionResetError, TimeoutError):
-                self._requests = self._started()
+                self._requests = self._start()
                 socket.send_fds(self._requests, [request], [connection.fileno()])
 
-    def _started(self) -> socket.socket:
+    def _start(self) -> socket.socket:
         if self._process is not None and self._owner == os.getpid():
             self._process.kill()  # where it hangs
-        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        here.settimeout(_START_SECONDS)
+        own_end, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        own_end.settimeout(_START_SECONDS)
         self._owner = os.getpid()
-        with there:
+        with server_end:
             self._process = subprocess.Popen(  # noqa: S603  there is no shell
-                [sys.executable, str(settings.BASE_DIR / "manage.py"), "reading-server", str(there.fileno())],
+                [
+                    sys.executable,
+                    str(settings.BASE_DIR / "manage.py"),
+                    "reading-server",
+                    str(server_end.fileno()),
+                ],
                 env={**os.environ, "PMWEB_HOME": str(settings.HOME)},
                 stdin=subprocess.DEVNULL,
-                pass_fds=[there.fileno()],
+                pass_fds=[server_end.fileno()],
                 start_new_session=True,
             )
-        return here
+        return own_end
 
 
 _server = _Server()
-_places = threading.BoundedSemaphore(AT_ONCE)
+_slots = threading.BoundedSemaphore(MAX_CONCURRENT)

@@ -1,4 +1,4 @@
-"""Forms: strict about names, made of the requests of runs, and what starts a run from one."""
+"""Forms derived from requests of runs, with strict field names, and starting runs from them."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from django.shortcuts import render
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.models import Run
-from inference.runs.errors import ConfigError, RunNameTakenError
+from inference.runs.errors import ConfigError, DuplicateRunNameError
 from inference.runs.lifecycle import submit, unused_name
 from inference.runs.request import FieldShape, RequestPart, RunRequest
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 
-_OF_EVERY_PAGE = frozenset({"csrfmiddlewaretoken", "press"})
-"""Django's token, and which button was pressed."""
+_COMMON_FIELDS = frozenset({"csrfmiddlewaretoken", "press"})
+"""Fields that every page may post: Django's CSRF token, and the button."""
 
 
 class StrictForm(forms.Form):
-    """A form for which a misspelt setting is an error; it would else have its usual value without a word.
+    """A form that rejects unknown fields: a misspelt setting would silently have its default.
 
-    `beside`: what the form's page posts besides the fields, for its view to read.
+    `extra_fields` are names that the page posts besides the form's fields.
     """
 
-    beside: ClassVar[frozenset[str]] = frozenset()
+    extra_fields: ClassVar[frozenset[str]] = frozenset()
 
     def full_clean(self) -> None:
-        """Check the names that were sent, besides the values of the fields."""
+        """Validate the names of the sent fields, too."""
         super().full_clean()
         if self.is_bound:
-            # A page that is a moment old may still have a field that has become needless.
+            # An older page may still have a field that the form has dropped since (`base_fields`).
             fields = [self.add_prefix(name) for name in {**self.base_fields, **self.fields}]
-            for name in sorted(set(self.data).difference(fields, self.beside, _OF_EVERY_PAGE)):
+            for name in sorted(set(self.data).difference(fields, self.extra_fields, _COMMON_FIELDS)):
                 near = " or ".join(map(repr, get_close_matches(name, fields, 2, cutoff=0.0)))
                 self.add_error(None, f"There is no field {name[:80]!r} here: leave it out, or send {near}.")
 
@@ -56,19 +56,19 @@ _PLAIN: Mapping[Any, type[forms.Field]] = {
 
 
 class RequestField:
-    """A field of a form for a number, a text, a switch or a choice of the form's request, by the same name.
+    """A form field derived from the request's field of the same name: number, text, switch or choice.
 
-    Its limits are told to whoever exceeds them; the browser is not told, which would keep the form back.
+    Limits are validated on the server only: the browser's own validation would not let the form be sent.
 
     Args:
-        words: Labels of the choices that the page offers, in its order; without, all of them as they are.
-        of: What has the field instead of the form's request: a part of it, or a class of settings, whose
-            `parse` checks.
-        scale: By how much a number is larger in the form: 100 for per cent.
-        alone: Whether `parse` can tell of this value without the others.
-        paper: What the publication used, shown beside it.
-        presentation: Label, help text and widget; `required` where an empty field does not mean the default;
-            `initial` where the page proposes something else.
+        words: {choice: label} of the choices offered, in order; None: all choices, without labels.
+        of: Class that has the field instead of the form's request: a part of it, or a settings class with
+            `parse`.
+        scale: Factor of numbers in the form: 100 for per cent.
+        alone: Whether `parse` can validate this value without the other settings.
+        paper: Value in the publication, shown beside the field.
+        presentation: Options of Django's field: label, help text, widget; `required` if an empty field does
+            not mean the default; `initial` for another initial value.
     """
 
     def __init__(
@@ -86,34 +86,34 @@ class RequestField:
 
     def field(self, request: type[Any], name: str) -> Any:
         owner, words, scale = self._of or request, self._words, self._scale
-        shape, usual, checks = _described(owner, name)
+        shape, default, checks = _field_shape(owner, name)
         checks = checks if self._alone else []
         choices = [(choice, (words or {}).get(choice, choice)) for choice in words or shape.choices]
-        if strangers := {choice for choice, _ in choices} - set(shape.choices or dict(choices)):
-            raise ValueError(f"{name} of {owner.__name__} is never {', '.join(sorted(strangers))}")
+        if unknown := {choice for choice, _ in choices} - set(shape.choices or dict(choices)):
+            raise ValueError(f"{name} of {owner.__name__} is never {', '.join(sorted(unknown))}")
         for check, (choice, _) in itertools.product(checks, choices):
             check(choice)
-        usual = usual if scale == 1 else round(scale * usual)
-        options = {"initial": usual, "required": False, **self._presentation}
+        default = default if scale == 1 else round(scale * default)
+        options = {"initial": default, "required": False, **self._presentation}
         field: Any
         if choices:
             field = forms.ChoiceField(**options, choices=choices)
         elif shape.kind is str:
-            field = forms.CharField(**options, max_length=shape.longest, validators=checks)
+            field = forms.CharField(**options, max_length=shape.max_length, validators=checks)
         else:
-            limits = ((MinValueValidator, shape.least), (MaxValueValidator, shape.most))
+            limits = ((MinValueValidator, shape.minimum), (MaxValueValidator, shape.maximum))
             bounds = [check(scale * limit) for check, limit in limits if limit is not None]
             field = _PLAIN[shape.kind](**options, validators=[*checks, *bounds])
         field.origin, field.paper = (owner, name, scale), self._paper
         return field
 
 
-def _described(
+def _field_shape(
     owner: type[Any], name: str, alone: bool = True
 ) -> tuple[FieldShape, Any, list[Callable[[Any], None]]]:
-    """What a field may hold, its default, and what checks a value besides the limits that are declared."""
+    """(shape, default, validators besides the declared limits) of a field."""
     if issubclass(owner, RequestPart):
-        return owner.shape(name), owner.usual(name), []
+        return owner.shape(name), owner.default_of(name), []
 
     def check(value: Any) -> None:
         try:
@@ -123,24 +123,24 @@ def _described(
             flaw = f"it {flaw[len(name) :].lstrip()}" if flaw.startswith(f"{name} ") else flaw
             raise ValidationError(f"{flaw[:1].upper()}{flaw[1:]}.") from error
 
-    usual = owner.__dataclass_fields__[name].default
-    return FieldShape.of(get_type_hints(owner)[name]), usual, [check]
+    default = owner.__dataclass_fields__[name].default
+    return FieldShape.of(get_type_hints(owner)[name]), default, [check]
 
 
 def name_field(of: str = "the run") -> forms.CharField:
-    """What the run that a form starts is called, and what comes of it."""
+    """The name of the run that the form starts; `of` completes the help text."""
     return forms.CharField(
         max_length=NAME_LIMIT, required=False, help_text=f"Of {of}; if empty, one is generated."
     )
 
 
 def note_field() -> forms.CharField:
-    """Whatever is to be remembered."""
+    """A note of several lines; optional."""
     return forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
 
 
 class _RequestFormType(DeclarativeFieldsMetaclass):
-    """Puts Django's fields in the place of a form's request fields."""
+    """Replaces `RequestField` attributes of a form by Django's fields."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> Any:
         requests = (getattr(base, "request", None) for base in bases)
@@ -152,17 +152,18 @@ class _RequestFormType(DeclarativeFieldsMetaclass):
 
 
 class RequestForm(StrictForm, metaclass=_RequestFormType):
-    """A form that becomes a `request`, whose plain fields are `RequestField`."""
+    """A form whose `RequestField` fields are those of `request`."""
 
     request: ClassVar[type[RunRequest]]
 
     def set_choices(self, **choices: Any) -> None:
-        """What fields offer that depends on the database: rows by a queryset, texts with their labels."""
-        for name, offers in choices.items():
-            setattr(self.fields[name], "queryset" if isinstance(offers, QuerySet) else "choices", offers)
+        """Set choices that depend on the database: a queryset, or (value, label) pairs."""
+        for name, options in choices.items():
+            setattr(self.fields[name], "queryset" if isinstance(options, QuerySet) else "choices", options)
 
     def stated(self, owner: type[Any] | None = None) -> Json:
-        """What a valid form says of the fields of its request, or of `owner`; an empty one is as usual."""
+        """Values of the request's fields, or of those of `owner`, in a valid form; empty fields have
+        defaults."""
         values: Json = {}
         for field_name, field in self.fields.items():
             of, name, scale = getattr(field, "origin", (None, "", 1))
@@ -170,24 +171,24 @@ class RequestForm(StrictForm, metaclass=_RequestFormType):
                 continue
             value = self.cleaned_data[field_name]
             if value in (None, ""):
-                values[name] = _described(of, name)[1]
+                values[name] = _field_shape(of, name)[1]
             else:
                 values[name] = value if scale == 1 else value / scale
         return values
 
 
 class RunForm(RequestForm):
-    """The form of a run that can be given a name and a note."""
+    """The form of a run, with name and note."""
 
     name = name_field()
     note = note_field()
 
 
 class SetsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """Any number of experiment sets; a number that no row can have is an unknown set as well."""
+    """Any number of experiment sets; an id too large for the database is an unknown set."""
 
     def clean(self, value: Any) -> Any:
-        """Refuse what the database would not take as an id."""
+        """Reject ids with too many digits before the query."""
         for pk in value or ():
             if len(str(pk)) > ID_DIGITS:
                 code = "invalid_choice"
@@ -195,18 +196,18 @@ class SetsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
         return super().clean(value)
 
 
-ID_DIGITS = 18  # every number of as many digits fits into a column of ids
+ID_DIGITS = 18  # every number of 18 digits fits into a 64-bit column
 
 
 def describe_fields(form: forms.BaseForm) -> None:
-    """Tie each field that has a help text to it, by the id that the templates give that text."""
+    """Refer each field to its help text by `aria-describedby`, with the id that templates give the text."""
     for field in form:
         if field.help_text:
             field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
 
 
 def form_page(request: HttpRequest, template: str, form: forms.Form, **context: Any) -> HttpResponse:
-    """The page of a form that starts something, with status 400 where it was refused."""
+    """The page of a form; status 400 if it has errors."""
     return render(request, template, {"form": form, **context}, status=400 if form.errors else 200)
 
 
@@ -217,23 +218,30 @@ def start_run(
     request: HttpRequest,
     kind: str,
     config: Json,
-    usual_name: str,
+    default_name: str,
     *,
     form: forms.Form | None = None,
     forked_from: Run | None = None,
     lead: str = "",
 ) -> Run | None:
-    """The new run, named as a `RunForm` says; None where it was refused.
+    """Submit a run; None if it was refused, with the error in the form, or in a message without a form.
 
-    The form says why, without one a message behind the `lead`.
+    Args:
+        request: The request; its user becomes the owner.
+        kind: Kind of the run.
+        config: Description of the run.
+        default_name: Name if the form has none; a number is appended to make it unique.
+        form: The form that the description comes from; a `RunForm` has name and note.
+        forked_from: The run of which this is a changed copy.
+        lead: Beginning of the message without a form.
     """
     data = form.cleaned_data if isinstance(form, RunForm) else {"name": "", "note": ""}
-    name = data["name"] or unused_name(usual_name)
+    name = data["name"] or unused_name(default_name)
     try:
         return submit(kind, config, name, user=request.user, forked_from=forked_from, note=data["note"])
-    except (ConfigError, RunNameTakenError) as error:
+    except (ConfigError, DuplicateRunNameError) as error:
         if form is None:
             messages.error(request, f"{lead}{error}")
         else:
-            form.add_error("name" if isinstance(error, RunNameTakenError) else None, str(error))
+            form.add_error("name" if isinstance(error, DuplicateRunNameError) else None, str(error))
         return None

@@ -1,7 +1,7 @@
-"""What the commands have in common that do a run: they supervise its process and tell how it goes.
+"""Base of commands that execute a run: they supervise its process and print its progress.
 
-The run is one like any other, under a lease that the command holds: a running site shows it live, and takes
-it over if the shell dies. Ctrl-C cancels it; SIGTERM and SIGHUP put it back into the queue, for the site.
+It is an ordinary run under a lease of the command: a running site shows it live, and its worker continues it
+if the shell dies. Ctrl-C cancels the run; SIGTERM and SIGHUP requeue it for the site's worker.
 """
 
 from __future__ import annotations
@@ -34,77 +34,77 @@ from inference.web.data_command import DataCommand
 
 SCHEMES_METAVAR = f"probes|starter|default|{'|'.join(GROUP_SELECTIONS)}|all|FILTER"
 
-_TELL_EVERY = 1.0
+_REPORT_INTERVAL = 1.0
 
 
 class RunCommand(DataCommand):
-    """A command that does one run from start to end."""
+    """A command that executes one run."""
 
-    def do_run(self, submitted: Callable[[], Run]) -> Run:
-        """Do the run that `submitted` queues; raises `CommandError` unless it ends well.
+    def do_run(self, submit: Callable[[], Run]) -> Run:
+        """Execute the run that `submit` queues; raises `CommandError` unless it ends as done.
 
-        It is claimed in the transaction that makes it, so that no worker is faster.
+        The run is claimed in the transaction that creates it, so that no worker is faster.
         """
         with transaction.atomic():
-            run = submitted()
+            run = submit()
             lease = leases.claim(worker_name(), only=run.pk)
-            assert lease is not None, "nobody else can see the run before this transaction ends"
+            assert lease is not None, "no other process sees the run before this transaction ends"
         asyncio.run(self._work(run, lease))
         run.refresh_from_db()
         if run.state != Run.State.DONE:
-            raise CommandError(_how_it_ended(run))
+            raise CommandError(_ending(run))
         return run
 
     async def _work(self, run: Run, lease: Lease) -> None:
-        """Supervise the run's process and tell how it goes."""
+        """Supervise the run's process and print its events."""
         stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
-        wishes: set[asyncio.Task[None]] = set()
+        cancellations: set[asyncio.Task[None]] = set()
 
         def cancel() -> None:
             self._report("cancelling …")
-            wishes.add(loop.create_task(database_sync_to_async(_cancel)(run)))
+            cancellations.add(loop.create_task(database_sync_to_async(_cancel)(run)))
 
         loop.add_signal_handler(signal.SIGINT, cancel)
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, stopping.set)
         self._report(f"run {run.pk}: {run.name}")
         with RunProcesses() as processes:
-            supervised = asyncio.create_task(RunSupervisor(lease, stopping, processes).run())
+            supervisor = asyncio.create_task(RunSupervisor(lease, stopping, processes).run())
             seq = 0
-            while not supervised.done():
-                await asyncio.wait({supervised}, timeout=_TELL_EVERY)
-                seq = await database_sync_to_async(self._tell)(run.pk, seq)
-            await asyncio.gather(*wishes, supervised)
+            while not supervisor.done():
+                await asyncio.wait({supervisor}, timeout=_REPORT_INTERVAL)
+                seq = await database_sync_to_async(self._report_events)(run.pk, seq)
+            await asyncio.gather(*cancellations, supervisor)
 
-    def _tell(self, run_id: int, seq: int) -> int:
-        """What the journal says since `seq`, one line each; returns the number of the last event."""
+    def _report_events(self, run_id: int, seq: int) -> int:
+        """Print the events after `seq`; returns the number of the last one."""
         events = events_since(run_id, seq)
         for event in events:
-            told = journal_events.read(event["kind"], event["payload"])
-            if told is not None and (line := self.line(told)):
+            value = journal_events.read(event["kind"], event["payload"])
+            if value is not None and (line := self.line(value)):
                 self._report(line)
         return events[-1]["seq"] if events else seq
 
     def _report(self, text: str) -> None:
-        """Write a line, where there still is somewhere to write to: a closed terminal has sent SIGHUP."""
+        """Write a line; a closed terminal, which has sent SIGHUP, is no error."""
         with contextlib.suppress(OSError):
             self.stderr.write(text)
 
     def line(self, event: Event) -> str:
-        """An event for the shell; "" for those that only pictures need."""
+        """The line of an event; "" for events that only pages use."""
         return event.line()
 
 
 def add_set_option(parser: ArgumentParser, what: str) -> None:
-    """Declare `--set key=value`, which may be repeated: `overrides` of the options, for `named_values`."""
+    """Add the repeatable option `--set key=value`, whose values `named_values` parses."""
     parser.add_argument(
         "--set", metavar="key=value", action="append", default=[], dest="overrides", help=what
     )
 
 
 def named_values(overrides: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """What `--set` has been given, as names and values. Raises `CommandError`."""
+    """(key, value) pairs of the values of `--set`. Raises `CommandError`."""
     for pair in overrides:
         key, equals, value = pair.partition("=")
         if not equals or not key:
@@ -116,10 +116,7 @@ Select = Callable[[QuerySet[InstructionScheme], str], QuerySet[InstructionScheme
 
 
 def chosen_schemes(isa: ISA, selection: str, select: Select = select_schemes) -> Json:
-    """The fields of a run's description that choose schemes, from what `--schemes` says.
-
-    `select`: what a selection means.
-    """
+    """The fields of a run's description for the option `--schemes`; `select` filters by a selection."""
     word = selection.strip().lower()
     if word in ("all", PROBE_SELECTION):
         return {"schemes": word}
@@ -136,26 +133,25 @@ def _cancel(run: Run) -> None:
         lifecycle.cancel(run)
 
 
-def _how_it_ended(run: Run) -> str:
+def _ending(run: Run) -> str:
     if run.state == Run.State.FAILED:
-        return f"run {run.pk} failed: {run.error}{_what_is_kept(run)}"
+        return f"run {run.pk} failed: {run.error}{_stored_measurements(run)}"
     if run.state in Run.FINAL:
-        return f"run {run.pk} was {run.get_state_display()}{_what_is_kept(run)}"
-    here = "`manage.py runs"
+        return f"run {run.pk} was {run.get_state_display()}{_stored_measurements(run)}"
+    command = "`manage.py runs"
     if run.state == Run.State.PAUSED:
-        return (
-            f"run {run.pk} is paused: {here} resume {run.pk}` lets it go on, {here} cancel {run.pk}` ends it"
-        )
+        end = f"{command} cancel {run.pk}` ends it"
+        return f"run {run.pk} is paused: {command} resume {run.pk}` resumes it, {end}"
     return (
         f"run {run.pk} is {run.get_state_display()} and left to the site, whose worker goes on with it: "
-        f"{here} show {run.pk}` says how it is, {here} cancel {run.pk}` ends it"
+        f"{command} show {run.pk}` says how it is, {command} cancel {run.pk}` ends it"
     )
 
 
-def _what_is_kept(run: Run) -> str:
-    """The measurements of a run that did not come to its end, a line per set; "" where there are none."""
-    counted = run.experiment_sets.annotate(size=Count("measurements")).order_by("id")
+def _stored_measurements(run: Run) -> str:
+    """A line per experiment set that an unfinished run has measured; "" without sets."""
+    sets = run.experiment_sets.annotate(size=Count("measurements")).order_by("id")
     return "".join(
-        f"\nexperiment set {made.name!r} keeps what was measured: {made.size} experiments, /sets/{made.pk}/"
-        for made in counted
+        f"\nexperiment set {row.name!r} keeps what was measured: {row.size} experiments, /sets/{row.pk}/"
+        for row in sets
     )

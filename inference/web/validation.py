@@ -1,4 +1,4 @@
-"""What pages, API and shell are asked: checked by a request's model, or read from an address."""
+"""Validation of requests: models for pages, API and shell, and parameters of addresses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ModelWrapValidatorHandler, ValidationErro
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 Id = Annotated[int, Field(ge=0, le=2**63 - 1, examples=[7])]
-"""The number of a row."""
+"""Id of a row."""
 
 _LIMITS = {
     "expected": "one of {}",
@@ -26,7 +26,7 @@ _LIMITS = {
     "max_length": "a length of at most {}",
     "min_length": "a length of at least {}",
 }
-_SHAPES = {
+_EXPECTED = {
     "int": "a whole number",
     "float": "a number",
     "string": "a text",
@@ -43,7 +43,7 @@ _SHAPES = {
 }
 
 
-_WRONG = {
+_MESSAGES = {
     "missing": "it is missing",
     "extra_forbidden": "there is no such field",
     "greater_than_equal": "it is less than {ge}",
@@ -64,7 +64,7 @@ _WRONG = {
     "json_invalid": "it is no JSON",
     "multiple_of": "it is not a multiple of {multiple_of}",
 }
-_WRONG_FAMILY = {
+_FAMILY_MESSAGES = {
     "int": "it is not a whole number",
     "float": "it is not a number",
     "decimal": "it is not a number",
@@ -84,16 +84,16 @@ _WRONG_FAMILY = {
     "union": "it has none of the forms that are known",
     "bytes": "it is not a text",
 }
-"""By what the type of an error begins with."""
+"""{beginning of pydantic's error type: message}."""
 
-_OF_A_CHECK = re.compile(r"^(Value error|Assertion failed), ?")
-"""Before what our own checks say."""
+_CHECK_PREFIX = re.compile(r"^(Value error|Assertion failed), ?")
+"""Pydantic's prefix of messages from validators."""
 
 
 class RequestError(BadRequest):
-    """A field of a request has a value that it cannot have; `right` says what would be right, "" if unknown.
+    """A field of a request has a wrong value; `right` describes right ones, "" if unknown.
 
-    An answer of status 400 of a page, 422 of the API, an error of a command.
+    It becomes status 400 on a page, 422 in the API, and an error of a command.
     """
 
     def __init__(self, field: str, what: str, right: str = "") -> None:
@@ -102,99 +102,110 @@ class RequestError(BadRequest):
         self.what = what
         self.right = right
 
-    def named(self, names: Mapping[str, str]) -> RequestError:
-        """The same, with the field called as an address calls it, {field: name}."""
+    def with_field_names(self, names: Mapping[str, str]) -> RequestError:
+        """The error with the field's name in the address; `names` is {field: name}."""
         return RequestError(names.get(self.field, self.field), self.what, self.right)
 
 
-MOST_FLAWS = 50
-"""Of a request that are reported; each takes a thousand bytes of memory."""
+MAX_FLAWS = 50
+"""Largest number of reported flaws of a request; each takes about 1 KB of memory."""
 
 
-def few_flaws(model: type[ModelT], given: Any, validate: ModelWrapValidatorHandler[ModelT]) -> ModelT:
-    """A validator around a model: of what has more flaws than are reported, the first ones.
+def limit_flaws(model: type[ModelT], payload: Any, validate: ModelWrapValidatorHandler[ModelT]) -> ModelT:
+    """Wrap validator of a model that limits the number of errors to `MAX_FLAWS`.
 
-    pydantic makes a dictionary for each flaw. So the beginning of every object and list is validated again.
+    Pydantic allocates a dictionary per error, so the input is truncated and validated again.
     """
     try:
-        return validate(given)
+        return validate(payload)
     except ValidationError as error:
-        if error.error_count() <= MOST_FLAWS or not isinstance(given, dict):
+        if error.error_count() <= MAX_FLAWS or not isinstance(payload, dict):
             raise
-        known = {name: _beginning(given[name]) for name in model.model_fields if name in given}
-        return validate({**_beginning(given), **known})
+        known_fields = {name: _truncated(payload[name]) for name in model.model_fields if name in payload}
+        return validate({**_truncated(payload), **known_fields})
 
 
-def _beginning(value: Any) -> Any:
-    """A value with the first entries of each object and list in it."""
+def _truncated(value: Any) -> Any:
+    """A value in which every object and list has at most `MAX_FLAWS` entries."""
     if isinstance(value, dict):
-        return {key: _beginning(entry) for key, entry in islice(value.items(), MOST_FLAWS)}
+        return {key: _truncated(entry) for key, entry in islice(value.items(), MAX_FLAWS)}
     if isinstance(value, list):
-        return [_beginning(entry) for entry in value[:MOST_FLAWS]]
+        return [_truncated(entry) for entry in value[:MAX_FLAWS]]
     return value
 
 
-def read(model: type[ModelT], given: Mapping[str, Any], names: Mapping[str, str] | None = None) -> ModelT:
-    """The request in the fields of an address or a form; fields of other purposes are passed over.
+def read(
+    model: type[ModelT], parameters: Mapping[str, Any], names: Mapping[str, str] | None = None
+) -> ModelT:
+    """Read a request from the parameters of an address or form.
 
-    `names`: what the address calls fields of the model, {field: name}. Fields without a text are not given.
-    Raises `RequestError`, which has the address's name for the field.
+    Args:
+        model: The request's model.
+        parameters: May have further names; empty texts count as absent.
+        names: {field: name in the parameters} where they differ.
+
+    Raises:
+        RequestError: It has the parameter's name.
     """
     names = {field: (names or {}).get(field, field) for field in model.model_fields}
-    values = {field: given[name] for field, name in names.items() if given.get(name) not in (None, "")}
+    values = {
+        field: parameters[name] for field, name in names.items() if parameters.get(name) not in (None, "")
+    }
     try:
         return model.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         field = str(first["loc"][0]) if first["loc"] else ""
-        raise RequestError(field, what_is_wrong(first), what_is_right(first)).named(names) from error
+        raise RequestError(field, error_message(first), expected_value(first)).with_field_names(
+            names
+        ) from error
 
 
-def what_is_wrong(error: Mapping[str, Any]) -> str:
-    """One of pydantic's errors in words that go on a sentence, and none of them Python's."""
+def error_message(error: Mapping[str, Any]) -> str:
+    """A pydantic error as the end of a sentence, without Python's terms."""
     kind, context = str(error["type"]), error.get("ctx", {})
-    if kind in _WRONG:
-        return _WRONG[kind].format(**context)
+    if kind in _MESSAGES:
+        return _MESSAGES[kind].format(**context)
     family = kind.partition("_")[0]
-    if family in _WRONG_FAMILY:
-        return _WRONG_FAMILY[family]
-    message = _OF_A_CHECK.sub("", str(error["msg"]))
+    if family in _FAMILY_MESSAGES:
+        return _FAMILY_MESSAGES[family]
+    message = _CHECK_PREFIX.sub("", str(error["msg"]))
     return message[:1].lower() + message[1:] if message else "it cannot be read"
 
 
-def what_is_right(error: Mapping[str, Any], otherwise: str = "") -> str:
-    """What would be right, as far as the rule that was broken says."""
+def expected_value(error: Mapping[str, Any], otherwise: str = "") -> str:
+    """The right values according to the violated rule; `otherwise` if the rule does not say."""
     limits = error.get("ctx", {})
     for rule, words in _LIMITS.items():
         if rule in limits:
             return words.format(limits[rule])
-    return _SHAPES.get(error["type"].partition("_")[0], otherwise)
+    return _EXPECTED.get(error["type"].partition("_")[0], otherwise)
 
 
 RowT = TypeVar("RowT", bound=Model)
 
 
-def whole_number(request: HttpRequest, name: str, default: int | None = None) -> int | None:
-    """Return the whole number under `name`, or the default; anything else is a bad request."""
+def number_parameter(request: HttpRequest, name: str, default: int | None = None) -> int | None:
+    """Return the parameter `name` as a number, or the default. Raises `BadRequest`."""
     text = request.GET.get(name, "")
-    return as_whole_number(text, name) if text else default
+    return parse_int(text, name) if text else default
 
 
-def as_whole_number(text: str, name: str) -> int:
-    """Return the whole number that was given under `name`; anything else is a bad request."""
+def parse_int(text: str, name: str) -> int:
+    """Return a number ≥ 0 of at most 18 digits; raises `BadRequest`, which mentions `name`."""
     if not (text.isascii() and text.isdigit()) or len(text) > 18:
         raise BadRequest(f"{name} must be a whole number, not {text[:40]!r}")
     return int(text)
 
 
-def row_named(request: HttpRequest, name: str, rows: QuerySet[RowT]) -> RowT | None:
-    """Return the row whose number is under `name`; None where there is no number, or no such row."""
-    number = whole_number(request, name)
+def row_parameter(request: HttpRequest, name: str, rows: QuerySet[RowT]) -> RowT | None:
+    """Return the row whose id is the parameter `name`; None without the parameter or the row."""
+    number = number_parameter(request, name)
     return None if number is None else rows.filter(pk=number).first()
 
 
-def one_of(request: HttpRequest, name: str, allowed: tuple[str, ...], default: str = "") -> str:
-    """Return the value under `name` if it is one of `allowed`, `default` where there is none."""
+def choice_parameter(request: HttpRequest, name: str, allowed: tuple[str, ...], default: str = "") -> str:
+    """Return the parameter `name`, or `default` if it is absent; raises `BadRequest` unless it is allowed."""
     text = request.GET.get(name, "")
     if not text:
         return default
@@ -203,8 +214,8 @@ def one_of(request: HttpRequest, name: str, allowed: tuple[str, ...], default: s
     return text
 
 
-def chosen_bin(request: HttpRequest, bins: int) -> tuple[int, int] | None:
-    """Return the bin of a heat map under `bin`, as `row,column`; None where there is none."""
+def bin_parameter(request: HttpRequest, bins: int) -> tuple[int, int] | None:
+    """Return (row, column) of the parameter `bin`, written `row,column`; None without it."""
     text = request.GET.get("bin", "")
     if not text:
         return None
@@ -214,11 +225,11 @@ def chosen_bin(request: HttpRequest, bins: int) -> tuple[int, int] | None:
     return int(row), int(column)
 
 
-def row_number(text: str) -> int | None:
-    """The number of a database's row that a text is; None for anything else."""
+def row_id_or_none(text: str) -> int | None:
+    """The id in a text; None if the text is no id."""
     return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
-def row_numbers(texts: Iterable[str]) -> list[int]:
-    """Those of these texts that are numbers of rows."""
-    return [number for text in texts if (number := row_number(text)) is not None]
+def row_ids(texts: Iterable[str]) -> list[int]:
+    """The ids among the texts."""
+    return [number for text in texts if (number := row_id_or_none(text)) is not None]

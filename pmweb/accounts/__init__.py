@@ -1,14 +1,14 @@
-"""Who uses the site, how they get in, and what they have done.
+"""Accounts, authentication, sessions, tokens, and the audit log.
 
 | file | concern |
 |---|---|
-| `people` | inviting, one-time links, deactivating; the account that the shell can always let in |
-| `roles` | what a role may do, as views and templates ask for it |
-| `backend` | the user of a session, with the role |
-| `attempts`, `forms` | passwords, and the brake on guessing |
-| `api_tokens`, `api_access` | programs that act for a person |
-| `sessions` | the sessions of a person, kept under hashes of their keys |
-| `watching` | connections end with the session that they belong to |
-| `audit` | on whose behalf something is done, and the log of it |
-| `pages`, `administration` | the pages of an account, and those of administrators |
+| `people` | inviting, one-time links, deactivating; the administrator's account of the shell |
+| `roles` | roles of users, access levels of visitors |
+| `backend` | loads the user of a session, with the role |
+| `attempts`, `forms` | passwords, and throttling of guesses |
+| `api_tokens`, `api_access` | tokens of programs, and the API's access rules |
+| `sessions` | sessions, stored under hashes of their keys |
+| `watching` | closes open connections when their session or token ends |
+| `audit` | the audit log, and the request on whose behalf something is done |
+| `pages`, `administration` | the pages of one's own account, and those of administrators |
 """

@@ -1,4 +1,4 @@
-"""The pages of administrators: who has an account and what each of them may do, and the audit log."""
+"""Pages of administrators: accounts, roles, and the audit log."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from django.views.decorators.cache import never_cache
 
 from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_of
-from inference.web.validation import one_of
+from inference.web.validation import choice_parameter
 from pmweb.accounts import api_tokens, people, sessions
-from pmweb.accounts.audit import COLUMNS, MOST_ROWS, VIA, AuditQuery
+from pmweb.accounts.audit import COLUMNS, MAX_CSV_ROWS, VIA, AuditQuery
 from pmweb.accounts.forms import InviteForm, RoleForm
 from pmweb.accounts.people import AccountError, invited_until, link_path
 from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, AuditEntry, Role
 
-NEWEST = 10
+LISTED_ENTRIES = 10
 
-MEANINGS = {
+ROLE_DESCRIPTIONS = {
     Role.VIEWER: "looks at everything, changes nothing",
     Role.OPERATOR: "also uploads, measures, infers, changes and deletes",
     Role.ADMIN: "also accounts, the audit log and back-ups",
@@ -33,37 +33,37 @@ MEANINGS = {
 
 
 def accounts(request: HttpRequest) -> HttpResponse:
-    """Everybody who has an account, those who are shut out last."""
+    """All accounts, deactivated ones last."""
     rows = [(user, role_of(user), people.is_invited(user)) for user in people.accounts()]
     return render(request, "pmweb/accounts.html", {"rows": rows})
 
 
 @never_cache
 def invite_page(request: HttpRequest) -> HttpResponse:
-    """Ask for name and role; then make the account and show the link, this once."""
+    """Create an account and show its log-in link, once."""
     form = InviteForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         user, token = people.invite(
             form.cleaned_data["username"], Role(form.cleaned_data["role"]), by=request.user
         )
         return _link_page(request, user, token)
-    context = {"form": form, "meanings": [(role.value, role.label, MEANINGS[role]) for role in Role]}
+    context = {"form": form, "meanings": [(role.value, role.label, ROLE_DESCRIPTIONS[role]) for role in Role]}
     return render(request, "pmweb/account_invite.html", context, status=400 if form.errors else 200)
 
 
 @never_cache
 def account_link(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another link for somebody who has forgotten the password, or never came."""
+    """Create another log-in link, such as after a forgotten password."""
     user = get_object_or_404(User, pk=pk)
     try:
         return _link_page(request, user, people.new_link(user, by=request.user))
     except AccountError as error:
-        messages.error(request, f"No link was made: {error}.")
+        messages.error(request, f"No link was created: {error}.")
         return redirect("account-of", pk)
 
 
 def _link_page(request: HttpRequest, user: User, token: str) -> HttpResponse:
-    """The answer to a POST, so that no address has the link."""
+    """Show a link as the answer to a POST, so that it never is in an address."""
     link = request.build_absolute_uri(link_path(token))
     context = {"whose": user, "link": link, "until": invited_until(user), "role": role_of(user)}
     return render(request, "pmweb/account_link.html", context)
@@ -74,25 +74,25 @@ def account_of(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "whose": user,
         "role": role_of(user),
-        "roles": [(role.value, role.label, MEANINGS[role]) for role in Role],
+        "roles": [(role.value, role.label, ROLE_DESCRIPTIONS[role]) for role in Role],
         "is_fixed": people.is_fixed(user),
         "invited": people.is_invited(user),
         "until": invited_until(user),
-        "tokens": api_tokens.shown(ApiToken.objects.filter(user=user)),
-        "sessions": sessions.of(user),
-        "entries": AuditEntry.objects.filter(actor=user)[:NEWEST],
+        "tokens": api_tokens.with_status(ApiToken.objects.filter(user=user)),
+        "sessions": sessions.sessions_of(user),
+        "entries": AuditEntry.objects.filter(actor=user)[:LISTED_ENTRIES],
     }
     return render(request, "pmweb/account_of.html", context)
 
 
 def account_role(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another role, from the next request on."""
+    """Change the role, from the next request on."""
     form = RoleForm(request.POST)
     if not form.is_valid():
         messages.error(request, " ".join(str(flaw) for flaws in form.errors.values() for flaw in flaws))
         return redirect("account-of", pk)
     role = Role(form.cleaned_data["role"])
-    return _changed(
+    return _change_account(
         request,
         pk,
         lambda user: people.change_role(user, role, by=request.user),
@@ -101,39 +101,43 @@ def account_role(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def account_log_out(request: HttpRequest, pk: int) -> HttpResponse:
-    """End all sessions of somebody, who can log in again."""
-    return _changed(
+    """End all sessions of an account; its user can log in again."""
+    return _change_account(
         request, pk, lambda user: sessions.log_out(user, by=request.user), "is logged out everywhere"
     )
 
 
 def account_deactivate(request: HttpRequest, pk: int) -> HttpResponse:
-    return _changed(
+    return _change_account(
         request, pk, lambda user: people.deactivate(user, by=request.user), "was deactivated, with all tokens"
     )
 
 
 def account_reactivate(request: HttpRequest, pk: int) -> HttpResponse:
-    return _changed(request, pk, lambda user: people.reactivate(user, by=request.user), "can log in again")
+    return _change_account(
+        request, pk, lambda user: people.reactivate(user, by=request.user), "can log in again"
+    )
 
 
-def _changed(request: HttpRequest, pk: int, change: Callable[[User], object], done: str) -> HttpResponse:
+def _change_account(
+    request: HttpRequest, pk: int, change: Callable[[User], object], outcome: str
+) -> HttpResponse:
     user = get_object_or_404(User, pk=pk)
     try:
         change(user)
     except AccountError as error:
         messages.error(request, f"Nothing was changed: {error}.")
     else:
-        messages.success(request, f"{user.get_username()} {done}.")
+        messages.success(request, f"{user.get_username()} {outcome}.")
     return redirect("account-of", pk)
 
 
-def _wanted(request: HttpRequest) -> AuditQuery:
-    """From the address; raises `BadRequest` for an unknown action. Days that are none ask for nothing."""
+def _audit_query(request: HttpRequest) -> AuditQuery:
+    """The query of the address; malformed days are ignored. Raises `BadRequest` for an unknown action."""
     return AuditQuery(
         request.GET.get("q", "").strip(),
-        one_of(request, "action", tuple(AuditEntry.Action.values)),
-        one_of(request, "via", VIA),
+        choice_parameter(request, "action", tuple(AuditEntry.Action.values)),
+        choice_parameter(request, "via", VIA),
         _day(request.GET.get("since", "")),
         _day(request.GET.get("until", "")),
     )
@@ -141,28 +145,28 @@ def _wanted(request: HttpRequest) -> AuditQuery:
 
 def _day(text: str) -> date | None:
     try:
-        found = parse_date(text)
+        day = parse_date(text)
     except ValueError:  # the 31st of February
         return None
-    return found if found is not None and 1970 <= found.year < 9999 else None
+    return day if day is not None and 1970 <= day.year < 9999 else None
 
 
 def audit(request: HttpRequest) -> HttpResponse:
-    wanted = _wanted(request)
+    query = _audit_query(request)
     order = Order("at", descending=True)
     context = {
-        "wanted": wanted,
-        "page": page_of(wanted.rows(), order, COLUMNS, request.GET.get("page", "")),
+        "wanted": query,
+        "page": page_of(query.rows(), order, COLUMNS, request.GET.get("page", "")),
         "actions": AuditEntry.Action.choices,
         "ways": VIA,
-        "most_rows": MOST_ROWS,
+        "most_rows": MAX_CSV_ROWS,
     }
     return render(request, "pmweb/audit.html", context)
 
 
 def audit_csv(request: HttpRequest) -> HttpResponse:
-    """The same entries, the newest `MOST_ROWS` of them, oldest first."""
-    return file_answer(_wanted(request).csv(), "text/csv", "audit", "csv")
+    """The newest `MAX_CSV_ROWS` entries of the query as CSV, oldest first."""
+    return file_answer(_audit_query(request).csv(), "text/csv", "audit", "csv")
 
 
 urlpatterns = [

@@ -1,4 +1,4 @@
-"""Who calls the HTTP API or uploads: by a token, by a session, or anybody where reading is public."""
+"""The site's access rules of the HTTP API and of uploads: by token, by session, or by public reading."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from inference.web.api.access import ApiCaller, CallerScope, Deed
+from inference.web.api.access import ApiCaller, AuditAction, CallerScope
 from pmweb.accounts import api_tokens, audit, sessions
-from pmweb.accounts.api_tokens import allows, most_scope, token_shown, user_and_scope_of
+from pmweb.accounts.api_tokens import allows, bearer_of, bearer_token, highest_scope
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import AccessLevel
 from pmweb.accounts.sessions import digest_of
-from pmweb.accounts.watching import SessionVisit, TokenVisit, Visit, watched
+from pmweb.accounts.watching import SessionVisit, TokenVisit, Visit, watch_visit
 from pmweb.callers import CALLER, ConnectionCaller
 from pmweb.middleware import Answer
 from pmweb.models import Scope
@@ -28,50 +28,52 @@ from pmweb.models import Scope
 
 class ApiAccess:
     def caller_of(self, request: HttpRequest) -> ApiCaller | None:
-        """A token counts where one is shown, whatever session comes with it."""
+        """The caller; an "Authorization" header takes precedence over a session."""
         if "Authorization" in request.headers:
-            found = api_tokens.user_and_scope_of(api_tokens.token_shown(request))
-            if found is None:
+            bearer = api_tokens.bearer_of(api_tokens.bearer_token(request))
+            if bearer is None:
                 return None
-            request._bearer = found  # type: ignore[attr-defined]  # for the access log
-            return ApiCaller(found.user, CallerScope(found.scope.value))
+            request._bearer = bearer  # type: ignore[attr-defined]  # read by the access log
+            return ApiCaller(bearer.user, CallerScope(bearer.scope.value))
         user = request.user
         if user.is_authenticated:
-            return ApiCaller(user, CallerScope(api_tokens.most_scope(user).value), by_cookie=True)
+            return ApiCaller(user, CallerScope(api_tokens.highest_scope(user).value), by_cookie=True)
         return ApiCaller(user, CallerScope.READ, by_cookie=True) if settings.PUBLIC_READING else None
 
     def watch(self, request: HttpRequest) -> AbstractContextManager[asyncio.Event]:
-        """Watched as WebSockets are; but for anonymous readers, whose leave is a setting of this process."""
-        return _watching(_visit(request))
+        """Watch the connection like a WebSocket; for anonymous readers the event is never set."""
+        return _watch(_visit(request))
 
     def is_recent(self, request: HttpRequest) -> bool:
         return sessions.is_recent(request)
 
-    def refused(self, request: HttpRequest, caller: ApiCaller | None, why: str) -> None:
-        """In the audit log, though not each of many."""
+    def record_refusal(self, request: HttpRequest, caller: ApiCaller | None, reason: str) -> None:
+        """Add the refusal to the audit log, which leaves out repetitions."""
         name = request.resolver_match.view_name if request.resolver_match else ""
-        audit.refused(None if caller is None else caller.user, kind="operation", name=name, detail=why)
+        audit.record_refusal(
+            None if caller is None else caller.user, kind="operation", name=name, detail=reason
+        )
 
-    def note(self, request: HttpRequest, deed: Deed, subject: Model) -> None:
-        if deed is Deed.EXPORTED:
-            audit.exported(request.user, subject)
+    def record(self, request: HttpRequest, action: AuditAction, subject: Model) -> None:
+        if action is AuditAction.EXPORTED:
+            audit.record_export(request.user, subject)
         else:
-            audit.record(request.user, Action(deed.value), subject)
+            audit.record(request.user, Action(action.value), subject)
 
 
 @contextmanager
-def _watching(visit: Visit | None) -> Iterator[asyncio.Event]:
+def _watch(visit: Visit | None) -> Iterator[asyncio.Event]:
     if visit is None:
         yield asyncio.Event()
         return
-    with watched(visit):
-        yield visit.over
+    with watch_visit(visit):
+        yield visit.ended
 
 
 def _visit(request: HttpRequest) -> Visit | None:
-    """What the caller was let in by; None for an anonymous one."""
+    """The session or token of the caller; None for an anonymous one."""
     if "Authorization" in request.headers:
-        return TokenVisit(api_tokens.digest_of(api_tokens.token_shown(request)))
+        return TokenVisit(api_tokens.digest_of(api_tokens.bearer_token(request)))
     user = request.user
     if not user.is_authenticated:
         return None
@@ -84,39 +86,39 @@ access = ApiAccess()
 
 
 def may_change(session: str, authorization: str) -> bool:
-    """Whether the key of a session, or what the header "Authorization" says, is of somebody who may upload.
+    """Whether a session's key or an "Authorization" header belongs to a user who may upload.
 
-    As for the API, the header counts where there is one. Gives the thread's connections to the database back.
+    The header takes precedence, as in the API. Closes the thread's database connections.
     """
     request = HttpRequest()
     try:
         if authorization:
             request.META["HTTP_AUTHORIZATION"] = authorization
-            bearer = user_and_scope_of(token_shown(request))
+            bearer = bearer_of(bearer_token(request))
             return bearer is not None and allows(bearer.scope, Scope.OPERATE)
         request.session = import_module(settings.SESSION_ENGINE).SessionStore(session)
         user = get_user(request)
-        return user.is_authenticated and allows(most_scope(user), Scope.OPERATE)
+        return user.is_authenticated and allows(highest_scope(user), Scope.OPERATE)
     finally:
         connections.close_all()
 
 
-def telling_caller(answer: Answer) -> Answer:
-    """Middleware: say who a request is from, as far as anything has asked."""
+def record_caller(answer: Answer) -> Answer:
+    """Middleware: store the request's caller for the access log, if it has been looked up."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = answer(request)
         caller = getattr(request, "scope", {}).get(CALLER)
         if caller is not None:
-            _tell(request, caller)
+            _record(request, caller)
         return response
 
     return middleware
 
 
-def _tell(request: HttpRequest, caller: ConnectionCaller) -> None:
+def _record(request: HttpRequest, caller: ConnectionCaller) -> None:
     bearer = getattr(request, "_bearer", None)
-    user = getattr(request, "_cached_user", None)  # asking now could ask the database for nothing
+    user = getattr(request, "_cached_user", None)  # `request.user` could query the database
     if bearer is not None:
         caller.proof = "token"
         caller.name = f"{bearer.user.get_username()}/token:{bearer.token_id}"

@@ -1,21 +1,20 @@
-"""Attempts to log in: how whoever guesses passwords is slowed down, and what is known of browsers and
-networks.
+"""Throttling of guessed passwords, and recognition of browsers and networks.
 
-A few failures are free, then each makes the next wait longer. Counted are the failures
+A few failures are free; after that, each doubles the wait before the next attempt. Failures are counted
 
-- of an address for a name,
-- of an address for all names, with more of them free: it may be that of a whole laboratory,
-- of a name from everywhere, with more of them free: somebody may guess from many addresses.
+- per address and name,
+- per address over all names, with more free failures: a laboratory may share an address,
+- per name over all addresses, with more free failures: a guesser may use many addresses.
 
-A browser that has logged in to the account before is known by a signed cookie, which lets nobody in. It has a
-count of its own, and none of these: so nobody is shut out of their own browser by what others try. The cookie
-names the accounts that have logged in with it, each with a random number by which its failures are counted,
-and is void for an account once that has another password. Of IPv6 a network of 64 bits counts as one address.
+A browser that has logged in to an account before is recognised by a signed cookie, which grants no access. It
+has a count of its own instead: other visitors' attempts cannot lock users out of their own browsers. The
+cookie has the accounts of earlier log-ins, each with a random number as the key of the count; a new password
+voids it. An IPv6 network of 64 bits counts as one address.
 
-Counts are in the database, so that a restart does not hand out new attempts, and sink with time. An attempt
-counts as a failure from before its password is looked at, which takes long, until it has succeeded: however
-many come at once, no more than are free are looked at. Log-in links are not throttled: their tokens cannot be
-guessed, and they are the way in for somebody whose name a guesser has used up.
+Counts are in the database, so that a restart gives no new attempts, and decrease with time. An attempt counts
+as a failure before its password is checked, which takes long, until it has succeeded: concurrent attempts
+cannot exceed the free ones. Log-in links are not throttled: their tokens cannot be guessed, and they admit a
+user whose name is throttled.
 """
 
 from __future__ import annotations
@@ -42,19 +41,19 @@ from pmweb.accounts.audit import Action
 from pmweb.callers import network_of
 from pmweb.models import ApiToken, FailedLogins, KnownNetwork
 
-NEW = "from a new address"
+NEW_NETWORK_TEXT = "from a new address"
 FIRST_WAIT = timedelta(seconds=15)
-_SWEPT_AFTER = timedelta(days=2)
-_MOST_COUNTED = 12
-"""Failures beyond those that are free: one more changes nothing but how long it takes to be forgiven."""
+_EXPIRY = timedelta(days=2)
+_MAX_COUNTED = 12
+"""Largest number of counted failures beyond the free ones: more would only take longer to be forgiven."""
 
-_COUNTS_SALT = "pmweb.accounts.throttle"  # of rows that databases have
-_COOKIE_SALT = "pmweb.accounts.known_browsers"  # of cookies that browsers have
+_COUNTS_SALT = "pmweb.accounts.throttle"  # must not change: stored rows depend on it
+_COOKIE_SALT = "pmweb.accounts.known_browsers"  # must not change: cookies in browsers depend on it
 _LIFETIME = timedelta(days=365)
-_MOST_ACCOUNTS = 5
+_MAX_ACCOUNTS = 5
 
 BrowserNumbers = dict[str, list[str]]
-"""{number of an account: [number of the browser, what stands for the password]}, oldest first."""
+"""{account id: [random number of the browser, digest of the password hash]}, oldest first."""
 
 
 @dataclass
@@ -64,16 +63,19 @@ class Attempt:
 
 @contextmanager
 def attempt(request: HttpRequest, name: str) -> Iterator[Attempt]:
-    """While this lasts, a password is looked at; what comes of it is counted, and a failure is noted.
+    """Context in which a password is checked; counts the outcome, and adds a failure to the audit log.
 
-    Raises `ValidationError` where one has to wait first.
+    Raises:
+        ValidationError: The visitor has to wait before the next attempt.
     """
     source = source_of(request, name)
-    wait = begin(source, name)
-    user = User.objects.filter(username__iexact=name).first()  # nothing else that was typed is noted
-    whom = "an unknown name" if user is None else user.get_username()
+    wait = count_attempt(source, name)
+    user = User.objects.filter(username__iexact=name).first()  # never log typed text: it may be a password
+    account_name = "an unknown name" if user is None else user.get_username()
     if wait:
-        audit.refused(None, kind="user", name=whom, detail="too many wrong passwords", subject=user)
+        audit.record_refusal(
+            None, kind="user", name=account_name, detail="too many wrong passwords", subject=user
+        )
         seconds = math.ceil(wait.total_seconds())
         raise ValidationError(
             f"Too many wrong passwords. Try again in "
@@ -85,90 +87,97 @@ def attempt(request: HttpRequest, name: str) -> Iterator[Attempt]:
         yield outcome
     finally:
         if outcome.succeeded:
-            forget(source, name)
+            clear_attempts(source, name)
         else:
-            audit.record(None, Action.FAILED, user, kind="user", name=whom, detail="wrong password")
+            audit.record(None, Action.FAILED, user, kind="user", name=account_name, detail="wrong password")
 
 
 @dataclass(frozen=True)
-class Brake:
-    """`free` failures cost nothing; the wait then doubles from `FIRST_WAIT` to `longest`; one is forgiven
-    with each `forgives` that passes.
-    """
+class Throttle:
+    """After `free_failures` the wait doubles from `FIRST_WAIT` up to `max_wait`; one failure is forgiven per
+    `forgiven_after`."""
 
-    free: int
-    longest: timedelta
-    forgives: timedelta
+    free_failures: int
+    max_wait: timedelta
+    forgiven_after: timedelta
 
-    def counted(self, row: FailedLogins | None, now: datetime) -> int:
-        """How many failures still count."""
+    def remaining_failures(self, row: FailedLogins | None, now: datetime) -> int:
+        """Number of failures that are not forgiven yet."""
         if row is None:
             return 0
-        return max(row.failures - max(now - row.last, timedelta(0)) // self.forgives, 0)
+        return max(row.failures - max(now - row.last, timedelta(0)) // self.forgiven_after, 0)
 
     def wait(self, row: FailedLogins | None, now: datetime) -> timedelta:
-        """How long to wait before the next attempt; zero for none."""
-        beyond = self.counted(row, now) - self.free
-        if row is None or beyond < 0:
+        """Time before the next attempt is allowed; zero: now."""
+        excess = self.remaining_failures(row, now) - self.free_failures
+        if row is None or excess < 0:
             return timedelta(0)
-        whole = min(FIRST_WAIT * 2 ** min(beyond, _MOST_COUNTED), self.longest)
-        wait: timedelta = max(min(row.last + whole - now, whole), timedelta(0))
-        return wait  # at most the whole: the clock may have been set
+        full_wait = min(FIRST_WAIT * 2 ** min(excess, _MAX_COUNTED), self.max_wait)
+        wait: timedelta = max(min(row.last + full_wait - now, full_wait), timedelta(0))
+        return wait  # never more than the full wait: the clock may have been set
 
 
-OF_PAIR = Brake(free=5, longest=timedelta(hours=1), forgives=timedelta(hours=1))
-OF_ADDRESS = Brake(free=30, longest=timedelta(minutes=15), forgives=timedelta(minutes=10))
-OF_NAME = Brake(free=50, longest=timedelta(minutes=15), forgives=timedelta(minutes=10))
+PAIR_THROTTLE = Throttle(free_failures=5, max_wait=timedelta(hours=1), forgiven_after=timedelta(hours=1))
+ADDRESS_THROTTLE = Throttle(
+    free_failures=30, max_wait=timedelta(minutes=15), forgiven_after=timedelta(minutes=10)
+)
+NAME_THROTTLE = Throttle(
+    free_failures=50, max_wait=timedelta(minutes=15), forgiven_after=timedelta(minutes=10)
+)
 
 
 @dataclass(frozen=True)
 class AttemptSource:
-    """Where an attempt comes from; `browser` is what a browser is known by that has logged in before."""
+    """Origin of an attempt; `browser` is the number of a recognised browser, else ""."""
 
     address: str
     browser: str = ""
 
-    def brakes(self, name: str) -> dict[str, Brake]:
-        """What slows down its attempts for this name, by the keys of the counts."""
+    def throttles(self, name: str) -> dict[str, Throttle]:
+        """{key of a count: its throttle} for attempts at this name."""
         name = name.lower()
         if self.browser:
-            return {_key("browser", self.browser, name): OF_PAIR}
+            return {_key("browser", self.browser, name): PAIR_THROTTLE}
         network = network_of(self.address)
         return {
-            _key("pair", network, name): OF_PAIR,
-            _key("address", network): OF_ADDRESS,
-            _key("name", name): OF_NAME,
+            _key("pair", network, name): PAIR_THROTTLE,
+            _key("address", network): ADDRESS_THROTTLE,
+            _key("name", name): NAME_THROTTLE,
         }
 
 
 @transaction.atomic
-def begin(source: AttemptSource, name: str) -> timedelta:
-    """Count an attempt as failed, and return zero; or how long to wait before one, and nothing is counted.
+def count_attempt(source: AttemptSource, name: str) -> timedelta:
+    """Count an attempt as failed, before its password is checked; `clear_attempts` follows a success.
 
-    Whoever succeeds is to say so: `forget`.
+    Returns:
+        Zero; or the time to wait, and then nothing was counted.
     """
-    _let_nobody_else()
+    _lock_counts()
     now = timezone.now()
-    FailedLogins.objects.filter(last__lt=now - _SWEPT_AFTER).delete()
-    brakes = source.brakes(name)
-    rows = {row.key: row for row in FailedLogins.objects.filter(key__in=brakes)}
-    wait = max(brake.wait(rows.get(key), now) for key, brake in brakes.items())
+    FailedLogins.objects.filter(last__lt=now - _EXPIRY).delete()
+    throttles = source.throttles(name)
+    rows = {row.key: row for row in FailedLogins.objects.filter(key__in=throttles)}
+    wait = max(throttle.wait(rows.get(key), now) for key, throttle in throttles.items())
     if not wait:
-        for key, brake in brakes.items():
-            failures = min(brake.counted(rows.get(key), now) + 1, brake.free + _MOST_COUNTED)
+        for key, throttle in throttles.items():
+            failures = min(
+                throttle.remaining_failures(rows.get(key), now) + 1, throttle.free_failures + _MAX_COUNTED
+            )
             FailedLogins.objects.update_or_create(key=key, defaults={"failures": failures, "last": now})
     return wait
 
 
 @transaction.atomic
-def forget(source: AttemptSource, name: str) -> None:
-    """A success: what was tried from there for that name is forgotten. Of the other counts only this attempt
-    is taken back: else somebody with an account could, by logging in now and then, go on guessing the
-    passwords of others.
+def clear_attempts(source: AttemptSource, name: str) -> None:
+    """Reset the count of source and name after a success.
+
+    The counts of the address and of the name are only reduced by one: otherwise a user could log in now and
+    then to continue guessing the passwords of others.
     """
-    _let_nobody_else()
-    for key, brake in source.brakes(name).items():
-        if brake is OF_PAIR:
+    _lock_counts()
+    for key, throttle in source.throttles(name).items():
+        if throttle is PAIR_THROTTLE:
             FailedLogins.objects.filter(key=key).delete()
             continue
         row = FailedLogins.objects.filter(key=key).first()
@@ -176,8 +185,8 @@ def forget(source: AttemptSource, name: str) -> None:
             FailedLogins.objects.filter(pk=row.pk).update(failures=max(row.failures - 1, 0))
 
 
-def _let_nobody_else() -> None:
-    # On SQLite the transaction itself lets nobody else begin one.
+def _lock_counts() -> None:
+    # SQLite's transactions are exclusive (IMMEDIATE); PostgreSQL needs a lock.
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext('attempts to log in'))")
@@ -188,28 +197,27 @@ def _key(*parts: str) -> str:
 
 
 def is_new_network(user: User, address: str, token: ApiToken | None = None) -> bool:
-    """Whether this user, or this token of theirs, comes from there for the first time, and has come from
-    elsewhere before. Remembers it.
-    """
+    """Whether the user or token is used from a new network, though not for the first time; stores the
+    network."""
     if not address:
         return False
-    known = KnownNetwork.objects.filter(user=user, token=token)
-    first_of_all = not known.exists()
-    _, new = KnownNetwork.objects.get_or_create(user=user, token=token, network=network_of(address))
-    return new and not first_of_all
+    known_networks = KnownNetwork.objects.filter(user=user, token=token)
+    is_first = not known_networks.exists()
+    _, is_created = KnownNetwork.objects.get_or_create(user=user, token=token, network=network_of(address))
+    return is_created and not is_first
 
 
 def cookie_name() -> str:
-    """Beside the session's, which tells sites on one host apart."""
+    """Name of the cookie, with the session cookie's suffix, which distinguishes sites on one host."""
     return settings.SESSION_COOKIE_NAME.replace("sessionid", "known-browser")
 
 
-def remember(request: HttpRequest, response: HttpResponseBase, user: User) -> None:
-    """Let the browser that gets this answer be known as one of this user's."""
-    known = _known(request)
-    number = _number(known, user) or secrets.token_urlsafe(16)
+def remember_browser(request: HttpRequest, response: HttpResponseBase, user: User) -> None:
+    """Set the cookie by which the browser is recognised as one of this user's."""
+    known = _known_accounts(request)
+    number = _browser_number(known, user) or secrets.token_urlsafe(16)
     known.pop(str(user.pk), None)
-    newest = [*known.items(), (str(user.pk), [number, _stands_for_password(user)])][-_MOST_ACCOUNTS:]
+    newest = [*known.items(), (str(user.pk), [number, _password_digest(user)])][-_MAX_ACCOUNTS:]
     response.set_cookie(
         cookie_name(),
         signing.dumps(dict(newest), salt=_COOKIE_SALT),
@@ -221,18 +229,18 @@ def remember(request: HttpRequest, response: HttpResponseBase, user: User) -> No
 
 
 def source_of(request: HttpRequest, name: str) -> AttemptSource:
-    """Where an attempt to log in as `name` comes from."""
-    address, known = request.META.get("REMOTE_ADDR", ""), _known(request)
+    """Origin of an attempt to log in as `name`."""
+    address, known = request.META.get("REMOTE_ADDR", ""), _known_accounts(request)
     user = User.objects.filter(username=name).first() if known else None
-    return AttemptSource(address, "" if user is None else _number(known, user))
+    return AttemptSource(address, "" if user is None else _browser_number(known, user))
 
 
-def _number(known: BrowserNumbers, user: User) -> str:
+def _browser_number(known: BrowserNumbers, user: User) -> str:
     number, password = known.get(str(user.pk), ("", ""))
-    return number if number and secrets.compare_digest(password, _stands_for_password(user)) else ""
+    return number if number and secrets.compare_digest(password, _password_digest(user)) else ""
 
 
-def _known(request: HttpRequest) -> BrowserNumbers:
+def _known_accounts(request: HttpRequest) -> BrowserNumbers:
     try:
         known: BrowserNumbers = signing.loads(
             request.COOKIES.get(cookie_name(), ""), salt=_COOKIE_SALT, max_age=_LIFETIME
@@ -242,5 +250,5 @@ def _known(request: HttpRequest) -> BrowserNumbers:
         return {}
 
 
-def _stands_for_password(user: User) -> str:
+def _password_digest(user: User) -> str:
     return salted_hmac(_COOKIE_SALT, user.password, algorithm="sha256").hexdigest()[:24]

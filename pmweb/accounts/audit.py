@@ -1,11 +1,10 @@
-"""The audit log: who started, cancelled, deleted, exported, uploaded, and changed accounts and tokens.
+"""The audit log: starts, cancellations, deletions, exports, uploads, changes of accounts and tokens.
 
-Views do not write to it. Runs and uploads that come to be are noted always, by Django's signals; a deletion,
-and what is asked of a run, where it is done on somebody's behalf: a worker that clears up after itself is
-nobody. Exports and edits are noted by the rule of their address (`pmweb.permissions`); accounts, tokens and
-sessions by the functions that change them; wrong passwords by the forms. Refusals are noted where somebody is
-turned away. Neither of these nor of exports each of many is noted (`refused`, `exported`): whoever repeats
-them shall not fill the log.
+Views do not write to it. New runs and uploads are recorded by Django's signals; deletions and transitions of
+runs only while a request is answered, since workers also clean up. Exports and edits are recorded by the rule
+of their address (`pmweb.permissions`); accounts, tokens and sessions by the functions that change them; wrong
+passwords by the forms; refusals by the code that refuses. Repeated refusals and exports are recorded once, so
+that they cannot fill the log.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from django.db.models.signals import post_delete, post_save
 from django.http import HttpRequest
 from django.utils import timezone
 
-from inference.formats.quoting import written
+from inference.formats.quoting import csv_text
 from inference.models import Run, Upload
 from inference.models.named import Named
-from inference.runs.lifecycle import asked_of_run
+from inference.runs.lifecycle import transition_requested
 from pmweb.models import AuditEntry
 
 Action = AuditEntry.Action
@@ -34,16 +33,16 @@ Action = AuditEntry.Action
 API_PATH = "/api/"
 VIA = ("page", "API", "command")
 
-SAME_REFUSAL = timedelta(minutes=10)
-"""Whoever is refused the same again within it is not noted again."""
-MOST_REFUSALS_OF_VISITORS = 1000
-"""Of people who are not logged in, within an hour: nobody shall fill the log from outside."""
-SAME_EXPORT = timedelta(hours=1)
-"""Whoever gets the same file from the same address again within it is not noted again."""
-MOST_EXPORTS = 1000
-"""Of one account within that time."""
-MOST_ROWS = 50_000
-"""Rows of a CSV file; the newest."""
+REFUSAL_INTERVAL = timedelta(minutes=10)
+"""Time within which the same refusal is not recorded again."""
+MAX_VISITOR_REFUSALS = 1000
+"""Recorded refusals per hour of all visitors without an account: they must not fill the log."""
+EXPORT_INTERVAL = timedelta(hours=1)
+"""Time within which the same export from the same address is not recorded again."""
+MAX_EXPORTS = 1000
+"""Recorded exports of one account within `EXPORT_INTERVAL`."""
+MAX_CSV_ROWS = 50_000
+"""Largest number of rows in a CSV file; the newest are written."""
 COLUMNS = {"at": "id"}
 _CSV = {
     "at": "at",
@@ -56,15 +55,15 @@ _CSV = {
     "via": "via",
     "address": "address",
 }
-"""{column of a CSV file: field of an entry}"""
-_STEPS = {Run.Wanted.CANCEL: Action.CANCELLED}
+"""{column of the CSV file: field of an entry}"""
+_TRANSITION_ACTIONS = {Run.Transition.CANCEL: Action.CANCELLED}
 
 _request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
 
 
 @contextmanager
-def acting_in(request: HttpRequest) -> Iterator[None]:
-    """While this lasts, whatever is done is done by the user of this request."""
+def request_context(request: HttpRequest) -> Iterator[None]:
+    """Context in which actions are recorded under the user of this request."""
     token = _request.set(request)
     try:
         yield
@@ -75,7 +74,7 @@ def acting_in(request: HttpRequest) -> Iterator[None]:
 def current_request() -> HttpRequest | None:
     """The request that is being answered; None in a command or a worker.
 
-    Its `user` is asked for when something is noted, so that an API can set it after it has read a token.
+    Its `user` is read when an entry is recorded: the API sets it after authenticating a token.
     """
     return _request.get()
 
@@ -89,60 +88,62 @@ def record(
     name: str = "",
     detail: str = "",
 ) -> AuditEntry:
-    """Note what somebody did, and to what: a row, or a kind and a name of something that has no row.
+    """Add an entry to the audit log; address and channel come from the current request.
 
-    `user` may be nobody or anonymous. Where from, and whether by a page, the API or a command, is known from
-    the request that is being answered.
+    Args:
+        user: Actor; None or an anonymous user for a visitor or the shell.
+        action: What was done.
+        subject: Row that it was done to.
+        kind: Kind of a subject without a row.
+        name: Name of a subject without a row.
+        detail: Cut to 500 characters.
     """
-    known, request = _known(user), current_request()
+    account, request = _account(user), current_request()
     via = "command"
     if request is not None:
         via = "API" if request.path_info.startswith(API_PATH) else "page"
     return AuditEntry.objects.create(
-        actor=known,
-        actor_name="" if known is None else known.get_username(),
+        actor=account,
+        actor_name="" if account is None else account.get_username(),
         via=via,
         address=_address(),
         action=action,
         detail=detail[:500],
-        **_named(subject, kind, name),
+        **_subject_fields(subject, kind, name),
     )
 
 
-def refused(
+def record_refusal(
     user: Any, *, kind: str, name: str, detail: str = "", subject: Model | None = None
 ) -> AuditEntry | None:
-    """Note that somebody was turned away; None where the log has it already, or too much of the kind."""
-    known, now = _known(user), timezone.now()
-    before = AuditEntry.objects.filter(action=Action.REFUSED, actor=known)
-    if before.filter(
-        at__gt=now - SAME_REFUSAL, address=_address(), name=name[:200], detail=detail[:500]
+    """Record a refusal; None if it is a repetition, or if visitors have reached their limit."""
+    account, now = _account(user), timezone.now()
+    earlier = AuditEntry.objects.filter(action=Action.REFUSED, actor=account)
+    if earlier.filter(
+        at__gt=now - REFUSAL_INTERVAL, address=_address(), name=name[:200], detail=detail[:500]
     ).exists():
         return None
-    if known is None and before.filter(at__gt=now - timedelta(hours=1)).count() >= MOST_REFUSALS_OF_VISITORS:
+    if account is None and earlier.filter(at__gt=now - timedelta(hours=1)).count() >= MAX_VISITOR_REFUSALS:
         return None
     return record(user, Action.REFUSED, subject, kind=kind, name=name, detail=detail)
 
 
-def exported(user: Any, subject: Model | None = None, *, detail: str = "") -> AuditEntry | None:
-    """Note that an account got a file; None where the log has it already, or too much of the kind.
-
-    What visitors without an account read is not in the log.
-    """
-    known = _known(user)
-    if known is None:
+def record_export(user: Any, subject: Model | None = None, *, detail: str = "") -> AuditEntry | None:
+    """Record an export; None if it is a repetition, over the limit, or by a visitor without an account."""
+    account = _account(user)
+    if account is None:
         return None
-    before = AuditEntry.objects.filter(
-        action=Action.EXPORTED, actor=known, at__gt=timezone.now() - SAME_EXPORT
+    earlier = AuditEntry.objects.filter(
+        action=Action.EXPORTED, actor=account, at__gt=timezone.now() - EXPORT_INTERVAL
     )
-    same = before.filter(address=_address(), detail=detail[:500], **_named(subject))
-    if same.exists() or before.count() >= MOST_EXPORTS:
+    same_file = earlier.filter(address=_address(), detail=detail[:500], **_subject_fields(subject))
+    if same_file.exists() or earlier.count() >= MAX_EXPORTS:
         return None
     return record(user, Action.EXPORTED, subject, detail=detail)
 
 
-def _named(subject: Model | None, kind: str = "", name: str = "") -> dict[str, Any]:
-    """The fields of an entry that say what it is about: a row, or a kind and a name."""
+def _subject_fields(subject: Model | None, kind: str = "", name: str = "") -> dict[str, Any]:
+    """The fields of an entry for its subject: a row, or a kind and a name."""
     if subject is None:
         return {"kind": kind, "object_id": None, "name": name[:200]}
     number = subject.pk if isinstance(subject.pk, int) else None
@@ -153,7 +154,7 @@ def _named(subject: Model | None, kind: str = "", name: str = "") -> dict[str, A
     }
 
 
-def _known(user: Any) -> Any:
+def _account(user: Any) -> Any:
     return user if user is not None and user.is_authenticated and user.pk else None
 
 
@@ -163,44 +164,44 @@ def _address() -> str:
 
 
 def connect() -> None:
-    """Note what happens to rows from now on; once per process."""
+    """Connect the signals; repeated calls have no effect."""
     for model in apps.get_models():
         if issubclass(model, (Named, Upload)):
-            post_delete.connect(_deleted, sender=model, dispatch_uid="audit")
-    post_save.connect(_started, sender=Run, dispatch_uid="audit")
-    post_save.connect(_uploaded, sender=Upload, dispatch_uid="audit")
-    asked_of_run.connect(_asked, dispatch_uid="audit")
+            post_delete.connect(_record_deletion, sender=model, dispatch_uid="audit")
+    post_save.connect(_record_start, sender=Run, dispatch_uid="audit")
+    post_save.connect(_record_upload, sender=Upload, dispatch_uid="audit")
+    transition_requested.connect(_record_transition, dispatch_uid="audit")
 
 
-def _started(instance: Run, created: bool, raw: bool, **_: Any) -> None:
+def _record_start(instance: Run, created: bool, raw: bool, **_: Any) -> None:
     if created and not raw:
         record(_actor() or instance.created_by, Action.STARTED, instance, detail=instance.kind)
 
 
-def _uploaded(instance: Upload, created: bool, raw: bool, **_: Any) -> None:
+def _record_upload(instance: Upload, created: bool, raw: bool, **_: Any) -> None:
     if created and not raw:
         detail = f"{len(instance.content)} bytes"
         record(_actor() or instance.created_by, Action.UPLOADED, instance, detail=detail)
 
 
-def _deleted(instance: Model, **_: Any) -> None:
+def _record_deletion(instance: Model, **_: Any) -> None:
     if current_request() is not None:
         record(_actor(), Action.DELETED, instance)
 
 
-def _asked(run: Run, wish: str, **_: Any) -> None:
+def _record_transition(run: Run, wish: str, **_: Any) -> None:
     if current_request() is not None:
-        record(_actor(), _STEPS.get(wish, Action.STEERED), run, detail=wish)  # type: ignore[call-overload]
+        record(_actor(), _TRANSITION_ACTIONS.get(wish, Action.STEERED), run, detail=wish)  # type: ignore[call-overload]
 
 
 def _actor() -> Any:
-    """Who sent the request that is being answered; None outside of one, or for a visitor."""
-    return _known(getattr(current_request(), "user", None))
+    """The user of the current request; None without a request, or for a visitor."""
+    return _account(getattr(current_request(), "user", None))
 
 
 @dataclass(frozen=True)
 class AuditQuery:
-    """Entries with a text, of an action, by a way, from a day to another one, both included."""
+    """Filter of entries; empty fields do not filter, and both days are included (UTC)."""
 
     q: str = ""
     action: str = ""
@@ -209,7 +210,7 @@ class AuditQuery:
     until: date | None = None
 
     def rows(self) -> QuerySet[AuditEntry]:
-        """The entries, in no order."""
+        """The entries that match all fields, unordered."""
         rows = AuditEntry.objects.all()
         if self.q:
             rows = rows.filter(
@@ -226,7 +227,7 @@ class AuditQuery:
         return rows
 
     def csv(self) -> str:
-        """The newest `MOST_ROWS` of them, oldest first."""
-        newest = self.rows().order_by("-id").values_list(*_CSV.values())[:MOST_ROWS]
+        """The newest `MAX_CSV_ROWS` matching entries, oldest first."""
+        newest = self.rows().order_by("-id").values_list(*_CSV.values())[:MAX_CSV_ROWS]
         rows = ((at.isoformat(timespec="seconds"), *cells) for at, *cells in reversed(newest))
-        return written(tuple(_CSV), rows)
+        return csv_text(tuple(_CSV), rows)

@@ -1,4 +1,4 @@
-"""How Django finds the user of a session: together with the role, which every request asks for."""
+"""Django's authentication backend that loads a session's user together with the role."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 
 
 class Accounts(ModelBackend):
-    """Django's own, but for one query less per request."""
+    """Saves one query per request: the role is needed every time."""
 
     def get_user(self, user_id: int) -> User | None:
-        """The user, if there is one who may log in."""
+        """The user with this id, if active."""
         user = User.objects.select_related("account").filter(pk=user_id).first()
         return user if user is not None and self.user_can_authenticate(user) else None

@@ -1,4 +1,4 @@
-"""The forms of accounts."""
+"""Forms of log-in, passwords, accounts and tokens."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from pmweb.accounts.attempts import attempt
 from pmweb.models import Role, Scope
 
 NAME_LIMIT = 150
-"""Characters of a user name, as Django's column has it."""
+"""Characters of a user name; the width of Django's column."""
 
-LIFETIMES = {"30": "30 days", "90": "90 days", "365": "a year", "": "no end"}
-USUAL_LIFETIME = "90"
+LIFETIMES = {"30": "30 days", "90": "90 days", "365": "a year", "": "no expiry"}
+DEFAULT_LIFETIME = "90"
 
 
 SCOPES = {
@@ -30,16 +30,13 @@ SCOPES = {
     Scope.OPERATE: "read, start, change and delete",
     Scope.ADMINISTER: "all that, accounts and the audit log",
 }
-"""What a token of each scope may do, in words."""
+"""{scope: permissions of a token}, as labels."""
 
 
 class PasswordLoginForm(StrictForm):
-    """Name and password; after a few wrong ones it asks for patience.
+    """Name and password, with throttling. Without a name field if there is only one account (`sole`)."""
 
-    Where there is one account alone (`sole`), its name is not asked for.
-    """
-
-    beside = frozenset({"next"})
+    extra_fields = frozenset({"next"})
 
     username = forms.CharField(
         label="Name",
@@ -61,7 +58,7 @@ class PasswordLoginForm(StrictForm):
             self.fields["password"].widget.attrs["autofocus"] = True
 
     def clean(self) -> dict[str, Any]:
-        """Check the password, unless one has to wait first."""
+        """Check the password, unless attempts are throttled."""
         cleaned = super().clean() or {}
         name = cleaned.get("username", "") if self.sole is None else self.sole.get_username()
         password = cleaned.get("password")
@@ -71,16 +68,16 @@ class PasswordLoginForm(StrictForm):
             self.user = authenticate(username=name, password=password)
             if self.user is None:
                 raise ValidationError(
-                    "This is not the password." if self.sole else "Name and password do not match."
+                    "The password is wrong." if self.sole else "Name and password do not match."
                 )
             outcome.succeeded = True
         return cleaned
 
 
 class ConfirmForm(StrictForm):
-    """The password of somebody who is logged in; wrong ones count as failures to log in do."""
+    """The password of the logged-in user; wrong ones count as failed log-ins."""
 
-    beside = frozenset({"next", "username"})
+    extra_fields = frozenset({"next", "username"})
     password = forms.CharField(
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "autofocus": True}),
@@ -100,22 +97,22 @@ class ConfirmForm(StrictForm):
         return password
 
 
-class _EndingWaysIn(StrictForm):
-    """What else a new password ends, besides the other sessions."""
+class _NewPasswordForm(StrictForm):
+    """What a new password ends besides the other sessions."""
 
-    beside = frozenset({"username"})
+    extra_fields = frozenset({"username"})
     end_links = forms.BooleanField(label="Unused log-in links", required=False, initial=True)
     end_tokens = forms.BooleanField(
         label="All my API tokens; programs that use them stop working", required=False
     )
 
 
-class FirstPasswordForm(_EndingWaysIn, SetPasswordForm):  # type: ignore[type-arg]  # not generic as it runs
-    """A password for somebody who has none, or has come by a link just now."""
+class FirstPasswordForm(_NewPasswordForm, SetPasswordForm):  # type: ignore[type-arg]  # not generic as it runs
+    """A password for a user without one, or just after a log-in by link."""
 
 
-class ChangePasswordForm(_EndingWaysIn, PasswordChangeForm):
-    """The old password and a new one; wrong old ones count as failures to log in do."""
+class ChangePasswordForm(_NewPasswordForm, PasswordChangeForm):
+    """The old password and a new one; wrong old ones count as failed log-ins."""
 
     def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -130,7 +127,7 @@ class ChangePasswordForm(_EndingWaysIn, PasswordChangeForm):
 
 
 class InviteForm(StrictForm):
-    """Who is invited, and what they may do."""
+    """Name and role of a new account."""
 
     username = forms.CharField(
         label="Name",
@@ -142,7 +139,7 @@ class InviteForm(StrictForm):
     role = forms.ChoiceField(choices=Role.choices, initial=Role.OPERATOR, widget=forms.RadioSelect)
 
     def clean_username(self) -> str:
-        """Refuse a name that is taken, however it is written."""
+        """Names are unique regardless of case."""
         name: str = self.cleaned_data["username"]
         if User.objects.filter(username__iexact=name).exists():
             raise ValidationError(f"There is an account {name!r} already: choose another name.")
@@ -159,26 +156,26 @@ class RoleForm(StrictForm):
 
 
 class ApiTokenForm(StrictForm):
-    """What a token is for, what it may do, and for how long."""
+    """Purpose, scope and lifetime of a token."""
 
     name = forms.CharField(
-        label="What for",
+        label="Purpose",
         max_length=100,
         help_text="So that you know later which one to revoke: “nightly script on lab-3”.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
-    scope = forms.ChoiceField(label="It may", choices=())
+    scope = forms.ChoiceField(label="Permissions", choices=())
     days = forms.ChoiceField(
-        label="Valid for", choices=tuple(LIFETIMES.items()), initial=USUAL_LIFETIME, required=False
+        label="Valid for", choices=tuple(LIFETIMES.items()), initial=DEFAULT_LIFETIME, required=False
     )
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        most = api_tokens.most_scope(user)
-        allowed = [(each.value, SCOPES[each]) for each in Scope if api_tokens.allows(most, each)]
+        highest = api_tokens.highest_scope(user)
+        allowed = [(scope.value, SCOPES[scope]) for scope in Scope if api_tokens.allows(highest, scope)]
         self.fields["scope"].choices = allowed  # type: ignore[attr-defined]
 
     def lifetime(self) -> timedelta | None:
-        """How long it is valid; None: until it is revoked."""
+        """Lifetime of the token; None: no expiry."""
         days = self.cleaned_data["days"]
         return timedelta(days=int(days)) if days else None

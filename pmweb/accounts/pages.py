@@ -1,4 +1,4 @@
-"""The pages by which people log in and keep their own account: password, tokens of programs, and sessions."""
+"""Pages of log-in and of one's own account: password, API tokens, sessions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pmweb.accounts.forms import (
 )
 from pmweb.accounts.people import is_fixed, is_invited
 from pmweb.accounts.roles import role_of
-from pmweb.accounts.sessions import Way, let_in, user_of
+from pmweb.accounts.sessions import Way, log_in, user_of
 from pmweb.models import ApiToken, Scope
 
 
@@ -38,21 +38,21 @@ def account(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 def api_token_make(request: HttpRequest) -> HttpResponse:
-    """Make a token and show it: the answer to a POST, so that no address has it."""
+    """Create a token and show it as the answer to a POST, so that it never is in an address."""
     user = user_of(request)
     if request.method != "POST":
         return redirect("account")
     form = ApiTokenForm(user, request.POST)
     if not form.is_valid():
         return _page(request, form, status=400)
-    made, plain = api_tokens.issue(
+    token, plain = api_tokens.issue(
         user, form.cleaned_data["name"], Scope(form.cleaned_data["scope"]), form.lifetime(), by=user
     )
-    return _page(request, ApiTokenForm(user), made=made, plain=plain)
+    return _page(request, ApiTokenForm(user), made=token, plain=plain)
 
 
 def api_token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take a token of one's own back. To everybody else it does not exist."""
+    """Revoke a token of one's own; 404 for those of others."""
     user = user_of(request)
     token = get_object_or_404(ApiToken, pk=pk, user=user)
     api_tokens.revoke(ApiToken.objects.filter(pk=token.pk), by=user)
@@ -63,73 +63,76 @@ def api_token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
 @never_cache
 @sensitive_post_parameters()
 def password(request: HttpRequest) -> HttpResponse:
-    """Set the password, or change it: then the old one is asked for. Ends every other session.
+    """Set or change the password; ends every other session.
 
-    Whoever came by a link within a quarter of an hour need not know the old one: so it can be replaced.
+    The old password is not needed within a quarter of an hour after a log-in by link: it may be forgotten.
     """
     user = user_of(request)
     if not user.has_usable_password() and not sessions.is_recent(request):
-        return way_to_confirm(request)  # without what was sent: no session has a new password
-    knows = user.has_usable_password() and not sessions.may_replace_password(request)
+        return redirect_to_confirm(request)  # the sent form is not stored: it has a password
+    asks_old_password = user.has_usable_password() and not sessions.may_replace_password(request)
     data = request.POST or None
-    form = ChangePasswordForm(user, data, request=request) if knows else FirstPasswordForm(user, data)
+    form = (
+        ChangePasswordForm(user, data, request=request)
+        if asks_old_password
+        else FirstPasswordForm(user, data)
+    )
     if request.method == "POST" and form.is_valid():
         form.save()
         sessions.password_replaced(request)
-        said = " ".join(_ended_with_password(request, user, form.cleaned_data))
-        messages.success(request, f"The password is set. {said}")
+        sentences = " ".join(_end_credentials(request, user, form.cleaned_data))
+        messages.success(request, f"The password is set. {sentences}")
         response = redirect(settings.LOGIN_REDIRECT_URL)
-        attempts.remember(request, response, user)
+        attempts.remember_browser(request, response, user)
         return response
     context = {
         "form": form,
         "is_fixed": is_fixed(user),
-        "links": people.waiting_links(user).count(),
+        "links": people.valid_links(user).count(),
         "tokens": api_tokens.valid_tokens().filter(user=user).count(),
     }
     return render(request, "pmweb/password.html", context, status=400 if form.errors else 200)
 
 
-def _ended_with_password(request: HttpRequest, user: User, wanted: dict[str, Any]) -> list[str]:
-    """End what goes with the old password, and say what that was."""
+def _end_credentials(request: HttpRequest, user: User, choices: dict[str, Any]) -> list[str]:
+    """End sessions and the chosen links and tokens after a new password; returns sentences about them."""
     before = sessions.key_of(request)
     update_session_auth_hash(request, user)
-    sessions.rename(before, request)
+    sessions.update_key(before, request)
     sessions.end_other_sessions(request, user)
-    said = ["Other sessions have been logged out."]
-    if wanted["end_links"] and people.end_links(user, by=user):
-        said.append("All log-in links are invalid now.")
-    if wanted["end_tokens"] and api_tokens.revoke_all_of(user, by=user):
-        said.append("Your API tokens are revoked.")
-    return said
+    sentences = ["Other sessions have been logged out."]
+    if choices["end_links"] and people.end_links(user, by=user):
+        sentences.append("All log-in links are invalid now.")
+    if choices["end_tokens"] and api_tokens.revoke_all_of(user, by=user):
+        sentences.append("Your API tokens are revoked.")
+    return sentences
 
 
-def _page(request: HttpRequest, form: ApiTokenForm, *, status: int = 200, **made: Any) -> HttpResponse:
+def _page(request: HttpRequest, form: ApiTokenForm, *, status: int = 200, **extra: Any) -> HttpResponse:
     user = user_of(request)
     context = {
         "form": form,
         "role": role_of(user),
-        "tokens": api_tokens.shown(ApiToken.objects.filter(user=user)),
+        "tokens": api_tokens.with_status(ApiToken.objects.filter(user=user)),
         "has_password": user.has_usable_password(),
-        "sessions": sessions.of(user).count(),
+        "sessions": sessions.sessions_of(user).count(),
         "is_recent": sessions.is_recent(request),
         "site": f"{request.scheme}://{request.get_host()}",
-        **made,
+        **extra,
     }
     return render(request, "pmweb/account.html", context, status=status)
 
 
 @never_cache
 def sessions_page(request: HttpRequest) -> HttpResponse:
-    """Where one is logged in."""
-    context = {"sessions": sessions.of(user_of(request)), "this": sessions.key_of(request)}
+    context = {"sessions": sessions.sessions_of(user_of(request)), "this": sessions.key_of(request)}
     return render(request, "pmweb/sessions.html", context)
 
 
 def session_end(request: HttpRequest, pk: int) -> HttpResponse:
-    """Log one of one's browsers out; this one, too. To everybody else it does not exist."""
+    """End a session of one's own, but not the current one; 404 for those of others."""
     user = user_of(request)
-    row = get_object_or_404(sessions.of(user), pk=pk)
+    row = get_object_or_404(sessions.sessions_of(user), pk=pk)
     if row.session == sessions.key_of(request):
         messages.error(request, "This is the session that you are using: log out instead.")
     else:
@@ -138,47 +141,47 @@ def session_end(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("sessions")
 
 
-def session_end_others(request: HttpRequest) -> HttpResponse:
-    """Stay logged in here alone."""
+def other_sessions_end(request: HttpRequest) -> HttpResponse:
+    """End all sessions but the current one."""
     number = sessions.end_other_sessions(request, user_of(request))
     ended = "1 session has" if number == 1 else f"{number} sessions have"
-    messages.success(request, f"{ended} been ended. You are logged in here alone.")
+    messages.success(request, f"{ended} been ended. You are logged in only here.")
     return redirect("sessions")
 
 
-def onward_of(request: HttpRequest, otherwise: str) -> str:
-    """What `next` says; else `otherwise`, an address or the name of one."""
-    wanted = request.POST.get("next") or request.GET.get("next", "")
-    return wanted if is_here(request, wanted) else resolve_url(otherwise)
+def next_address(request: HttpRequest, otherwise: str) -> str:
+    """The parameter `next` if it is an address of this site, else `otherwise`, an address or URL name."""
+    address = request.POST.get("next") or request.GET.get("next", "")
+    return address if is_own_address(request, address) else resolve_url(otherwise)
 
 
-def is_here(request: HttpRequest, address: str) -> bool:
-    """Whether an address is one of this site, from its root on: no relative one, no name of a page."""
+def is_own_address(request: HttpRequest, address: str) -> bool:
+    """Whether an absolute address is one of this site; False for relative ones and URL names."""
     return address.startswith(("/", "http://", "https://")) and url_has_allowed_host_and_scheme(
         address, {request.get_host()}, require_https=request.is_secure()
     )
 
 
-def way_to_confirm(request: HttpRequest) -> HttpResponseRedirect:
-    """To the page that asks, and from there back to this one; of a button, to the page it is on."""
+def redirect_to_confirm(request: HttpRequest) -> HttpResponseRedirect:
+    """Redirect to the page that confirms the user's identity, and then back; after a POST, to its page."""
     page = request.get_full_path()
     if request.method == "POST":
         referer = request.headers.get("Referer", "")
-        page = urlsplit(referer).path if is_here(request, referer) else reverse("account")
+        page = urlsplit(referer).path if is_own_address(request, referer) else reverse("account")
     return HttpResponseRedirect(f"{reverse('confirm')}?{urlencode({'next': page})}")
 
 
-def ask_who_it_is(request: HttpRequest) -> HttpResponseRedirect:
-    """The way to the page that asks, which then has what a form has sent here."""
+def require_confirmation(request: HttpRequest) -> HttpResponseRedirect:
+    """Store the sent form and redirect to the page that confirms the user's identity."""
     sessions.keep_sent_form(request)
-    return way_to_confirm(request)
+    return redirect_to_confirm(request)
 
 
 @never_cache
 @sensitive_post_parameters("password")
 def confirm(request: HttpRequest) -> HttpResponse:
-    """Ask for the password where there is one; say how to get a link, which leads on where this was to go."""
-    user, onward = user_of(request), onward_of(request, settings.LOGIN_REDIRECT_URL)
+    """Confirm the user's identity by the password, or by a log-in link that then leads to `next`."""
+    user, onward = user_of(request), next_address(request, settings.LOGIN_REDIRECT_URL)
     has_password = user.has_usable_password()
     form = ConfirmForm(user, request.POST or None, request=request) if has_password else None
     if request.method == "POST" and form is not None and form.is_valid():
@@ -188,13 +191,13 @@ def confirm(request: HttpRequest) -> HttpResponse:
         if sent is None:
             return HttpResponseRedirect(onward)
         return render(request, "pmweb/confirmed.html", {"sent": sent, "next": onward})
-    is_kept = sessions.has_sent_form(request)
-    here = f"{reverse('confirm')}?{urlencode({'next': onward})}"
-    sessions.keep_destination(request, here if is_kept else onward)
+    form_is_stored = sessions.has_sent_form(request)
+    confirm_path = f"{reverse('confirm')}?{urlencode({'next': onward})}"
+    sessions.keep_destination(request, confirm_path if form_is_stored else onward)
     context = {
         "form": form,
         "next": onward,
-        "is_kept": is_kept,
+        "is_kept": form_is_stored,
         "is_fixed": is_fixed(user),
         "minutes": round(sessions.WINDOW.total_seconds() / 60),
     }
@@ -205,8 +208,8 @@ def confirm(request: HttpRequest) -> HttpResponse:
 @never_cache
 @sensitive_post_parameters("password")
 def login_page(request: HttpRequest) -> HttpResponse:
-    """Ask for name and password, or say how to get a link where no password is set."""
-    onward = onward_of(request, settings.LOGIN_REDIRECT_URL)
+    """Log in by name and password; explains log-in links if no password is set."""
+    onward = next_address(request, settings.LOGIN_REDIRECT_URL)
     if request.user.is_authenticated:
         return HttpResponseRedirect(onward)
     users = list(User.objects.filter(is_active=True)[:2])
@@ -216,8 +219,8 @@ def login_page(request: HttpRequest) -> HttpResponse:
         sole=users[0] if len(users) == 1 else None,
     )
     if request.method == "POST" and form.is_valid():
-        assert form.user is not None  # the form found it
-        return let_in(request, form.user, Way.PASSWORD, onward)
+        assert form.user is not None  # set by a valid form
+        return log_in(request, form.user, Way.PASSWORD, onward)
     context = {
         "form": form,
         "has_password": len(users) > 1 or any(user.has_usable_password() for user in users),
@@ -228,7 +231,7 @@ def login_page(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 def login_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Show a button, and log in when it is pressed: fetching a link must not use it up."""
+    """Log in by a link: GET shows a button, as fetching a link must not use it up."""
     if request.method == "POST":
         user = people.redeem(token)
         if user is not None:
@@ -236,7 +239,7 @@ def login_link(request: HttpRequest, token: str) -> HttpResponse:
             confirmed_for = sessions.pop_destination(request) if user == request.user else ""
             otherwise = resolve_url("password" if invited else settings.LOGIN_REDIRECT_URL)
             onward = otherwise if invited else confirmed_for or otherwise
-            return let_in(request, user, Way.LINK, onward)
+            return log_in(request, user, Way.LINK, onward)
     else:
         user = people.link_user(token)
         if user is not None:
@@ -253,7 +256,7 @@ urlpatterns = [
     path("account/password/", password, name="password"),
     path("account/confirm/", confirm, name="confirm"),
     path("account/sessions/", sessions_page, name="sessions"),
-    path("account/sessions/others/end/", session_end_others, name="sessions-end-others"),
+    path("account/sessions/others/end/", other_sessions_end, name="sessions-end-others"),
     path("account/sessions/<int:pk>/end/", session_end, name="session-end"),
     path("account/tokens/", api_token_make, name="api-token-make"),
     path("account/tokens/<int:pk>/revoke/", api_token_revoke, name="api-token-revoke"),

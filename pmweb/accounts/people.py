@@ -1,12 +1,11 @@
-"""People get accounts, roles and one-time log-in links, and are shut out.
+"""Inviting people, roles, one-time log-in links, deactivation.
 
-Each change is noted in the audit log under whoever made it. The account that the shell logs in to
-(`ADMINISTRATOR`) can be neither shut out nor lose its role: so there always is an administrator.
+Every change is recorded in the audit log. The account of the shell (`ADMINISTRATOR`) can neither be
+deactivated nor lose its role, so that there always is an administrator.
 
-A link has 256 random bits, is stored hashed, used once, and gone after an hour; an invitation after a week.
-Being able to make one means being able to run commands as the owner of the database, which is more than the
-site could give, or being an administrator. Reading a link must not use it up: chat programs and mail scanners
-fetch what they see.
+A link has 256 random bits, is stored hashed, can be used once, and expires after an hour; an invitation after
+a week. Only administrators and users of the shell can create links. Reading a link must not use it up: chat
+programs and mail scanners fetch addresses.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from inference.core.errors import InvalidInputError
 from pmweb.accounts import api_tokens, audit, sessions
 from pmweb.accounts.api_tokens import digest_of
 from pmweb.accounts.audit import Action
-from pmweb.accounts.roles import give_role, role_of
+from pmweb.accounts.roles import role_of, set_role
 from pmweb.models import LoginLink, Role
 
 ADMINISTRATOR = "admin"
 LINK_LIFETIME = timedelta(hours=1)
 INVITATION = timedelta(days=7)
-"""How long an invited person has to come."""
+"""Lifetime of the link of an invitation."""
 
 
 def ensure_administrator() -> User:
-    """The administrator's account, made without a password when it is missing."""
+    """The administrator's account; created without a password if it is missing."""
     user, created = get_user_model().objects.get_or_create(
         username=ADMINISTRATOR, defaults={"is_staff": True, "is_superuser": True}
     )
@@ -44,33 +43,33 @@ def ensure_administrator() -> User:
         user.set_unusable_password()
         user.save(update_fields=["password"])
     if role_of(user) != Role.ADMIN:
-        give_role(user, Role.ADMIN)
+        set_role(user, Role.ADMIN)
     return user
 
 
 class AccountError(InvalidInputError):
-    """An account cannot be changed in this way, or there is none; the message says why."""
+    """An account cannot be changed in this way, or does not exist; the message says why."""
 
 
 def is_fixed(user: User) -> bool:
-    """Whether this is the account that keeps its role, whatever happens."""
+    """Whether this is the administrator's account, whose role cannot change."""
     return user.get_username() == ADMINISTRATOR
 
 
 @transaction.atomic
 def invite(name: str, role: Role, by: Any = None) -> tuple[User, str]:
-    """A new account without a password, and the token of the link by which its owner comes in."""
+    """Create an account without a password; returns it with the token of its log-in link."""
     user = User(username=name)
     user.set_unusable_password()
     user.save()
-    give_role(user, role, invited_by=by)
+    set_role(user, role, invited_by=by)
     audit.record(by, Action.ACCOUNTS, user, detail=f"invited as {role.label}")
     return user, issue_link(user, INVITATION)
 
 
 @transaction.atomic
 def new_link(user: User, by: Any = None) -> str:
-    """The token of another link; those given before let nobody in any more. Raises `AccountError`."""
+    """Replace the account's log-in links by a new one; returns its token. Raises `AccountError`."""
     if not user.is_active:
         raise AccountError(f"{user.get_username()} is deactivated, so no link would let them in")
     LoginLink.objects.filter(user=user, used=None).delete()
@@ -80,26 +79,26 @@ def new_link(user: User, by: Any = None) -> str:
 
 @transaction.atomic
 def change_role(user: User, role: Role, by: Any = None) -> None:
-    """Let the user have another role. Raises `AccountError` for one that keeps its role."""
+    """Change a role. Raises `AccountError` for the administrator's account."""
     before = role_of(user)
     if before == role:
         return
     if is_fixed(user):
         raise AccountError(f"{ADMINISTRATOR} stays an administrator: the shell gets in by this account")
-    give_role(user, role)
+    set_role(user, role)
     audit.record(by, Action.ACCOUNTS, user, detail=f"{before.label} → {role.label}")
 
 
 @transaction.atomic
 def deactivate(user: User, by: Any = None) -> None:
-    """Shut the user out at once and for good, with sessions, links and tokens; what they have made stays.
+    """Deactivate an account: its sessions, links and tokens end at once, its rows stay.
 
-    Raises `AccountError`.
+    Raises `AccountError` for the administrator's account and for one's own.
     """
     if is_fixed(user):
         raise AccountError(f"{ADMINISTRATOR} stays: the shell gets in by this account")
     if user == by:
-        raise AccountError("you cannot shut yourself out: another administrator can")
+        raise AccountError("you cannot deactivate your own account: another administrator can")
     user.is_active = False
     user.save(update_fields=["is_active"])
     sessions.end_all_of(user)
@@ -110,8 +109,8 @@ def deactivate(user: User, by: Any = None) -> None:
 
 @transaction.atomic
 def reactivate(user: User, by: Any = None) -> None:
-    """Let the user in again, with the role and password of before; sessions stay ended, tokens revoked."""
-    if not user.is_active:  # one that was begun while they were being shut out, or before that ended any
+    """Reactivate an account with its role and password; sessions stay ended, tokens revoked."""
+    if not user.is_active:  # sessions that began during the deactivation
         sessions.end_all_of(user)
     user.is_active = True
     user.save(update_fields=["is_active"])
@@ -119,7 +118,7 @@ def reactivate(user: User, by: Any = None) -> None:
 
 
 def active_user(name: str) -> User:
-    """Whoever has this name and may come in. Raises `AccountError`."""
+    """The active account with this name. Raises `AccountError`."""
     user = User.objects.filter(username=name, is_active=True).first()
     if user is None:
         raise AccountError(f"there is no active account {name!r}: `manage.py account list`")
@@ -127,19 +126,19 @@ def active_user(name: str) -> User:
 
 
 def is_invited(user: User) -> bool:
-    """Whether the user has still to come for the first time."""
+    """Whether the user has never logged in."""
     return user.is_active and user.last_login is None
 
 
 def accounts() -> QuerySet[User]:
-    """Everybody who has an account, those who are shut out last, each with the number of valid `tokens`."""
+    """All accounts with the number of their valid `tokens`, deactivated ones last."""
     valid = Q(api_tokens__in=api_tokens.valid_tokens())
-    counted = User.objects.select_related("account").annotate(tokens=Count("api_tokens", filter=valid))
-    return counted.order_by("-is_active", "username")
+    rows = User.objects.select_related("account").annotate(tokens=Count("api_tokens", filter=valid))
+    return rows.order_by("-is_active", "username")
 
 
 def issue_link(user: User, lifetime: timedelta = LINK_LIFETIME) -> str:
-    """A new token for `user`; links that can no longer be used are swept away."""
+    """Create a log-in link and return its token; deletes expired links."""
     now = timezone.now()
     LoginLink.objects.filter(expires__lt=now).delete()
     token = secrets.token_urlsafe(32)
@@ -148,45 +147,45 @@ def issue_link(user: User, lifetime: timedelta = LINK_LIFETIME) -> str:
 
 
 def issue_link_in_shell(user: User, how: str) -> str:
-    """The same for whoever runs commands here; `how` is said in the audit log."""
+    """`issue_link` for commands; `how` is the detail in the audit log."""
     audit.record(None, Action.ACCOUNTS, user, detail=f"log-in link, {how}")
     return issue_link(user)
 
 
-def waiting_links(user: User) -> QuerySet[LoginLink]:
-    """Those that would let this user in now."""
+def valid_links(user: User) -> QuerySet[LoginLink]:
+    """The user's unused links that have not expired."""
     return LoginLink.objects.filter(user=user, used=None, expires__gt=timezone.now())
 
 
 @transaction.atomic
 def end_links(user: User, by: Any = None) -> int:
-    """Log-in links that wait; how many there were."""
-    number, _ = waiting_links(user).delete()
+    """Delete the user's unused links; returns their number."""
+    number, _ = valid_links(user).delete()
     if number:
         audit.record(by, Action.ACCOUNTS, user, detail=f"log-in links ended: {number}")
     return number
 
 
 def link_path(token: str) -> str:
-    """Where it logs in, looked up among the addresses of accounts alone: who prints a link needs no page."""
+    """Path of a log-in link; it is resolved without loading all pages, as commands print it."""
     return reverse("login-link", "pmweb.accounts.pages", [token])
 
 
 def link_user(token: str) -> User | None:
-    """Whom `redeem` would return now."""
+    """The user whom `redeem` would return, without using up the link."""
     link = _usable(token).select_related("user").first()
     return None if link is None else link.user
 
 
 def invited_until(user: User) -> datetime | None:
-    """Until when a link lets this user in; None where there is none."""
-    return waiting_links(user).order_by("-expires").values_list("expires", flat=True).first()
+    """Expiry of the user's last valid link; None without one."""
+    return valid_links(user).order_by("-expires").values_list("expires", flat=True).first()
 
 
 def redeem(token: str) -> User | None:
-    """Use the link up and return its user; None if it is unknown, used or expired.
+    """Use up the link and return its user; None if it is unknown, used or expired.
 
-    The conditional UPDATE decides between two browsers that come at once.
+    The conditional UPDATE lets only one of two concurrent browsers in.
     """
     if _usable(token).update(used=timezone.now()) != 1:
         return None

@@ -1,10 +1,10 @@
-"""Who may do how much: the role of a user, and the level of a visitor.
+"""Roles of users, and access levels of visitors.
 
-| level | who reaches it |
+| level | visitors |
 |---|---|
-| ANYONE | whoever asks |
-| READER | everybody who is logged in; with public reading, everybody |
-| MEMBER | everybody who is logged in |
+| ANYONE | all |
+| READER | logged-in users; with public reading, all visitors |
+| MEMBER | logged-in users |
 | OPERATOR | operators and administrators |
 | ADMIN | administrators |
 """
@@ -23,7 +23,7 @@ from pmweb.models import Account, Role
 
 
 class AccessLevel(IntEnum):
-    """What somebody may do: everything up to it."""
+    """A visitor's permissions; each level includes the lower ones."""
 
     ANYONE = 0
     READER = 1
@@ -40,7 +40,7 @@ LEVEL_OF_ROLE = {
 
 
 def role_of(user: User) -> Role:
-    """The role of somebody who has an account."""
+    """The role of a user; superusers without one are administrators, others viewers."""
     try:
         return Role(user.account.role)
     except Account.DoesNotExist:
@@ -48,15 +48,15 @@ def role_of(user: User) -> Role:
 
 
 def level_of(user: Any) -> AccessLevel:
-    """The level of a request's or a WebSocket's user, be it nobody or `AnonymousUser`."""
+    """The level of a user; None and `AnonymousUser` are visitors."""
     if user is not None and user.is_authenticated:
         return LEVEL_OF_ROLE[role_of(user)] if user.is_active else AccessLevel.ANYONE
     return AccessLevel.READER if settings.PUBLIC_READING else AccessLevel.ANYONE
 
 
 @transaction.atomic
-def give_role(user: User, role: Role, invited_by: User | None = None) -> None:
-    """Let the user have this role from the next request on."""
+def set_role(user: User, role: Role, invited_by: User | None = None) -> None:
+    """Set the role, from the next request on; `invited_by` is stored for a new account."""
     account = Account.objects.filter(user=user).first() or Account(invited_by=invited_by)
     account.user = user
     account.role = role
@@ -64,15 +64,15 @@ def give_role(user: User, role: Role, invited_by: User | None = None) -> None:
 
 
 def level_of_request(request: HttpRequest) -> AccessLevel:
-    """The level of whoever sent it, looked up once."""
-    found: AccessLevel | None = getattr(request, "_level", None)
-    if found is None:
-        found = request._level = level_of(getattr(request, "user", None))  # type: ignore[attr-defined]
-    return found
+    """The level of the request's user, cached in the request."""
+    level: AccessLevel | None = getattr(request, "_level", None)
+    if level is None:
+        level = request._level = level_of(getattr(request, "user", None))  # type: ignore[attr-defined]
+    return level
 
 
 def rights(request: HttpRequest) -> dict[str, bool]:
-    """For templates: which buttons are of use to the visitor. `may_read`: pages at all."""
+    """Context processor: the visitor's permissions."""
     level = level_of_request(request)
     return {
         "may_read": level >= AccessLevel.READER,

@@ -1,8 +1,8 @@
-"""The sessions of people: kept under a hash of their key, begun, confirmed, used, and ended.
+"""Sessions: stored under a hash of their key; beginning, confirmation, last use, and end.
 
-Whoever has the cookie of a session that ended is nobody; open connections are closed within a second
-(`watching`). Each end is noted in the audit log. A session alone, which may have been left open or stolen,
-makes no tokens, links or accounts: its user has to have proved lately who they are.
+Connections of an ended session are closed within a second (`watching`). Every end is recorded in the audit
+log. A session may be left open or stolen, so creating tokens, links or accounts needs a recent confirmation
+of the user's identity.
 """
 
 from __future__ import annotations
@@ -37,34 +37,29 @@ logger = logging.getLogger(__name__)
 Way = BrowserSession.Way
 
 WINDOW = timedelta(minutes=15)
-"""For so long it counts that a user has proved who they are."""
+"""Time after a log-in or confirmation within which the user's identity counts as confirmed."""
 
-LARGEST_FORM = 64 << 10
-"""Bytes of what a form has sent that are kept."""
+MAX_FORM_BYTES = 64 << 10
+"""Largest sent form that is stored during a confirmation."""
 
-EVERY_SECONDS = 60.0
-"""How often the last uses of sessions are written down."""
+WRITE_INTERVAL = 60.0
+"""Seconds between writes of the last uses of sessions."""
 
-_AT_ONCE = 500
+_BATCH_SIZE = 500
 _KEY_LENGTH = 40
 _CONFIRMED, _BY_LINK, _ONWARD, _SENT = "shown-at", "by-link-at", "confirm-for", "confirm-form"
 
 
 def digest_of(key: str) -> str:
-    """Under what the session with this key stands in the database.
+    """The stored key of the session with this key.
 
-    Keys are random enough (165 bits) for a plain hash, of which as much is kept (160 bits) as the column of
-    Django's table holds.
+    Keys have 165 random bits, enough for a plain hash; it is cut to 160 bits, the width of Django's column.
     """
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:_KEY_LENGTH]
 
 
 class SessionStore(db.SessionStore):
-    """Django's own, except that no key reaches the database.
-
-    The key in a browser's cookie is all that it takes to be somebody: whoever reads the database, or a
-    back-up, cannot log in with what is there.
-    """
+    """Django's store with hashed keys: a reader of the database or of a back-up cannot use them."""
 
     def _get_session_from_db(self) -> Any:
         row = self._alive().first()
@@ -79,7 +74,7 @@ class SessionStore(db.SessionStore):
         return row
 
     def exists(self, session_key: str) -> bool:
-        """Whether there is such a session, and be it over."""
+        """Whether there is a session with this key, expired or not."""
         return super().exists(digest_of(session_key))
 
     async def aexists(self, session_key: str) -> bool:
@@ -97,7 +92,7 @@ class SessionStore(db.SessionStore):
         return row
 
     def delete(self, session_key: str | None = None) -> None:
-        """End this session, or the one with that key."""
+        """Delete this session, or the one with that key."""
         key = session_key or self.session_key
         if key is not None:
             super().delete(digest_of(key))
@@ -114,57 +109,57 @@ class SessionStore(db.SessionStore):
 
 
 def key_of(request: HttpRequest) -> str:
-    """Under what the request's session stands in the database; "" where it has none."""
+    """The stored key of the request's session; "" without one."""
     key = request.session.session_key
     return digest_of(key) if key else ""
 
 
 def address_of(request: HttpRequest) -> str:
-    """Where a request comes from."""
+    """The visitor's address, cut to 64 characters."""
     return str(request.META.get("REMOTE_ADDR", ""))[:64]
 
 
 def user_of(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # the rule of the address let nobody else in
+    assert isinstance(request.user, User)  # the rule of the address admits only users
     return request.user
 
 
-def of(user: User) -> QuerySet[BrowserSession]:
-    """Those of a person that go on, the one seen last first."""
+def sessions_of(user: User) -> QuerySet[BrowserSession]:
+    """The user's sessions that have not expired, the last used first."""
     alive = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     return BrowserSession.objects.filter(user=user, session__in=alive)
 
 
 def connect() -> None:
-    """Note log-ins and log-outs from now on; once per process."""
-    user_logged_in.connect(_logged_in, dispatch_uid="audit")
-    user_logged_out.connect(_logged_out, dispatch_uid="audit")
+    """Connect the signals of log-in and log-out; repeated calls have no effect."""
+    user_logged_in.connect(_record_log_in, dispatch_uid="audit")
+    user_logged_out.connect(_record_log_out, dispatch_uid="audit")
 
 
-def let_in(request: HttpRequest, user: User, way: BrowserSession.Way, onward: str) -> HttpResponseRedirect:
-    """Begin a session, and lead on to an address."""
-    request._way_in = way  # type: ignore[attr-defined]  # the signal of `login` has no room for it
+def log_in(request: HttpRequest, user: User, way: BrowserSession.Way, onward: str) -> HttpResponseRedirect:
+    """Log the user in, and redirect to an address."""
+    request._way_in = way  # type: ignore[attr-defined]  # the signal of `login` has no such argument
     login(request, user)
     response = HttpResponseRedirect(onward)
-    attempts.remember(request, response, user)
+    attempts.remember_browser(request, response, user)
     return response
 
 
-def _logged_in(request: HttpRequest, user: User, **_: Any) -> None:
+def _record_log_in(request: HttpRequest, user: User, **_: Any) -> None:
     way: BrowserSession.Way = getattr(request, "_way_in", Way.OTHER)
     confirm(request, by_link=way == Way.LINK)
     _begin(request, user, way)
-    said = [f"by {way.label}"] if way else []
+    details = [f"by {way.label}"] if way else []
     if attempts.is_new_network(user, address_of(request)):
-        said.append(attempts.NEW)
-    audit.record(user, Action.LOGGED_IN, detail=", ".join(said))
+        details.append(attempts.NEW_NETWORK_TEXT)
+    audit.record(user, Action.LOGGED_IN, detail=", ".join(details))
 
 
 def _begin(request: HttpRequest, user: User, way: BrowserSession.Way) -> None:
-    """Note what is known of a session; what was known of others of the user that are over is swept away."""
-    if not request.session.session_key:  # the one before was another person's, and is gone
+    """Store the facts of a new session; deletes those of the user's ended ones."""
+    if not request.session.session_key:  # Django flushed the session of another user
         request.session.create()
-    _sweep(user)
+    _delete_ended(user)
     now, address = timezone.now(), address_of(request)
     facts = {
         "user": user,
@@ -178,34 +173,34 @@ def _begin(request: HttpRequest, user: User, way: BrowserSession.Way) -> None:
     BrowserSession.objects.update_or_create(session=key_of(request), defaults=facts)
 
 
-def rename(before: str, request: HttpRequest) -> None:
-    """Note that the request's session had another key, the one that `key_of` gave `before`."""
+def update_key(before: str, request: HttpRequest) -> None:
+    """Update the stored facts after a change of the session's key; `before` is the old `key_of`."""
     BrowserSession.objects.filter(session=before).update(session=key_of(request))
 
 
-def _logged_out(request: HttpRequest, user: User | None, **_: Any) -> None:
+def _record_log_out(request: HttpRequest, user: User | None, **_: Any) -> None:
     if user is not None:
         BrowserSession.objects.filter(session=key_of(request)).delete()
         audit.record(user, Action.LOGGED_OUT)
 
 
 @transaction.atomic
-def end_all_of(user: User, but: str = "") -> int:
-    """Log the user out everywhere, but for the session of this key (`key_of`); how many sessions there were.
+def end_all_of(user: User, except_key: str = "") -> int:
+    """End all sessions of a user but the one with the stored key `except_key`; returns their number.
 
-    Whose a session is stands inside it, and only that is sure to be complete: so all that have not run out
-    are read, some ten microseconds for each.
+    The owner is inside a session's data, and only that is reliable: so all unexpired sessions are decoded, in
+    about 10 µs each.
     """
     owner = str(user.pk)
-    rows = Session.objects.filter(expire_date__gt=timezone.now()).iterator(chunk_size=_AT_ONCE)
+    rows = Session.objects.filter(expire_date__gt=timezone.now()).iterator(chunk_size=_BATCH_SIZE)
     keys = [
         row.session_key
         for row in rows
-        if row.session_key != but and row.get_decoded().get(SESSION_KEY) == owner
+        if row.session_key != except_key and row.get_decoded().get(SESSION_KEY) == owner
     ]
-    for start in range(0, len(keys), _AT_ONCE):
-        Session.objects.filter(session_key__in=keys[start : start + _AT_ONCE]).delete()
-    _sweep(user)
+    for start in range(0, len(keys), _BATCH_SIZE):
+        Session.objects.filter(session_key__in=keys[start : start + _BATCH_SIZE]).delete()
+    _delete_ended(user)
     return len(keys)
 
 
@@ -219,8 +214,8 @@ def end_session(row: BrowserSession, by: Any = None) -> None:
 
 @transaction.atomic
 def end_other_sessions(request: HttpRequest, user: User) -> int:
-    """All sessions of the request's user but that of the request; how many there were."""
-    number = end_all_of(user, but=key_of(request))
+    """End all sessions of the user but the request's; returns their number."""
+    number = end_all_of(user, except_key=key_of(request))
     if number:
         audit.record(user, Action.LOGGED_OUT, user, detail=f"sessions ended: {number} other")
     return number
@@ -228,56 +223,54 @@ def end_other_sessions(request: HttpRequest, user: User) -> int:
 
 @transaction.atomic
 def log_out(user: User, by: Any = None) -> int:
-    """All sessions of a user; how many there were. Tokens, links and the password stay."""
+    """End all sessions of a user; returns their number. Tokens, links and the password stay valid."""
     number = end_all_of(user)
     audit.record(by, Action.LOGGED_OUT, user, detail=f"sessions ended: {number}")
     return number
 
 
-def _sweep(user: User) -> None:
+def _delete_ended(user: User) -> None:
     alive = Session.objects.values("session_key")
     BrowserSession.objects.filter(user=user).exclude(session__in=alive).delete()
 
 
 def confirm(request: HttpRequest, *, by_link: bool = False) -> None:
-    """Note that the session's user has just proved who they are."""
+    """Store that the user's identity was confirmed now; `by_link`: by a log-in link."""
     request.session[_CONFIRMED] = time.time()
     if by_link:
         request.session[_BY_LINK] = time.time()
 
 
 def is_recent(request: HttpRequest) -> bool:
-    """Whether that was within `WINDOW`."""
+    """Whether the user's identity was confirmed within `WINDOW`."""
     return _within_window(request, _CONFIRMED)
 
 
 def may_replace_password(request: HttpRequest) -> bool:
-    """Whether a link has logged them in within `WINDOW`: then the old password, forgotten perhaps, is not
-    asked for.
-    """
+    """Whether the user logged in by link within `WINDOW`: a new password then does not need the old one."""
     return _within_window(request, _BY_LINK)
 
 
 def password_replaced(request: HttpRequest) -> None:
-    """The link has served its purpose."""
+    """End the permission of `may_replace_password`."""
     request.session.pop(_BY_LINK, None)
 
 
 @dataclass(frozen=True)
 class SentForm:
-    """What somebody has sent to an address before they have proved who they are."""
+    """A form that was sent before the user's identity was confirmed."""
 
     path: str
     fields: list[tuple[str, str]]
 
 
 def keep_sent_form(request: HttpRequest) -> None:
-    """Keep in the session what a POST has sent, to be sent again; whatever was kept before goes."""
+    """Store the POST's form in the session in place of an earlier one; none above `MAX_FORM_BYTES`."""
     request.session.pop(_SENT, None)
     sent = request.POST.copy()
     sent.pop("csrfmiddlewaretoken", None)
     body = sent.urlencode()
-    if sent and len(body) <= LARGEST_FORM:
+    if sent and len(body) <= MAX_FORM_BYTES:
         request.session[_SENT] = {"path": request.get_full_path(), "body": body, "at": time.time()}
 
 
@@ -286,7 +279,7 @@ def has_sent_form(request: HttpRequest) -> bool:
 
 
 def pop_sent_form(request: HttpRequest) -> SentForm | None:
-    """What was sent, once, and within `WINDOW`; None for nothing."""
+    """Remove and return the stored form; None without one, or after `WINDOW`."""
     form = request.session.pop(_SENT, None)
     if form is None or time.time() - form["at"] > WINDOW.total_seconds():
         return None
@@ -295,12 +288,12 @@ def pop_sent_form(request: HttpRequest) -> SentForm | None:
 
 
 def keep_destination(request: HttpRequest, path: str) -> None:
-    """Keep in mind where somebody is to go who fetches a link now to prove who they are."""
+    """Store the address to go to after a confirmation by link."""
     request.session[_ONWARD] = path
 
 
 def pop_destination(request: HttpRequest) -> str:
-    """Where they were to go, once; "" for nowhere."""
+    """Remove and return the stored address; "" without one."""
     return str(request.session.pop(_ONWARD, ""))
 
 
@@ -310,7 +303,7 @@ def _within_window(request: HttpRequest, key: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Use:
+class SessionUse:
     """The last request of a session."""
 
     user_id: int
@@ -319,27 +312,27 @@ class Use:
 
 
 class LastUses:
-    """Those of this process that are not written down yet: kept in memory, and written once a minute.
+    """Last uses of sessions in memory, written to the database once a minute.
 
-    Not by the request itself: that would make readers wait for whoever writes to the database.
+    Requests do not write them: readers would wait for the database's writers.
     """
 
     def __init__(self) -> None:
-        self._uses: dict[str, Use] = {}
+        self._uses: dict[str, SessionUse] = {}
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
-    def note(self, session: str, use: Use, *, later: bool) -> None:
-        """One more request of a session, by its key in the database; `later`: write it down by itself."""
+    def note(self, session: str, use: SessionUse, *, later: bool) -> None:
+        """Record a request of a session, by its stored key; `later` starts the timer of the next write."""
         with self._lock:
             self._uses[session] = use
             if later and self._timer is None:
-                self._timer = threading.Timer(EVERY_SECONDS, self._write_down)
+                self._timer = threading.Timer(WRITE_INTERVAL, self._write_down)
                 self._timer.daemon = True
                 self._timer.start()
 
     def write(self) -> None:
-        """Write down all that was noted."""
+        """Write all recorded uses to the database."""
         with self._lock:
             uses, self._uses, self._timer = self._uses, {}, None
         for session, use in uses.items():
@@ -349,7 +342,7 @@ class LastUses:
         try:
             self.write()
         except DatabaseError as error:
-            logger.warning("when sessions were used cannot be written down: %s", error)
+            logger.warning("the last uses of sessions cannot be written: %s", error)
         finally:
             connections.close_all()
 
@@ -357,21 +350,21 @@ class LastUses:
 USES = LastUses()
 
 
-def noting_use(answer: Answer) -> Answer:
-    """Middleware: requests of those who are logged in are noted, where something asked who they are."""
+def record_use(answer: Answer) -> Answer:
+    """Middleware: record the requests of logged-in users, if the user was looked up."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = answer(request)
         user = getattr(request, "_cached_user", None)
         if user is not None and user.is_authenticated and request.session.session_key:
-            use = Use(user.pk, timezone.now(), address_of(request))
+            use = SessionUse(user.pk, timezone.now(), address_of(request))
             USES.note(key_of(request), use, later=WEB_PROCESS in os.environ)
         return response
 
     return middleware
 
 
-def _write(session: str, use: Use) -> None:
+def _write(session: str, use: SessionUse) -> None:
     row = BrowserSession.objects.filter(session=session).select_related("user").first()
     if row is None or row.user_id != use.user_id:  # it has ended meanwhile
         return
@@ -379,5 +372,5 @@ def _write(session: str, use: Use) -> None:
         last_seen=use.at, last_address=use.address
     )
     if use.address != row.last_address and attempts.is_new_network(row.user, use.address):
-        detail = f"used {attempts.NEW}, {use.address}"
+        detail = f"used {attempts.NEW_NETWORK_TEXT}, {use.address}"
         audit.record(row.user, Action.CHANGED, kind="session", detail=detail)

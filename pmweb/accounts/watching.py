@@ -1,6 +1,6 @@
-"""Whether the sessions and tokens behind open connections still stand: asked for all together, once a second.
+"""Polls once a second whether the sessions and tokens of open connections are still valid.
 
-Connections are WebSockets, and answers of the API that go on for long.
+Connections are WebSockets and streamed answers of the API.
 """
 
 from __future__ import annotations
@@ -24,33 +24,34 @@ from pmweb.accounts.roles import AccessLevel, level_of
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY = 1.0
+POLL_INTERVAL = 1.0
 
 
 @dataclass(eq=False)
 class SessionVisit:
-    """A connection of somebody who is logged in; `over` is set when they may not have it any longer."""
+    """A connection of a session; `ended` is set when the session ends or the user's level falls below
+    `needs`."""
 
     session: str  # its digest (`sessions.digest_of`)
     user_id: int
-    password: str  # its hash: another one ends the sessions of the one before
+    password: str  # the user's password hash: a new password ends the sessions
     needs: AccessLevel
-    over: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(eq=False)
 class TokenVisit:
-    """A connection of a program that only reads, which every token that is valid may do."""
+    """A connection of a token; every valid token may read."""
 
     digest: str
-    over: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 Visit = SessionVisit | TokenVisit
 
 
 class Visits:
-    """The task that looks, for all connections of one event loop."""
+    """Polls for all connections of one event loop."""
 
     def __init__(self) -> None:
         self._open: set[Visit] = set()
@@ -59,46 +60,46 @@ class Visits:
     def begin(self, visit: Visit) -> None:
         self._open.add(visit)
         if self._task is None or self._task.done():
-            self._task = detached_task(self._look_again_and_again())
+            self._task = detached_task(self._poll())
 
     def end(self, visit: Visit) -> None:
-        """Watch it no longer; without any the task ends by itself."""
+        """Stop watching a connection; the task ends after the last one."""
         self._open.discard(visit)
 
-    async def _look_again_and_again(self) -> None:
+    async def _poll(self) -> None:
         while self._open:
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_INTERVAL)
             try:
-                over = await database_sync_to_async(_over)(list(self._open))
+                ended = await database_sync_to_async(_ended_visits)(list(self._open))
             except OperationalError as error:
                 logger.warning("the database does not answer: %s", error)
                 continue
-            for visit in over:
-                visit.over.set()
+            for visit in ended:
+                visit.ended.set()
 
 
-def _over(visits: list[Visit]) -> list[Visit]:
-    """Those whose session, token or account does not let them go on; three queries at most."""
-    sessions = [each for each in visits if isinstance(each, SessionVisit)]
-    tokens = [each for each in visits if isinstance(each, TokenVisit)]
-    return [*(_over_sessions(sessions) if sessions else ()), *(_over_tokens(tokens) if tokens else ())]
+def _ended_visits(visits: list[Visit]) -> list[Visit]:
+    """Connections whose session, token or account is not valid any more (three queries at most)."""
+    sessions = [visit for visit in visits if isinstance(visit, SessionVisit)]
+    tokens = [visit for visit in visits if isinstance(visit, TokenVisit)]
+    return [*(_ended_sessions(sessions) if sessions else ()), *(_ended_tokens(tokens) if tokens else ())]
 
 
-def _over_sessions(visits: list[SessionVisit]) -> list[SessionVisit]:
-    keys, ids = {each.session for each in visits}, {each.user_id for each in visits}
+def _ended_sessions(visits: list[SessionVisit]) -> list[SessionVisit]:
+    keys, ids = {visit.session for visit in visits}, {visit.user_id for visit in visits}
     alive = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
     sessions = set(alive.values_list("session_key", flat=True))
     users = User.objects.select_related("account").in_bulk(ids)
-    return [each for each in visits if each.session not in sessions or not _may(each, users)]
+    return [visit for visit in visits if visit.session not in sessions or not _is_permitted(visit, users)]
 
 
-def _over_tokens(visits: list[TokenVisit]) -> list[TokenVisit]:
-    valid = api_tokens.valid_tokens().filter(digest__in={each.digest for each in visits})
+def _ended_tokens(visits: list[TokenVisit]) -> list[TokenVisit]:
+    valid = api_tokens.valid_tokens().filter(digest__in={visit.digest for visit in visits})
     digests = set(valid.values_list("digest", flat=True))
-    return [each for each in visits if each.digest not in digests]
+    return [visit for visit in visits if visit.digest not in digests]
 
 
-def _may(visit: SessionVisit, users: dict[int, User]) -> bool:
+def _is_permitted(visit: SessionVisit, users: dict[int, User]) -> bool:
     user = users.get(visit.user_id)
     return user is not None and user.password == visit.password and level_of(user) >= visit.needs
 
@@ -107,13 +108,13 @@ _visits: WeakKeyDictionary[asyncio.AbstractEventLoop, Visits] = WeakKeyDictionar
 
 
 def shared_visits() -> Visits:
-    """Those of this process, that is, of the running event loop."""
+    """The watcher of the running event loop, created at the first call."""
     return _visits.setdefault(asyncio.get_running_loop(), Visits())
 
 
 @contextmanager
-def watched(visit: Visit) -> Iterator[Visit]:
-    """While this lasts, in an event loop, the connection is watched."""
+def watch_visit(visit: Visit) -> Iterator[Visit]:
+    """Context in which a connection is watched, inside an event loop."""
     visits = shared_visits()
     visits.begin(visit)
     try:

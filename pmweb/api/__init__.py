@@ -1,6 +1,6 @@
 """Operations of the HTTP API about the site itself: accounts, the audit log, storage.
 
-They call what the pages of the site call. Those for administrators ask for the scope `administer`.
+They call the functions that the pages call. Operations of administrators need the scope `administer`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def routers() -> Iterator[tuple[Router, str]]:
-    """Each with its heading in the reference."""
+    """(router, heading in the reference)."""
     from pmweb.api import people, site  # noqa: PLC0415  the API loads it
 
     yield site.about_router, "Installation"

@@ -1,4 +1,4 @@
-"""Operations about people: who is calling, who has an account, where they are logged in, what they share."""
+"""API operations on accounts, sessions and shared links."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from inference.runs.request import OneOf
+from inference.runs.request import AllowedTexts
 from inference.web.api.access import (
     account_of,
-    administering,
+    admin_access,
     confirmed_in_person,
     confirmed_operator,
-    operating,
+    operator_access,
 )
 from inference.web.api.errors import Flaw, ProblemError
 from inference.web.api.shapes import Input, Name, RowOut, Time, fields_of
@@ -28,10 +28,10 @@ from pmweb.accounts.forms import InviteForm
 from pmweb.accounts.people import AccountError, accounts, invited_until, link_path
 from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, Role, SharedLink
-from pmweb.sharing import ShareRequest, ShownLink, address_of
+from pmweb.sharing import ListedLink, ShareRequest, address_of
 
 account_router = Router()
-RoleName = Annotated[str, OneOf(Role.values)]
+RoleName = Annotated[str, AllowedTexts(Role.values)]
 
 
 session_router = Router()
@@ -39,7 +39,7 @@ sharing_router = Router()
 
 
 class ApiTokenOut(Schema):
-    """A token of a program, without its text, which nobody can say again."""
+    """A token of a program, without its secret text."""
 
     id: Id
     name: str = Field(examples=["nightly script on lab-3"])
@@ -51,7 +51,7 @@ class ApiTokenOut(Schema):
 
 
 class CallerOut(Schema):
-    """For whom the token or session acts, and what it may do: read, operate or administer."""
+    """The user and scope of the calling token or session."""
 
     name: str = Field(description="Empty where nobody is logged in.", examples=["ada"])
     role: str | None = Field(examples=["operator"])
@@ -81,14 +81,14 @@ class AccountInFull(AccountOut):
 
 
 class Invitation(Input):
-    """Somebody who shall have an account."""
+    """Name and role of a new account."""
 
     name: str = Field(min_length=1, max_length=150, description="What they log in with.", examples=["ada"])
     role: RoleName = Field("operator", examples=["operator"])
 
 
 class LinkOut(Schema):
-    """A link that lets its owner in once; it is told this once."""
+    """A one-time log-in link; it is shown only in this answer."""
 
     account: AccountOut
     link: str = Field(examples=["https://pmweb.example.org/login/n0tAR3alOne/"])
@@ -96,7 +96,7 @@ class LinkOut(Schema):
 
 
 class AccountChange(Input):
-    """Another role, in or out; what is absent stays."""
+    """A new role or state; absent fields stay."""
 
     role: RoleName | None = Field(None, examples=["viewer"])
     active: bool | None = Field(
@@ -111,11 +111,11 @@ def get_caller(request: HttpRequest) -> Any:
     Tokens are made on the page of the account alone: one that leaks shall not be able to make others.
     """
     user: Any = request.user
-    known = user.is_authenticated
-    tokens = ApiToken.objects.filter(user=user) if known else ApiToken.objects.none()
+    has_account = user.is_authenticated
+    tokens = ApiToken.objects.filter(user=user) if has_account else ApiToken.objects.none()
     return {
-        "name": user.get_username() if known else "",
-        "role": role_of(user) if known else None,
+        "name": user.get_username() if has_account else "",
+        "role": role_of(user) if has_account else None,
         "scope": request.auth.scope,  # type: ignore[attr-defined]  # ninja keeps there who was let in
         "tokens": _tokens(tokens),
     }
@@ -130,7 +130,7 @@ def revoke_own_token(request: HttpRequest, own_token_id: Id) -> Any:
     return Status(204, None)
 
 
-@account_router.get("/accounts", response=list[AccountOut], auth=administering)
+@account_router.get("/accounts", response=list[AccountOut], auth=admin_access)
 def list_accounts(request: HttpRequest) -> Any:
     """Everybody who has an account, those who are shut out last."""
     return [_account(user) for user in accounts()]
@@ -150,7 +150,7 @@ def invite(request: HttpRequest, data: Invitation) -> Any:
     return Status(201, _link(request, user, token))
 
 
-@account_router.get("/accounts/{account_id}", response=AccountInFull, auth=administering)
+@account_router.get("/accounts/{account_id}", response=AccountInFull, auth=admin_access)
 def get_account(request: HttpRequest, account_id: Id) -> Any:
     """An account with its role and state."""
     user = _row(account_id)
@@ -161,7 +161,7 @@ def get_account(request: HttpRequest, account_id: Id) -> Any:
     }
 
 
-@account_router.patch("/accounts/{account_id}", response=AccountOut, auth=administering)
+@account_router.patch("/accounts/{account_id}", response=AccountOut, auth=admin_access)
 def change_account(request: HttpRequest, account_id: Id, data: AccountChange) -> Any:
     """Give somebody another role from the next request on, shut them out, or let them in again.
 
@@ -217,11 +217,11 @@ def _account(user: Any) -> dict[str, Any]:
 
 
 def _tokens(rows: Any) -> list[dict[str, Any]]:
-    return [fields_of(row, ApiTokenOut, ended=ended) for row, ended in api_tokens.shown(rows)]
+    return [fields_of(row, ApiTokenOut, ended=ended) for row, ended in api_tokens.with_status(rows)]
 
 
 class BrowserSessionOut(Schema):
-    """A browser in which somebody is logged in."""
+    """A session of a browser."""
 
     id: Id
     browser: str = Field(examples=["Firefox on Linux"])
@@ -232,12 +232,12 @@ class BrowserSessionOut(Schema):
     last_address: str = Field(description="Where it was seen last.", examples=["192.0.2.7"])
 
 
-@session_router.get("/account/sessions", response=list[BrowserSessionOut], auth=operating)
+@session_router.get("/account/sessions", response=list[BrowserSessionOut], auth=operator_access)
 def list_own_sessions(request: HttpRequest) -> Any:
     """The browsers in which the caller's person is logged in, the one seen last first."""
     return [
         fields_of(row, BrowserSessionOut, browser=row.browser_name)
-        for row in sessions.of(account_of(request))
+        for row in sessions.sessions_of(account_of(request))
     ]
 
 
@@ -245,11 +245,11 @@ def list_own_sessions(request: HttpRequest) -> Any:
 def end_own_session(request: HttpRequest, own_session_id: Id) -> Any:
     """Log one of one's own browsers out. To everybody else it does not exist."""
     user = account_of(request)
-    sessions.end_session(get_object_or_404(sessions.of(user), pk=own_session_id), by=user)
+    sessions.end_session(get_object_or_404(sessions.sessions_of(user), pk=own_session_id), by=user)
     return Status(204, None)
 
 
-@session_router.delete("/accounts/{account_id}/sessions", response={204: None}, auth=administering)
+@session_router.delete("/accounts/{account_id}/sessions", response={204: None}, auth=admin_access)
 def end_sessions_of_account(request: HttpRequest, account_id: Id) -> Any:
     """Log somebody out everywhere. Tokens, links and the password stay, so that they can come back."""
     sessions.log_out(get_object_or_404(User, pk=account_id), by=request.user)
@@ -257,7 +257,7 @@ def end_sessions_of_account(request: HttpRequest, account_id: Id) -> Any:
 
 
 class SharedLinkOut(Schema):
-    """A link that shows one thing to whoever has it."""
+    """A link that shows one result to everyone who has it."""
 
     id: Id
     item: str = Field(description="What it shows: kind and number.", examples=["mapping:7"])
@@ -271,19 +271,19 @@ class SharedLinkOut(Schema):
     last_used: Time | None = Field(description="To the minute.")
 
 
-class MadeLinkOut(SharedLinkOut):
-    """A new link; nothing tells its address again."""
+class NewSharedLinkOut(SharedLinkOut):
+    """A new shared link with its address, which is shown only in this answer."""
 
     url: str = Field(examples=["https://pmweb.example.org/shared/n0tAR3alOne/"])
 
 
-@sharing_router.get("/shared-links", response=list[SharedLinkOut], auth=operating)
+@sharing_router.get("/shared-links", response=list[SharedLinkOut], auth=operator_access)
 def list_shared_links(request: HttpRequest) -> Any:
     """All shared links, those that show something first."""
-    return [_link_json(link) for link in sharing.shown(SharedLink.objects.all())]
+    return [_link_json(link) for link in sharing.listed_links(SharedLink.objects.all())]
 
 
-@sharing_router.post("/shared-links", response={201: MadeLinkOut}, auth=confirmed_operator)
+@sharing_router.post("/shared-links", response={201: NewSharedLinkOut}, auth=confirmed_operator)
 def share_item(request: HttpRequest, data: ShareRequest) -> Any:
     """Make a link that shows one thing to whoever has it, for some days."""
     user = account_of(request)
@@ -291,8 +291,8 @@ def share_item(request: HttpRequest, data: ShareRequest) -> Any:
         row, token = sharing.share(user, data, by=user)
     except ValueError as error:
         raise ProblemError(403, str(error)) from error
-    (shown,) = sharing.shown(SharedLink.objects.filter(pk=row.pk))
-    return Status(201, {**_link_json(shown), "url": address_of(request, token)})
+    (link,) = sharing.listed_links(SharedLink.objects.filter(pk=row.pk))
+    return Status(201, {**_link_json(link), "url": address_of(request, token)})
 
 
 @sharing_router.delete("/shared-links/{shared_link_id}", response={204: None})
@@ -302,6 +302,6 @@ def revoke_shared_link(request: HttpRequest, shared_link_id: Id) -> Any:
     return Status(204, None)
 
 
-def _link_json(link: ShownLink) -> dict[str, Any]:
+def _link_json(link: ListedLink) -> dict[str, Any]:
     user = link.row.user.get_username()
     return fields_of(link.row, SharedLinkOut, name=link.name, user=user, matter=link.matter)

@@ -1,4 +1,4 @@
-"""Operations about the site: what it consists of; for administrators who did what, and what takes room."""
+"""API operations on the installation, the audit log and storage."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
-from inference.runs.request import OneOf
-from inference.web.api.access import administering
+from inference.runs.request import AllowedTexts
+from inference.web.api.access import admin_access
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, listed
+from inference.web.api.paging import PageOf, Paging, list_answer
 from inference.web.api.shapes import Input, RowOut, Text, Time
 from inference.web.file_answers import attachment
 from inference.web.validation import Id
@@ -21,19 +21,19 @@ from pmweb import installation
 from pmweb.accounts import audit
 from pmweb.accounts.audit import COLUMNS, VIA, AuditQuery
 from pmweb.models import AuditEntry, Pruning
-from pmweb.retention import ask, overview
+from pmweb.retention import overview, request_pruning
 
 about_router = Router()
 
 
 audit_router = Router()
-ActionName = Annotated[str, OneOf(["", *AuditEntry.Action.values])]
-Way = Annotated[str, OneOf(["", *VIA])]
+ActionName = Annotated[str, AllowedTexts(["", *AuditEntry.Action.values])]
+Way = Annotated[str, AllowedTexts(["", *VIA])]
 storage_router = Router()
 
 
 class ProgramOut(Schema):
-    """A program that other tools come with, and what was found of it here."""
+    """An optional program, and the executables found on this host."""
 
     program: str = Field(examples=["llvm-mca"])
     found: dict[str, str] = Field(
@@ -42,7 +42,7 @@ class ProgramOut(Schema):
 
 
 class AboutOut(Schema):
-    """The installation as it is now; labels and texts are for people."""
+    """The installation; labels and values are for people."""
 
     facts: dict[str, str] = Field(examples=[{"pmweb": "0.8.0", "Python": "3.11.7"}])
     access: dict[str, str] = Field(
@@ -69,14 +69,17 @@ def get_about(request: HttpRequest) -> Any:
     return {
         **{name: dict(lines) for name, lines in installation.sections().items()},
         "programs": [
-            {"program": program.name, "found": {each.path: each.version for each in found}}
-            for program, found in installation.find_all()
+            {
+                "program": program.name,
+                "found": {executable.path: executable.version for executable in executables},
+            }
+            for program, executables in installation.find_programs()
         ],
     }
 
 
 class AuditFilter(Schema):
-    """Which entries; days are both included, in UTC."""
+    """Filter of entries; both days are included, in UTC."""
 
     q: Text = Field("", description="A text in who did it, what it was done to, or how.", examples=["ada"])
     action: ActionName = ""
@@ -85,12 +88,12 @@ class AuditFilter(Schema):
     until: date | None = Field(None, examples=["2026-11-22"])
 
     def query(self) -> AuditQuery:
-        """As the page reads it."""
+        """The filter as a query of the log."""
         return AuditQuery(self.q.strip(), self.action, self.via, self.since, self.until)
 
 
 class AuditOut(RowOut):
-    """One thing that somebody did; names are those of then."""
+    """An entry of the audit log; names are those of that time."""
 
     id: Id
     at: Time
@@ -108,22 +111,22 @@ class AuditOut(RowOut):
     address: str = Field(examples=["192.0.2.7"])
 
 
-@audit_router.get("/audit", response=PageOf[AuditOut], auth=administering)
+@audit_router.get("/audit", response=PageOf[AuditOut], auth=admin_access)
 def list_audit_entries(request: HttpRequest, paging: Query[Paging], conditions: Query[AuditFilter]) -> Any:
     """The audit log, newest first."""
-    return listed(conditions.query().rows(), COLUMNS, "-at", paging, list)
+    return list_answer(conditions.query().rows(), COLUMNS, "-at", paging, list)
 
 
-@audit_router.get("/audit/export", response=str, auth=administering, openapi_extra={FILE: "text/csv"})
+@audit_router.get("/audit/export", response=str, auth=admin_access, openapi_extra={FILE: "text/csv"})
 def export_audit_log(request: HttpRequest, conditions: Query[AuditFilter]) -> HttpResponse:
     """The same entries as CSV, the newest 50,000 of them, oldest first."""
     text = conditions.query().csv()
-    audit.exported(request.user, detail="audit-csv")
+    audit.record_export(request.user, detail="audit-csv")
     return attachment(text, "text/csv; charset=utf-8", "audit", "csv")
 
 
 class TraceOut(Schema):
-    """Something that takes room. `rows` and `size`: what is older than it is kept, by the newest look."""
+    """A kind of old data. `rows` and `size` exceed the retention, by the newest dry run."""
 
     key: str = Field(examples=["checkpoints"])
     title: str = Field(examples=["Checkpoints of ended runs"])
@@ -137,7 +140,7 @@ class TraceOut(Schema):
 
 
 class PruningOut(Schema):
-    """A look at what is old (`dry`), or its removal; `rows` and `size` are of all traces."""
+    """A pruning, or a dry run of one; `rows` and `size` are of all kinds of data."""
 
     id: Id
     asked: Time
@@ -150,7 +153,7 @@ class PruningOut(Schema):
 
 
 class StorageOut(Schema):
-    """All traces of old work, and the newest prunings."""
+    """All kinds of old data, and the newest prunings."""
 
     nightly: bool = Field(description="Whether each night prunes.", examples=[False])
     traces: list[TraceOut]
@@ -160,19 +163,19 @@ class StorageOut(Schema):
 
 
 class NewPruning(Input):
-    """What a worker shall do."""
+    """A pruning for a worker to do."""
 
     remove: bool = Field(
         False, description="Remove what is older than it is kept; without, only look what would go."
     )
 
 
-@storage_router.get("/storage", response=StorageOut, auth=administering)
+@storage_router.get("/storage", response=StorageOut, auth=admin_access)
 def get_storage(request: HttpRequest) -> Any:
     """What takes room, for how long it is kept, and what was removed lately."""
-    seen = overview()
+    storage = overview()
     return {
-        "nightly": seen.nightly,
+        "nightly": storage.nightly,
         "traces": [
             {
                 "key": line.trace.key,
@@ -180,18 +183,18 @@ def get_storage(request: HttpRequest) -> Any:
                 "unit": line.trace.unit,
                 **{name: getattr(line, name) for name in ("keep", "variable", "rows", "size")},
             }
-            for line in seen.lines
+            for line in storage.lines
         ],
-        "look": _pruning(seen.look),
-        "waiting": _pruning(seen.waiting),
-        "prunings": [_pruning(row) for row in seen.prunings],
+        "look": _pruning(storage.look),
+        "waiting": _pruning(storage.waiting),
+        "prunings": [_pruning(row) for row in storage.prunings],
     }
 
 
-@storage_router.post("/storage/prunings", response={202: PruningOut}, auth=administering)
+@storage_router.post("/storage/prunings", response={202: PruningOut}, auth=admin_access)
 def ask_for_pruning(request: HttpRequest, data: NewPruning) -> Any:
     """Let a worker look what is older than it is kept, or remove it; `GET /storage` says what came of it."""
-    row = ask(request.user, dry=not data.remove)
+    row = request_pruning(request.user, dry=not data.remove)
     action = audit.Action.DELETED if data.remove else audit.Action.STARTED
     audit.record(request.user, action, row, detail="storage-prune")
     return Status(202, _pruning(row))

@@ -1,7 +1,7 @@
-"""Back-ups: the whole database as it was at one moment, in one file that says what is in it.
+"""Back-ups: a snapshot of the database in one file with a manifest.
 
 | file | concern |
 |---|---|
-| `archive` | the file: a zip with a manifest, the dump, and the secret key; which ways in end with it |
-| `sqlite`, `postgresql` | how each database is dumped while the site runs, and its rows are put back |
+| `archive` | the file: a zip with a manifest, the dump, and the secret key; revocation of credentials |
+| `sqlite`, `postgresql` | dumping each database while the site runs, and restoring its rows |
 """

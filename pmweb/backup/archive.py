@@ -1,11 +1,11 @@
-"""The file of a back-up: `manifest.json`, the dump of the database, and the secret key where it is a file.
+"""The file of a back-up: `manifest.json`, the dump of the database, and the secret key if it is a file.
 
-The manifest says which program made it, which migrations the database had, how many rows each table has, and
-the dump's SHA-256. Restoring compares all of that, so that a back-up that cannot be trusted is found out.
+The manifest has the program's version, the database's migrations, the number of rows per table, and the
+dump's SHA-256; restoring verifies them.
 
-What lets somebody in and comes back with a back-up ends: sessions, links, tokens, passwords. A back-up may be
-put back because something had leaked, and links that were used since would be unused again. Or somebody has
-changed the file: a password of theirs in it would let them in.
+Restored sessions, links, tokens and passwords are revoked. The reason for restoring may be a leak, and links
+that were used since would be unused again. Or the file was changed: a planted password would let its author
+in.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from inference.formats import archived_parts
-from inference.models.schema import OWN
+from inference.models.schema import OWN_APPS
 from pmweb import __version__
 
 SUFFIX = ".pmweb-backup"
@@ -41,19 +41,19 @@ _MANIFEST_LIMIT, _MOST_VALUES = 4 * 2**20, 200_000
 _SECRET_LIMIT = 4096
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, KeyError, ValueError),
-    *(NotImplementedError, RuntimeError),  # packed in a way, or with a password, that no back-up has
+    *(NotImplementedError, RuntimeError),  # an unsupported compression, or an encrypted file
 )
-_ENDED = ("django_session", "pmweb_loginlink")
-_REVOKED = ("pmweb_apitoken", "inference_agenttoken", "pmweb_sharedlink")
+_DELETED_TABLES = ("django_session", "pmweb_loginlink")
+_REVOKED_TABLES = ("pmweb_apitoken", "inference_agenttoken", "pmweb_sharedlink")
 _ACCOUNTS = "auth_user"
 
 
 class BackupError(Exception):
-    """Why a back-up cannot be made or put back, and what to do, for the person at the terminal."""
+    """A back-up cannot be written or restored; the message says why and what to do."""
 
 
 class BackupManifest(BaseModel):
-    """What is in a back-up. `rows`: {table: number of rows}; `migrations`: "app.name" of those applied."""
+    """Content of a back-up. `rows`: {table: number of rows}; `migrations`: "app.name" of the applied ones."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -68,7 +68,7 @@ class BackupManifest(BaseModel):
 
 
 def write(target: Path, dump: Path, rows: dict[str, int], secret: Path) -> None:
-    """Pack a dump into a new file that only its owner can read; complete, or not there at all."""
+    """Pack a dump into a new file that only its owner can read; the file appears when it is complete."""
     manifest = BackupManifest(
         database=connection.vendor,
         rows=rows,
@@ -78,16 +78,16 @@ def write(target: Path, dump: Path, rows: dict[str, int], secret: Path) -> None:
     )
     with (
         new_file(target) as file,
-        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
     ):
-        packed.writestr(_MANIFEST, manifest.model_dump_json(indent=1))
-        packed.write(dump, _DUMP)
+        archive.writestr(_MANIFEST, manifest.model_dump_json(indent=1))
+        archive.write(dump, _DUMP)
         if secret.is_file():
-            packed.write(secret, _SECRET)
+            archive.write(secret, _SECRET)
 
 
 def read_manifest(path: Path) -> BackupManifest:
-    """What is in a file. Raises `BackupError` where it is no back-up, or one of a newer version."""
+    """Read a back-up's manifest. Raises `BackupError` for other files, and for back-ups of newer versions."""
     try:
         with zipfile.ZipFile(path) as packed:
             if packed.getinfo(_MANIFEST).file_size > _MANIFEST_LIMIT:
@@ -100,29 +100,33 @@ def read_manifest(path: Path) -> BackupManifest:
     if not isinstance(facts, dict) or facts.get("product") != "pmweb":
         raise BackupError(f"{path} is no back-up of pmweb")
     if facts.get("format") != _FORMAT:
-        raise BackupError(f"{path} is of version {facts.get('version')}: this is {__version__}, get that one")
+        raise BackupError(f"{path} needs version {facts.get('version')} of pmweb: this is {__version__}")
     try:
         manifest = BackupManifest.model_validate(facts)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        place = ".".join(map(str, fault["loc"]))[:100]
-        raise BackupError(f"{path} has a manifest that makes no sense ({place}: {fault['msg']})") from error
-    _check_known(path, manifest)
+        problem = error.errors(include_url=False)[0]
+        place = ".".join(map(str, problem["loc"]))[:100]
+        raise BackupError(f"{path} has a malformed manifest ({place}: {problem['msg']})") from error
+    _check_migrations(path, manifest)
     return manifest
 
 
 def unpack(path: Path, manifest: BackupManifest, target: Path) -> bytes | None:
-    """Put the dump where `target` says; the secret key, or None. Raises `BackupError` for a damaged file."""
+    """Write the dump to `target` and return the secret key, None without one.
+
+    Raises:
+        BackupError: The file is damaged, or the disk is too full.
+    """
     try:
         with zipfile.ZipFile(path) as packed:
-            room_for(target.parent, packed.getinfo(_DUMP).file_size)  # no more than that is unpacked
+            require_free_space(target.parent, packed.getinfo(_DUMP).file_size)  # zipfile unpacks no more
             with packed.open(_DUMP) as source, target.open("wb") as copy:
                 shutil.copyfileobj(source, copy)
             secret = _secret(packed) if _SECRET in packed.namelist() else None
     except _DAMAGED as error:
         raise BackupError(f"{path} is damaged ({error}): take another back-up") from error
     if _sha256(target) != manifest.sha256:
-        raise BackupError(f"{path} is damaged: the dump is not the one that was made. Take another back-up")
+        raise BackupError(f"{path} is damaged: the dump has another checksum. Take another back-up")
     return secret
 
 
@@ -134,25 +138,25 @@ def _secret(packed: zipfile.ZipFile) -> bytes:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[IO[bytes]]:
-    """A file that only its owner can read, which has its name when it is complete."""
+    """Write a file that only its owner can read; it gets its name when it is complete."""
     descriptor, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
     draft = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
-        put_in_place(draft, target)
+        rename_durably(draft, target)
     finally:
         draft.unlink(missing_ok=True)
 
 
-def put_in_place(draft: Path, target: Path) -> None:
-    """Give a complete file its name; when this returns, both are on the disk."""
-    _on_disk(draft)
+def rename_durably(draft: Path, target: Path) -> None:
+    """Rename a complete file; on return, content and name are on the disk (fsync)."""
+    _fsync(draft)
     draft.rename(target)
-    _on_disk(target.parent)
+    _fsync(target.parent)
 
 
-def _on_disk(path: Path) -> None:
+def _fsync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -160,17 +164,17 @@ def _on_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def thin_out(directory: Path, keep: int) -> list[Path]:
-    """Remove all but the newest back-ups of a directory; those removed."""
-    kept_last = sorted(directory.glob(f"*{SUFFIX}"), key=lambda path: (path.stat().st_mtime, path.name))
-    doomed = kept_last[:-keep]
-    for path in doomed:
+def delete_old_backups(directory: Path, keep: int) -> list[Path]:
+    """Delete all but the newest `keep` back-ups in a directory; returns the deleted paths."""
+    by_age = sorted(directory.glob(f"*{SUFFIX}"), key=lambda path: (path.stat().st_mtime, path.name))
+    surplus = by_age[:-keep]
+    for path in surplus:
         path.unlink()
-    return doomed
+    return surplus
 
 
 def row_counts(cursor: Any, tables: Iterable[str]) -> dict[str, int]:
-    """{table: rows}, for a cursor of SQLite or PostgreSQL."""
+    """{table: number of rows}, for a cursor of SQLite or PostgreSQL."""
     counts = {}
     for table in tables:
         cursor.execute(f'SELECT count(*) FROM "{table}"')  # noqa: S608  a table's name
@@ -179,7 +183,7 @@ def row_counts(cursor: Any, tables: Iterable[str]) -> dict[str, int]:
 
 
 def check_rows(expected: dict[str, int], restored: dict[str, int]) -> None:
-    """Raises `BackupError` where one of the restored tables has not the rows that it had."""
+    """Raises `BackupError` if a restored table has another number of rows."""
     for name in sorted(restored):
         if expected.get(name) != restored[name]:
             raise BackupError(
@@ -193,9 +197,9 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _check_known(path: Path, manifest: BackupManifest) -> None:
+def _check_migrations(path: Path, manifest: BackupManifest) -> None:
     known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
-    newer = [name for name in manifest.migrations if name.partition(".")[0] in OWN and name not in known]
+    newer = [name for name in manifest.migrations if name.partition(".")[0] in OWN_APPS and name not in known]
     if newer:
         raise BackupError(
             f"{path} is of version {manifest.version}, this is {__version__}, which does not know "
@@ -203,22 +207,23 @@ def _check_known(path: Path, manifest: BackupManifest) -> None:
         )
 
 
-def room_for(path: Path, needed: int) -> None:
-    """Raises `BackupError` where the disk has no room for so many bytes."""
+def require_free_space(path: Path, needed: int) -> None:
+    """Raises `BackupError` if the disk has fewer than `needed` free bytes."""
     free = shutil.disk_usage(path).free
     if free < needed:
         raise BackupError(f"{path} has {free >> 20} MiB left, and {needed >> 20} MiB are needed")
 
 
 @dataclass(frozen=True)
-class KeptWays:
-    """What of the ways in stays valid: for a file that nobody else can have read (tokens) or changed."""
+class PreservedCredentials:
+    """Credentials that stay valid after restoring: tokens if nobody else can have read the file, passwords if
+    nobody else can have changed it."""
 
     tokens: bool = False
     passwords: bool = False
 
     def summary(self) -> str:
-        """What has ended and what has not, and how to get in, for whoever restores."""
+        """Sentences about revoked and valid credentials, for the terminal."""
         ended = "All sessions and log-in links have ended"
         ended += "" if self.passwords else ", no password is valid any more"
         if not self.tokens:
@@ -236,16 +241,16 @@ class KeptWays:
         )
         return ". ".join(lines)
 
-    def ending(self, tables: Collection[str]) -> list[str]:
-        """The statements that end the others in a database with these tables, on SQLite and PostgreSQL."""
-        statements = [f'DELETE FROM "{table}"' for table in _ENDED if table in tables]  # noqa: S608  from above
+    def revocation_statements(self, tables: Collection[str]) -> list[str]:
+        """SQL statements, for SQLite and PostgreSQL, that revoke the other credentials in these tables."""
+        statements = [f'DELETE FROM "{table}"' for table in _DELETED_TABLES if table in tables]  # noqa: S608  from above
         if not self.passwords and _ACCOUNTS in tables:
-            unusable = make_password(None)  # letters and digits behind an exclamation mark
+            unusable = make_password(None)  # an exclamation mark, then letters and digits: safe in SQL
             statements.append(f"UPDATE \"{_ACCOUNTS}\" SET password = '{unusable}'")  # noqa: S608
         if not self.tokens:
             statements += [
                 f'UPDATE "{table}" SET revoked = CURRENT_TIMESTAMP WHERE revoked IS NULL'  # noqa: S608
-                for table in _REVOKED
+                for table in _REVOKED_TABLES
                 if table in tables
             ]
         return statements

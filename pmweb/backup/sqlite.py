@@ -1,7 +1,7 @@
-"""SQLite: copied page by page while the site goes on; put back row by row into tables made anew.
+"""Back-ups of SQLite: copied page by page while the site runs, restored row by row into new tables.
 
-Whoever has changed a dump can have put triggers, views, other constraints or defaults into it. So nothing of
-its schema is taken over, and SQLite is told not to trust it while its rows are read.
+A manipulated dump may contain triggers, views, other constraints or defaults. So its schema is not used, and
+SQLite opens it as untrusted.
 """
 
 from __future__ import annotations
@@ -18,86 +18,99 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.migrations.recorder import MigrationRecorder
 
 from pmweb.backup import archive
-from pmweb.backup.archive import BackupError, BackupManifest, KeptWays
+from pmweb.backup.archive import BackupError, BackupManifest, PreservedCredentials
 from pmweb.launcher.instance import only_instance
-from pmweb.launcher.prepare import tables_made
+from pmweb.launcher.prepare import create_tables
 from pmweb.launcher.supervisor import LaunchError
 
-_PATIENCE = 5.0  # seconds for a program that is just ending
-_PAGES_AT_A_TIME = 4000  # between which writers get their turn
+_LOCK_TIMEOUT = 5.0  # seconds; a program may just be ending
+_PAGES_PER_STEP = 4000  # writers can go on between two steps
 
 
 def dump(target: Path) -> dict[str, int]:
-    """Write the database of one moment to a file; {table: rows}. Raises `BackupError`."""
+    """Copy a snapshot of the database to a file; returns {table: number of rows}. Raises `BackupError`."""
     source = Path(settings.DATABASES["default"]["NAME"])
     if not source.is_file():
         raise BackupError(f"there is no database {source}")
-    archive.room_for(target.parent, 2 * source.stat().st_size)
+    archive.require_free_space(target.parent, 2 * source.stat().st_size)
     with closing(sqlite3.connect(source, timeout=30)) as origin, closing(sqlite3.connect(target)) as copy:
-        origin.backup(copy, pages=_PAGES_AT_A_TIME)
-        _check_sound(copy, source)
+        origin.backup(copy, pages=_PAGES_PER_STEP)
+        _check_integrity(copy, source)
         tables = copy.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage")
         names = [name for (name,) in tables if not name.startswith("sqlite_")]
         return archive.row_counts(copy.cursor(), names)
 
 
-def restore(dumped: Path, manifest: BackupManifest, kept: KeptWays, *, replace: bool) -> str:
-    """Put the rows of a dump where the database belongs, and say what else became of it.
+def restore(dumped: Path, manifest: BackupManifest, preserved: PreservedCredentials, *, replace: bool) -> str:
+    """Restore a dump as the site's database, after all checks; a replaced database is kept beside it.
 
-    Nothing changes unless the dump is sound. What was there before is kept beside it. Of the dump's ways in
-    those let somebody in that are `kept`. Raises `BackupError`.
+    Args:
+        dumped: File of `dump`.
+        manifest: Manifest of the back-up.
+        preserved: Credentials that stay valid.
+        replace: Whether to replace an existing database.
+
+    Returns:
+        Sentences about the replaced database and ignored objects; "" without any.
+
+    Raises:
+        BackupError: The site is running, the database exists, or the dump is damaged.
     """
     place = Path(settings.DATABASES["default"]["NAME"])
-    archive.room_for(dumped.parent, dumped.stat().st_size)
-    fresh = dumped.with_name("fresh.sqlite3")
-    columns = _empty_tables(fresh, manifest.migrations)
-    with closing(_distrusted(dumped)) as source, closing(sqlite3.connect(fresh)) as target:
-        ignored = _ignored(source, columns)
+    archive.require_free_space(dumped.parent, dumped.stat().st_size)
+    new_database = dumped.with_name("fresh.sqlite3")
+    columns = _empty_tables(new_database, manifest.migrations)
+    with closing(_open_untrusted(dumped)) as source, closing(sqlite3.connect(new_database)) as target:
+        ignored = _ignored_objects(source, columns)
         try:
-            _check_sound(source, dumped)
+            _check_integrity(source, dumped)
             _copy(source, target, columns)
             rows = archive.row_counts(target.cursor(), columns)
-            for statement in kept.ending(columns):
+            for statement in preserved.revocation_statements(columns):
                 target.execute(statement)
             target.commit()
-            _check_sound(target, fresh)
+            _check_integrity(target, new_database)
         except sqlite3.DatabaseError as error:
             raise BackupError(f"the back-up has rows that do not fit: {error}") from error
         archive.check_rows(manifest.rows, rows)
-        target.execute("PRAGMA journal_mode=DELETE")  # a single file, with nothing beside it
+        target.execute("PRAGMA journal_mode=DELETE")  # a single file, without a log
     connection.close()
     try:
         with only_instance(settings.HOME):
-            aside = _swap(fresh, place, replace=replace)
+            aside = _swap(new_database, place, replace=replace)
     except LaunchError as error:
-        raise BackupError(f"{error} A database cannot be replaced while a site works with it") from error
+        raise BackupError(f"{error} Stop the site before you replace its database") from error
     return "; ".join(filter(None, (aside, ignored)))
 
 
 def _empty_tables(path: Path, migrations: list[str]) -> dict[str, list[str]]:
-    """Make a database with the tables of these migrations; the columns of each."""
+    """Create a database with the tables of these migrations; returns {table: columns}."""
     alias = "restored"
     connections[alias] = type(connections[DEFAULT_DB_ALIAS])(
         {**connection.settings_dict, "NAME": str(path)}, alias
     )
     try:
-        with tables_made(alias, migrations) as columns:
+        with create_tables(alias, migrations) as columns:
             return columns
     finally:
         connections[alias].close()
         del connections[alias]
 
 
-def _distrusted(path: Path) -> sqlite3.Connection:
-    """A connection that reads, and calls nothing for what the file's schema says."""
+def _open_untrusted(path: Path) -> sqlite3.Connection:
+    """A read-only connection that calls no function of the file's schema."""
     database = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
     database.execute("PRAGMA trusted_schema=OFF")
     database.execute("PRAGMA cell_size_check=ON")
     return database
 
 
-def _ignored(source: sqlite3.Connection, columns: Collection[str]) -> str:
-    """What a dump has that no database of pmweb has. Raises `BackupError` where a table is missing."""
+def _ignored_objects(source: sqlite3.Connection, columns: Collection[str]) -> str:
+    """A sentence about the dump's objects that pmweb does not have, "" without any.
+
+    Raises:
+        BackupError: A table is missing.
+    """
     try:
         entries = source.execute("SELECT type, name, rootpage FROM sqlite_schema").fetchall()
     except sqlite3.DatabaseError as error:
@@ -106,24 +119,24 @@ def _ignored(source: sqlite3.Connection, columns: Collection[str]) -> str:
     if missing:
         raise BackupError(f"the back-up has no table {min(missing)}, or another thing of that name")
     own = {*columns, MigrationRecorder.Migration._meta.db_table}
-    strange = [
+    unknown = [
         f"{kind} {name}"
         for kind, name, _ in sorted(entries)
         if kind in ("trigger", "view")
         or (kind == "table" and name not in own and not name.startswith("sqlite_"))
     ]
-    return f"left out, since pmweb has none of that name: {', '.join(strange)}" if strange else ""
+    return f"left out, since pmweb has none of that name: {', '.join(unknown)}" if unknown else ""
 
 
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection, columns: dict[str, list[str]]) -> None:
     for table, names in columns.items():
         quoted = ", ".join(f'"{name}"' for name in names)
         places = ", ".join("?" * len(names))
-        # A lone name in quotation marks that is no column would be a text to SQLite.
+        # SQLite reads an unqualified quoted name that is no column as a string.
         columns_of_source = ", ".join(f'source."{name}"' for name in names)
         rows = source.execute(f'SELECT {columns_of_source} FROM "{table}" AS source')  # noqa: S608  own names
         target.executemany(f'INSERT INTO "{table}" ({quoted}) VALUES ({places})', rows)  # noqa: S608
-    # No number is given out a second time, also of rows that are gone.
+    # Ids of deleted rows must not be used again.
     target.execute("DELETE FROM sqlite_sequence")
     target.executemany(
         "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)",
@@ -137,22 +150,22 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, columns: dict[
 
 def _swap(dumped: Path, place: Path, *, replace: bool) -> str:
     if not place.exists():
-        archive.put_in_place(dumped, place)
+        archive.rename_durably(dumped, place)
         return ""
     if not replace:
         raise BackupError(f"there is a database {place} already: --replace puts the back-up in its place")
     with closing(sqlite3.connect(place)) as old:
-        _take_alone(old, place)
+        _lock_exclusively(old, place)
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     aside = place.with_name(f"{place.name}.before-{moment}")
     place.rename(aside)
-    archive.put_in_place(dumped, place)
+    archive.rename_durably(dumped, place)
     return f"the database that was there is kept as {aside}"
 
 
-def _take_alone(database: sqlite3.Connection, place: Path) -> None:
-    """Bring in what is still in the log beside the file, which nobody can who is not alone with it."""
-    deadline = time.monotonic() + _PATIENCE
+def _lock_exclusively(database: sqlite3.Connection, place: Path) -> None:
+    """Merge the write-ahead log into the file, which needs exclusive access. Raises `BackupError`."""
+    deadline = time.monotonic() + _LOCK_TIMEOUT
     while True:
         try:
             database.execute("PRAGMA journal_mode=DELETE")
@@ -166,14 +179,16 @@ def _take_alone(database: sqlite3.Connection, place: Path) -> None:
             return
 
 
-def _check_sound(database: sqlite3.Connection, name: Path) -> None:
-    """Raises `BackupError` for what is no sound database."""
+def _check_integrity(database: sqlite3.Connection, name: Path) -> None:
+    """Raises `BackupError` for a damaged database, or one with dangling references."""
     try:
-        said = database.execute("PRAGMA integrity_check(1)").fetchone()[0]
-        lost = database.execute("PRAGMA foreign_key_check").fetchone()
+        report = database.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        orphan = database.execute("PRAGMA foreign_key_check").fetchone()
     except sqlite3.DatabaseError as error:
         raise BackupError(f"the database {name} is damaged: {error}") from error
-    if said != "ok":
-        raise BackupError(f"the database {name} is damaged: {said}")
-    if lost is not None:
-        raise BackupError(f"the database {name} is damaged: a row of {lost[0]} points to none of {lost[2]}")
+    if report != "ok":
+        raise BackupError(f"the database {name} is damaged: {report}")
+    if orphan is not None:
+        raise BackupError(
+            f"the database {name} is damaged: a row of {orphan[0]} points to none of {orphan[2]}"
+        )

@@ -1,1 +1,1 @@
-"""Starting the whole site with one command and stopping it without a trace."""
+"""Starting and stopping all processes of the site with one command."""

@@ -1,4 +1,4 @@
-"""Where the site listens, by which names it answers, what to tell the user about it, and whether it does."""
+"""The listening socket, host names and URLs of the site, and checks whether it answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pmweb.launcher.supervisor import LaunchError
 
 WILDCARD = "0.0.0.0"  # noqa: S104  the user asks for it with --host
 BACKLOG = 1024
-"""Connections that wait to be taken: with few, a burst of them makes everybody try again after a second."""
+"""Length of the queue of new connections: if it is full, browsers retry after a second."""
 
 PROBE_HOST = "127.0.0.1"
 _LOOPBACK_NAMES = ("localhost", PROBE_HOST)
@@ -23,12 +23,13 @@ _TIMEOUT_SECONDS = 2.0
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening IPv4 socket that the web process inherits.
+    """A listening IPv4 socket that the web process inherits; port 0 takes any free one.
 
-    The launcher keeps it open, so that browsers wait in its queue while a web process is being replaced,
-    and so that no other program can take the port meanwhile. Port 0 takes any free one.
+    The launcher keeps it open: browsers wait in its queue while a web process is replaced, and no other
+    program can take the port.
 
-    Raises LaunchError, in words, when the address cannot be had.
+    Raises:
+        LaunchError: The address cannot be used; the message says what to do.
     """
     server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -37,11 +38,11 @@ def listen(host: str, port: int) -> socket.socket:
         server.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         server.close()
-        raise LaunchError(_why_not(host, port, error)) from error
+        raise LaunchError(_listen_error_text(host, port, error)) from error
     return server
 
 
-def _why_not(host: str, port: int, error: OSError | OverflowError) -> str:
+def _listen_error_text(host: str, port: int, error: OSError | OverflowError) -> str:
     if isinstance(error, OverflowError):
         return f"--port {port}: a port is a number from 0 to 65535."
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
@@ -56,7 +57,7 @@ def _why_not(host: str, port: int, error: OSError | OverflowError) -> str:
     site = find_site("127.0.0.1" if host == WILDCARD else host, port)
     if site is not None:
         return (
-            f"pmweb is already running at http://{_shown(host)}:{port}/ (version {site}). "
+            f"pmweb is already running at http://{_display_host(host)}:{port}/ (version {site}). "
             "Use that one, stop it, or start this one on another port: "
             f"--port {port + 1} (make run PORT={port + 1})."
         )
@@ -66,12 +67,12 @@ def _why_not(host: str, port: int, error: OSError | OverflowError) -> str:
     )
 
 
-def _shown(host: str) -> str:
+def _display_host(host: str) -> str:
     return "localhost" if host in {WILDCARD, "127.0.0.1"} else host
 
 
 def interface_addresses() -> list[str]:
-    """The IPv4 addresses of this host's network interfaces, loopback excluded."""
+    """IPv4 addresses of this host's network interfaces, without loopback."""
     addresses = [
         row.address for rows in net_if_addrs().values() for row in rows if row.family == socket.AF_INET
     ]
@@ -79,10 +80,10 @@ def interface_addresses() -> list[str]:
 
 
 def answering_names(host: str, configured: Sequence[str], interfaces: Sequence[str]) -> list[str]:
-    """The host names the site answers to when it listens on `host`, on a host with these `interfaces`.
+    """Host names that the site answers to when it listens on `host`.
 
-    Listening on every interface means being reachable by every address of this host, by its name, and by
-    nothing else: names that others give to it belong into PMWEB_ALLOWED_HOSTS.
+    On all interfaces these are the addresses in `interfaces` and the host's own name; other names must be
+    `configured` (PMWEB_ALLOWED_HOSTS).
     """
     names = [*configured, *_LOOPBACK_NAMES]
     if host == WILDCARD:
@@ -93,15 +94,15 @@ def answering_names(host: str, configured: Sequence[str], interfaces: Sequence[s
 
 
 def urls(host: str, port: int, interfaces: Sequence[str]) -> list[str]:
-    """The addresses to print, the one for this very host first; `interfaces` as for `answering_names`."""
-    names = [_shown(host)]
+    """URLs to print, the one for this host first; `interfaces` as for `answering_names`."""
+    names = [_display_host(host)]
     if host == WILDCARD:
         names += interfaces
     return [f"http://{name}:{port}" for name in names]
 
 
 def screen_hint(host: str, port: int, environment: Mapping[str, str]) -> str | None:
-    """How to see the site from another computer, where this one seems to have no screen; else None."""
+    """How to open the site from another computer; None if this one seems to have a screen."""
     connection = environment.get("SSH_CONNECTION", "").split()
     if not connection and (environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")):
         return None
@@ -110,13 +111,13 @@ def screen_hint(host: str, port: int, environment: Mapping[str, str]) -> str | N
     server = connection[2] if len(connection) == 4 else socket.gethostname()
     return (
         "No screen here? On your own computer run\n"
-        f"    ssh -L {port}:{_shown(host)}:{port} {getpass.getuser()}@{server}\n"
+        f"    ssh -L {port}:{_display_host(host)}:{port} {getpass.getuser()}@{server}\n"
         "  and open the link there."
     )
 
 
 def find_site(host: str, port: int) -> str | None:
-    """The version of the pmweb that answers at `host:port` within moments, None if none does."""
+    """Version of the pmweb that answers at `host:port` within two seconds; None if none does."""
     connection = http.client.HTTPConnection(host, port, timeout=_TIMEOUT_SECONDS)
     try:
         connection.request("GET", "/health/", headers={"Host": PROBE_HOST})
@@ -132,10 +133,10 @@ def find_site(host: str, port: int) -> str | None:
 
 
 class FirstAnswer:
-    """Waits, without blocking, for the first good answer of a site that is being started.
+    """Polls, without blocking, for the first good answer of a starting site.
 
-    One request is left waiting in the queue of the listening socket until a web process gets to it; asking
-    again and again would leave a trail of broken connections for it to complain about.
+    One request waits in the queue of the listening socket until a web process answers it; repeated requests
+    would leave broken connections, about which the web process would complain.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -143,11 +144,11 @@ class FirstAnswer:
         self._socket: socket.socket | None = None
         self._received = b""
 
-    def has_come(self) -> bool:
-        """Whether the site has answered; asks again where a web process died over the request."""
+    def is_ready(self) -> bool:
+        """Whether the site has answered; sends the request again if its web process died."""
         try:
             if self._socket is None:
-                self._ask()
+                self._send_request()
             return self._listen()
         except BlockingIOError:
             return False
@@ -160,7 +161,7 @@ class FirstAnswer:
             self._socket.close()
         self._socket, self._received = None, b""
 
-    def _ask(self) -> None:
+    def _send_request(self) -> None:
         self._socket = socket.create_connection(self._address, timeout=_TIMEOUT_SECONDS)
         self._socket.sendall(f"GET /health/ HTTP/1.0\r\nHost: {PROBE_HOST}\r\n\r\n".encode())
         self._socket.setblocking(False)

@@ -1,14 +1,14 @@
-"""Connections of the web process within bounds, so that those who hold them leave room for everybody else.
+"""Limits of the web process's connections, so that slow or greedy visitors leave room for others.
 
 - Heads and bodies of requests have deadlines, and bodies a rate (`channels`).
-- What is sent waits while a visitor does not read what was sent before (`Connection.writable`). Whoever reads
-  nothing for `settings.STALL_SECONDS`, or less than `settings.BYTES_PER_SECOND` on average, is let go.
-- One address, of IPv6 one network of 64 bits, holds at most `settings.CONNECTIONS_PER_ADDRESS`; trusted
-  proxies hold as many as they like. An address is not a person: through `ssh -L` all come from 127.0.0.1. So
-  a new connection is let in, and one ends of whoever holds most of them there: that which has stood still for
-  longest. Visitors who are not known count as one holder. Only where none can be spared is the new one
-  answered with 429.
-- Where this process has no room for another, the one ends that has waited longest for the head of a request.
+- Answers are sent as the visitor reads (`Connection.writable`). A visitor who reads nothing for
+  `settings.STALL_SECONDS`, or less than `settings.BYTES_PER_SECOND` on average, is disconnected.
+- An address (IPv6: a /64) has at most `settings.CONNECTIONS_PER_ADDRESS` connections; trusted proxies have no
+  limit. Several people may share an address: through `ssh -L` all come from 127.0.0.1. So a new connection
+  above the limit is accepted, and the holder with most connections there loses the one that has been idle for
+  longest. All visitors without an account count as one holder. If no connection can be closed, the new one
+  gets 429.
+- If the process has no free file, the connection closes that has waited longest for the head of a request.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from twisted.python.failure import Failure
 
 from pmweb.callers import ConnectionCaller, network_of
 from pmweb.launcher.channels import (
-    ENDED_AT_ONCE,
-    LOOK_EVERY_SECONDS,
+    MAX_ENDED_PER_POLL,
+    POLL_INTERVAL,
     REACTOR,
     REFUSED_SECONDS,
     Channel,
     Channels,
-    Patience,
+    TransferDeadline,
     plain_answer,
 )
 
 Network = IPv4Network | IPv6Network
 
-OF_A_PERSON, STILL_SECONDS = 16, 5.0
-"""Where an address has too many connections, a person who has no more of them than that loses only one that
-has stood still for so long."""
+CONNECTIONS_PER_PERSON, IDLE_SECONDS = 16, 5.0
+"""At a full address, a user with at most `CONNECTIONS_PER_PERSON` connections only loses one that has been
+idle for `IDLE_SECONDS`."""
 
 UNSENT_BYTES = 1 << 16
-"""What the kernel takes of an answer beyond what is on its way. By itself it would take up to 4 MiB."""
+"""Bytes of an answer that the kernel buffers beyond those in flight; its default is up to 4 MiB."""
 
 _TOO_MANY = plain_answer(
     "429 Too Many Requests", "Too many connections from your address. Close some.", "Retry-After: 5"
@@ -59,13 +59,13 @@ _TOO_MANY = plain_answer(
 
 
 RESERVED_FILES = 256
-"""Open files that are kept for everything but connections: the database, static files, logs."""
+"""Open files reserved for the database, static files and logs."""
 
-MOST_FILES = 65_536
+MAX_FILES = 65_536
 
 
 def is_trusted(address: str) -> bool:
-    """Whether a proxy is there whose word counts, and behind which there are many."""
+    """Whether the address is a trusted proxy's, which has many visitors behind it."""
     try:
         ip_address(address)
     except ValueError:  # a local socket
@@ -75,16 +75,17 @@ def is_trusted(address: str) -> bool:
 
 def _is_in(address: str, networks: Iterable[Network]) -> bool:
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return False
-    mapped = getattr(found, "ipv4_mapped", None) or found
+    mapped = getattr(parsed, "ipv4_mapped", None) or parsed
     return any(mapped in network for network in networks)
 
 
 def visitor_of(forwarded: str) -> str:
-    """The visitor's address in a header X-Forwarded-For, to which each proxy adds the address that it sees:
-    the last one that is no proxy's. What stands before it, visitors can write themselves.
+    """The visitor's address in a header X-Forwarded-For: the last one that is not a trusted proxy's.
+
+    Every proxy appends the address that it sees; earlier entries may be forged by the visitor.
     """
     addresses = [address.strip() for address in forwarded.split(",")]
     listed = [network for network in settings.TRUSTED_PROXIES if network.prefixlen]
@@ -92,7 +93,7 @@ def visitor_of(forwarded: str) -> str:
 
 
 class Connection(ProtocolWrapper):
-    """One connection, over HTTP or, later, of a WebSocket: whose it is, and whether its visitor reads."""
+    """A connection of HTTP or a WebSocket: its holder, and the progress of its reader."""
 
     factory: Connections
     transport: Any
@@ -100,8 +101,8 @@ class Connection(ProtocolWrapper):
 
     def __init__(self, factory: Connections, wrapped: Any) -> None:
         super().__init__(factory, wrapped)
-        self._caller, self._holder_before = ConnectionCaller(), ""
-        self._heard = time.monotonic()
+        self._caller, self._previous_holder = ConnectionCaller(), ""
+        self._last_data = time.monotonic()
         self._written = self._read = 0
         self._room = asyncio.Event()
         self._room.set()
@@ -112,25 +113,25 @@ class Connection(ProtocolWrapper):
         super().makeConnection(transport)
 
     def begin_request(self) -> ConnectionCaller:
-        """Who the next request is from, as soon as somebody finds out."""
-        self._holder_before, self._caller = self.holder, ConnectionCaller()
+        """The caller of the next request, to be filled in when it is looked up."""
+        self._previous_holder, self._caller = self.holder, ConnectionCaller()
         return self._caller
 
     @property
     def holder(self) -> str:
-        """The person who has it, by the newest request of whom that is known; "" for nobody."""
-        return self._caller.holder or self._holder_before
+        """Key of the user by the newest request with a known caller; "" for visitors."""
+        return self._caller.holder or self._previous_holder
 
     async def writable(self) -> None:
-        """Return once there is room for more, or the connection is lost."""
+        """Wait until more can be written, or the connection is lost."""
         await self._room.wait()
 
     def registerProducer(self, producer: Any, streaming: bool) -> None:  # noqa: N802
-        """Hear as well whenever there is too much that has not been sent."""
+        """Be notified, too, when the transport's buffer is full."""
         super().registerProducer(_Outflow(self, producer), streaming)
 
     def write(self, data: bytes) -> None:
-        """Send it, and watch until it has been read."""
+        """Send data, and watch that it is read."""
         super().write(data)
         self._watch(len(data))
 
@@ -139,58 +140,58 @@ class Connection(ProtocolWrapper):
         self._watch(sum(map(len, data)))
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
-        """The visitor has said something."""
-        self._heard = time.monotonic()
+        """Record the time of the visitor's data."""
+        self._last_data = time.monotonic()
         super().dataReceived(data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: N802
-        """Whoever waits for room waits no longer."""
+        """Release tasks that wait in `writable`."""
         self._room.set()
         super().connectionLost(reason)
 
     def pause(self) -> None:
-        """Nothing more is to be written; what a WebSocket is sent meanwhile could only add to it."""
+        """The buffer is full: suspend writing, and for a WebSocket also reading, which would add answers."""
         self._room.clear()
         if not isinstance(self.wrappedProtocol, Channel):
             self.transport.pauseProducing()
 
     def resume(self) -> None:
-        """All that was written has been sent."""
+        """The buffer is empty: continue writing."""
         self._room.set()
         if not isinstance(self.wrappedProtocol, Channel):
             self.transport.resumeProducing()
 
-    def still_seconds(self, now: float) -> float:
-        """For how long it has waited for its visitor; 0 where the visitor waits."""
-        patience = self.factory.unread.get(self)
-        if patience is not None:
-            return now - patience.moved
+    def idle_seconds(self, now: float) -> float:
+        """Seconds that the connection has waited for its visitor; 0 if the visitor waits."""
+        deadline = self.factory.unread.get(self)
+        if deadline is not None:
+            return now - deadline.last_transfer
         waits = isinstance(self.wrappedProtocol, Channel) and not self.wrappedProtocol.is_answering
-        return now - self._heard if waits else 0.0
+        return now - self._last_data if waits else 0.0
 
-    def note_read(self, patience: Patience, now: float) -> int:
-        """How many bytes the visitor's host has yet to take; what it has taken since is noted."""
-        left = _untaken(self.transport)
-        if self._written - left > self._read:
-            patience.note(self._written - left - self._read, now)
-            self._read = self._written - left
-        return left
+    def record_read(self, deadline: TransferDeadline, now: float) -> int:
+        """Record the bytes that the visitor's host has received; returns the number of outstanding ones."""
+        unread = _unread_bytes(self.transport)
+        if self._written - unread > self._read:
+            deadline.record(self._written - unread - self._read, now)
+            self._read = self._written - unread
+        return unread
 
     def _watch(self, count: int) -> None:
         self._written += count
         if self not in self.factory.unread:
-            self.factory.unread[self] = Patience(time.monotonic())
+            self.factory.unread[self] = TransferDeadline(time.monotonic())
 
 
 class _Outflow:
-    """What Twisted tells the channel of a connection about its transport, and the connection first."""
+    """Forwards the transport's back-pressure to the connection, then to its channel."""
 
     def __init__(self, connection: Connection, channel: Any) -> None:
         self._connection, self._channel = connection, channel
         self.stopProducing = channel.stopProducing
 
     def pauseProducing(self) -> None:  # noqa: N802
-        """The transport has too much that is not sent."""
+        """The transport's buffer is full."""
         self._connection.pause()
         self._channel.pauseProducing()
 
@@ -199,8 +200,8 @@ class _Outflow:
         self._channel.resumeProducing()
 
 
-def _untaken(transport: Any) -> int:
-    """Bytes that Twisted has not given to the kernel, or the kernel has and the other side has not taken."""
+def _unread_bytes(transport: Any) -> int:
+    """Bytes in Twisted's buffer, and in the kernel's without an acknowledgement of the other side."""
     unsent = len(transport.dataBuffer) - transport.offset + transport._tempDataLen
     try:
         (queued,) = struct.unpack("i", fcntl.ioctl(transport.fileno(), termios.TIOCOUTQ, bytes(4)))
@@ -210,12 +211,12 @@ def _untaken(transport: Any) -> int:
 
 
 class ConnectionRefused(Protocol):
-    """A connection of somebody who has too many."""
+    """Answers 429 on a connection above the limit."""
 
     transport: Any
 
     def connectionMade(self) -> None:  # noqa: N802
-        """Wait for what they want: an answer before it could be lost."""
+        """Wait for the request: an earlier answer could be lost."""
         self._end = REACTOR.callLater(REFUSED_SECONDS, self.transport.abortConnection)
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
@@ -228,71 +229,69 @@ class ConnectionRefused(Protocol):
 
 
 class Connections(WrappingFactory[Connection]):
-    """All connections of this process, WebSockets among them, by address; `unread` has those to which
-    something was sent that has not been read.
-    """
+    """All connections of this process, with WebSockets; `unread` has those with data that was not read."""
 
     protocol = Connection
 
     def __init__(self, server: Any) -> None:
         super().__init__(Channels(server))
-        self.unread: dict[Connection, Patience] = {}
-        self._most = raise_file_limit()
-        self._at: defaultdict[str, dict[Connection, None]] = defaultdict(dict)
-        REACTOR.callLater(LOOK_EVERY_SECONDS, self._look)
+        self.unread: dict[Connection, TransferDeadline] = {}
+        self._max_connections = raise_file_limit()
+        self._by_network: defaultdict[str, dict[Connection, None]] = defaultdict(dict)
+        REACTOR.callLater(POLL_INTERVAL, self._poll)
 
     def buildProtocol(self, addr: Any) -> Protocol:  # type: ignore[override]  # noqa: N802
-        """What a new connection is met by."""
+        """The protocol of a new connection: accepted, or refused."""
         address = getattr(addr, "host", "")
         network, allowed = network_of(address), settings.CONNECTIONS_PER_ADDRESS
-        is_crowd = allowed and len(self._at.get(network, ())) >= allowed and not is_trusted(address)
-        if is_crowd and not self._end_at(network):
+        is_crowd = allowed and len(self._by_network.get(network, ())) >= allowed and not is_trusted(address)
+        if is_crowd and not self._end_connection_at(network):
             return ConnectionRefused()
-        if len(self.protocols) >= self._most and not self._make_room():
+        if len(self.protocols) >= self._max_connections and not self._free_slot():
             return ConnectionRefused()
         return super().buildProtocol(addr)
 
     def registerProtocol(self, p: Connection) -> None:  # noqa: N802
         super().registerProtocol(p)
-        self._at[_network(p)][p] = None
+        self._by_network[_network(p)][p] = None
 
     def unregisterProtocol(self, p: Connection) -> None:  # noqa: N802
         super().unregisterProtocol(p)
-        self._forget(p)
+        self._remove(p)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         now, late = time.monotonic(), []
-        for connection, patience in [*self.unread.items()]:
-            if not connection.note_read(patience, now):
+        for connection, deadline in [*self.unread.items()]:
+            if not connection.record_read(deadline, now):
                 del self.unread[connection]
-            elif patience.is_over(now):
+            elif deadline.is_expired(now):
                 late.append(connection)
-        for connection in islice(late, ENDED_AT_ONCE):
+        for connection in islice(late, MAX_ENDED_PER_POLL):
             self._abort(connection)
-        REACTOR.callLater(LOOK_EVERY_SECONDS, self._look)
+        REACTOR.callLater(POLL_INTERVAL, self._poll)
 
-    def _make_room(self) -> bool:
+    def _free_slot(self) -> bool:
         oldest = next(iter(self.wrappedFactory.waiting), None)
         if oldest is not None:
             oldest.end()
             return True
-        crowded = max(self._at, key=lambda network: len(self._at[network]), default=None)
-        return crowded is not None and self._end_at(crowded)
+        crowded = max(self._by_network, key=lambda network: len(self._by_network[network]), default=None)
+        return crowded is not None and self._end_connection_at(crowded)
 
-    def _end_at(self, network: str) -> bool:
-        """End the connection at an address that is the least loss, if there is one to be ended."""
-        now, connections = time.monotonic(), self._at[network]
-        held = Counter(connection.holder for connection in connections)
+    def _end_connection_at(self, network: str) -> bool:
+        """Close the most dispensable connection of an address; False if there is none."""
+        now, connections = time.monotonic(), self._by_network[network]
+        by_holder = Counter(connection.holder for connection in connections)
         dispensable = (
             connection
             for connection in connections
             if not connection.holder
-            or held[connection.holder] > OF_A_PERSON
-            or connection.still_seconds(now) > STILL_SECONDS
+            or by_holder[connection.holder] > CONNECTIONS_PER_PERSON
+            or connection.idle_seconds(now) > IDLE_SECONDS
         )
         ended = max(
             dispensable,
-            key=lambda connection: (held[connection.holder], connection.still_seconds(now)),
+            key=lambda connection: (by_holder[connection.holder], connection.idle_seconds(now)),
             default=None,
         )
         if ended is not None:
@@ -300,16 +299,16 @@ class Connections(WrappingFactory[Connection]):
         return ended is not None
 
     def _abort(self, connection: Connection) -> None:
-        self._forget(connection)
+        self._remove(connection)
         connection.transport.abortConnection()
 
-    def _forget(self, connection: Connection) -> None:
-        """At once, though a connection that is ended is lost a little later."""
+    def _remove(self, connection: Connection) -> None:
+        """Remove it now: Twisted reports an aborted connection as lost only later."""
         self.unread.pop(connection, None)
         network = _network(connection)
-        self._at[network].pop(connection, None)
-        if not self._at[network]:
-            del self._at[network]
+        self._by_network[network].pop(connection, None)
+        if not self._by_network[network]:
+            del self._by_network[network]
 
 
 def _network(connection: ProtocolWrapper) -> str:
@@ -317,11 +316,11 @@ def _network(connection: ProtocolWrapper) -> str:
 
 
 def raise_file_limit() -> int:
-    """Let this process open as many files as the kernel lets it, and say how many connections that gives."""
+    """Raise the limit of open files to the kernel's maximum; returns the number of possible connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        wanted = min(soft, MOST_FILES) if soft != resource.RLIM_INFINITY else MOST_FILES
+    limit = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
+    if soft == resource.RLIM_INFINITY or soft >= limit:
+        limit = min(soft, MAX_FILES) if soft != resource.RLIM_INFINITY else MAX_FILES
     else:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return max(wanted - RESERVED_FILES, wanted // 2)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    return max(limit - RESERVED_FILES, limit // 2)

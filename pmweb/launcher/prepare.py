@@ -1,8 +1,7 @@
-"""What must be in place before the site starts: database, instruction set, administrator, static files.
+"""Preparation of the data directory before a start: database, instruction sets, administrator, static files.
 
-Each step first looks whether anything has changed since the last start: a start without news takes no time.
-In an empty database the tables are made at once as the migrations leave them: one migration after the other
-would make and remake them a hundred times, which takes most of a first start.
+Every step is skipped if nothing has changed since the last start. In an empty database the final tables are
+created directly: a hundred migrations one after another would take most of the first start.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from django.db import DatabaseError, OperationalError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from inference.models.schema import schema
-from inference.runs.data_directory import repair
+from inference.runs.data_directory import make_contents_private
 from inference.runs.errors import NotPrivateError
 from pmweb import __version__
 from pmweb.accounts.people import ensure_administrator
@@ -32,18 +31,18 @@ log = logging.getLogger(__name__)
 
 
 def prepare() -> None:
-    """Bring the data directory up to date; raises LaunchError, in words, where that is impossible."""
+    """Bring the data directory up to date. Raises `LaunchError` with what to do."""
     try:
-        repair(settings.HOME)
-        _ = settings.SECRET_KEY  # made now, so that trouble with it is told here and not on the first page
-        with nobody_else():
+        make_contents_private(settings.HOME)
+        _ = settings.SECRET_KEY  # generated now, so that an error appears here and not on the first page
+        with exclusive_preparation():
             migrate_database()
             call_command("load-isa", "x86-64", "AArch64", stdout=io.StringIO())
             ensure_administrator()
     except (ImproperlyConfigured, NotPrivateError) as error:
         raise LaunchError(f"{error}.") from error
     except OperationalError as error:
-        raise LaunchError(_database_trouble(error)) from error
+        raise LaunchError(_database_error_text(error)) from error
     except DatabaseError as error:
         raise LaunchError(
             f"{database_name()} is not a database of pmweb ({error}). "
@@ -54,8 +53,8 @@ def prepare() -> None:
 
 
 @contextmanager
-def nobody_else() -> Iterator[None]:
-    """While this lasts, no other computer prepares the same database: two would get in each other's way."""
+def exclusive_preparation() -> Iterator[None]:
+    """Lock the preparation of a database that several computers share."""
     if connection.vendor != "postgresql":
         yield  # one data directory, one site (`instance`)
         return
@@ -64,25 +63,25 @@ def nobody_else() -> Iterator[None]:
     try:
         yield
     finally:
-        connection.close()  # which gives the lock back, whatever state the connection is in
+        connection.close()  # releases the lock in any state of the connection
 
 
 def migrate_database() -> None:
-    """Apply the migrations that the database lacks, and refuse one that has more than this program."""
-    found = schema()
-    if found.unknown:
+    """Apply missing migrations. Raises `LaunchError` for a database of a newer version."""
+    state = schema()
+    if state.unknown:
         raise LaunchError(
-            f"the database {database_name()} was made by a newer version of pmweb (this is {__version__}; "
-            f"unknown here: {', '.join(found.unknown)}). Get that version, or use another database "
+            f"the database {database_name()} is of a newer version of pmweb (this is {__version__}; "
+            f"unknown here: {', '.join(state.unknown)}). Get that version, or use another database "
             "(PMWEB_HOME, PMWEB_DATABASE_URL)."
         )
-    if found.lacks:
+    if state.needs_migration:
         log.info("preparing the database %s", database_name())
         call_command("migrate", verbosity=0, interactive=False)
 
 
 def collect_static_files() -> None:
-    """Collect and compress the static files, if one of them has changed since they were collected."""
+    """Collect and compress the static files if any has changed since the last time."""
     stamp = settings.HOME / "static.stamp"
     fingerprint = static_fingerprint()
     collected = Path(settings.STATIC_ROOT) / "staticfiles.json"
@@ -95,7 +94,7 @@ def collect_static_files() -> None:
 
 
 def static_fingerprint() -> str:
-    """Changes with the name, size or time of any static file and with where it lies."""
+    """Digest of paths, sizes and times of all static files."""
     digest = hashlib.sha256()
     for finder in get_finders():
         for name, storage in finder.list(None):
@@ -105,48 +104,47 @@ def static_fingerprint() -> str:
 
 
 def database_name() -> str:
-    """Where the data is, in a way that tells no secret."""
+    """Name of the database for messages, without secrets."""
     facts = settings.DATABASES["default"]
     if connection.vendor == "postgresql":
         return f"{facts['NAME']} of {facts['HOST']}{':' if facts['PORT'] else ''}{facts['PORT']}"
     return str(facts["NAME"])
 
 
-def _database_trouble(error: OperationalError) -> str:
+def _database_error_text(error: OperationalError) -> str:
     name = database_name()
-    said = str(error).strip()
+    message = str(error).strip()
     if connection.vendor == "postgresql":
         return (
-            f"the database {name} does not let us in or does not answer: {said}. Check PMWEB_DATABASE_URL, "
-            "and that PostgreSQL runs there."
+            f"the database {name} refuses the connection or does not answer: {message}. "
+            "Check PMWEB_DATABASE_URL, and that PostgreSQL runs there."
         )
-    if "locked" in said:
-        patience = settings.DATABASES["default"]["OPTIONS"]["timeout"]
+    if "locked" in message:
+        timeout = settings.DATABASES["default"]["OPTIONS"]["timeout"]
         return (
-            f"another program holds the database {name} (waited {patience} s). "
+            f"another program holds the database {name} (waited {timeout} s). "
             "Wait until it is done, or close it: `fuser -v` followed by that path names it."
         )
-    if "readonly" in said or "unable to open" in said:
-        return f"cannot write the database {name} ({said}). Check its owner, or set PMWEB_HOME elsewhere."
-    if "full" in said:
-        return f"no space left for the database {name} ({said})."
-    return f"the database {name} cannot be used: {said}."
+    if "readonly" in message or "unable to open" in message:
+        return f"cannot write the database {name} ({message}). Check its owner, or set PMWEB_HOME elsewhere."
+    if "full" in message:
+        return f"no space left for the database {name} ({message})."
+    return f"the database {name} cannot be used: {message}."
 
 
 @contextmanager
-def tables_made(alias: str, migrations: Collection[str] | None = None) -> Iterator[dict[str, list[str]]]:
-    """Make the tables of an empty database as migrations leave them, and note those as applied.
+def create_tables(alias: str, migrations: Collection[str] | None = None) -> Iterator[dict[str, list[str]]]:
+    """Create the tables of an empty database in the final state of migrations, and record these as applied.
 
-    What migrations do with rows is left out: there are none. Rows can be put in inside the context: at its
-    end the constraints between tables, and indexes, are made where the database can wait for them. All or
-    nothing.
+    Data migrations are skipped, as there are no rows. The caller may insert rows inside the context: foreign
+    keys and indexes are created at its end where the database supports that. It is one transaction.
 
     Args:
-        alias: of the database.
-        migrations: "app.name" of each, those that nobody knows among them; None for all there are.
+        alias: Alias of the database.
+        migrations: "app.name" of the migrations, unknown ones included; None for all.
 
     Yields:
-        The columns of each table but `django_migrations`.
+        {table: columns} without `django_migrations`.
     """
     connection = connections[alias]
     executor = MigrationExecutor(connection)
@@ -156,11 +154,10 @@ def tables_made(alias: str, migrations: Collection[str] | None = None) -> Iterat
     ] or loader.graph.leaf_nodes()
     plan = executor.migration_plan(nodes)
     apps = loader.project_state(nodes).apps
-    # Within a transaction that is open it has none of its own, which Django would not end where its last
-    # statements fail.
+    # No nested transaction inside an open one: Django would not end it if its deferred statements fail.
     with connection.schema_editor(atomic=not connection.in_atomic_block) as editor:
         for model in apps.get_models():
-            if model._meta.can_migrate(connection):  # neither a proxy nor one without a table of its own
+            if model._meta.can_migrate(connection):  # not a proxy or unmanaged model
                 editor.create_model(model)
         executor.recorder.ensure_schema()
         for migration, _ in plan:

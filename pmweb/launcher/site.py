@@ -1,4 +1,4 @@
-"""The processes that make up a running site, the agent among them, and what is said when it is up."""
+"""The processes of a running site (web, worker, agent), and the message when it is up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pmweb.accounts import people
 from pmweb.environment import WEB_PROCESS
 from pmweb.launcher import address
 from pmweb.launcher.address import PROBE_HOST, FirstAnswer
-from pmweb.launcher.instance import MANAGE, only_instance, typed
+from pmweb.launcher.instance import MANAGE, manage_command, only_instance
 from pmweb.launcher.prepare import prepare
 from pmweb.launcher.supervisor import SILENCE_SECONDS, Child, ProcessSupervisor
 
@@ -30,59 +30,65 @@ DAPHNE = (
     *("--websocket-max-message-size", str(MAX_MESSAGE_BYTES)),
     *("--websocket-max-frame-size", str(MAX_MESSAGE_BYTES)),
 )
-"""The web server's arguments; agents send and get messages of up to that size."""
+"""Arguments of the web server; the sizes are those of agents' messages."""
 
-PROXIED = ("--proxy-headers",)
-"""Behind a proxy, which alone reaches the web server: visitors' addresses and schemes are what it says."""
+PROXY_OPTIONS = ("--proxy-headers",)
+"""Behind a proxy: take visitors' addresses and schemes from its headers. Only the proxy may reach the server.
+"""
 
 _ARENAS = "2"
-"""Heaps of the C library in a web process: with one for each of its threads, none could use what another gave
-back. `MALLOC_ARENA_MAX` in the environment says otherwise."""
+"""Malloc arenas of a web process: with one per thread, threads could not reuse each other's freed memory.
+`MALLOC_ARENA_MAX` in the environment overrides it."""
 
 
 log = logging.getLogger(__name__)
 REFUSED_STATUS = 2
-"""The agent ends with this status when the server does not want it: asking again would change nothing."""
+"""Exit status of an agent that the server has refused for good."""
 
 _UNPRIVILEGED = "nobody"
-_PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
-"""All that the agent gets of this process's environment: what measures foreign code needs no secrets."""
+_INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
+"""Environment variables of the agent: it executes foreign code and must not inherit secrets."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """What the command line asked for; `say` prints text for the person at the terminal.
+    """A site to run.
 
-    `measures`: whether an agent measures on this computer. `works`: whether a worker does runs here.
-    `sandboxed`: whether the agent measures only where the kernel can confine machine code. `silence_seconds`:
-    after so long without a heartbeat, a web process or the worker is started again.
+    Attributes:
+        host: IPv4 address or name to listen on.
+        port: Port; 0 takes any free one.
+        report: Prints a text at the terminal.
+        with_agent: Start an agent, which measures on this computer.
+        with_worker: Start a worker, which executes runs.
+        sandboxed: The agent measures only if the kernel can confine machine code.
+        silence_seconds: Silence of a web process's or the worker's heartbeat after which it is restarted.
     """
 
     host: str
     port: int
-    say: Callable[[str], object]
-    measures: bool = True
-    works: bool = True
+    report: Callable[[str], object]
+    with_agent: bool = True
+    with_worker: bool = True
     sandboxed: bool = True
     silence_seconds: float = SILENCE_SECONDS
 
     def run(self) -> None:
-        """Prepare, start, supervise; returns when the site was asked to stop. Raises LaunchError."""
+        """Prepare, start and supervise the site until a stop signal. Raises `LaunchError`."""
         with only_instance(settings.HOME) as instance:
             server = address.listen(self.host, self.port)
             with server:
                 port = server.getsockname()[1]
-                # Looked up once, so that no address is printed which came up after the web process began.
+                # Looked up once: the web process allows exactly the addresses that are printed.
                 interfaces = address.interface_addresses()
                 urls = address.urls(self.host, port, interfaces)
                 prepare()
                 instance.announce(urls[0] + "/")
                 ProcessSupervisor(
                     children=self._children(server, interfaces),
-                    is_up=FirstAnswer(*_from_here(server)).has_come,
-                    when_up=lambda: self._welcome(urls, port),
+                    is_up=FirstAnswer(*_local_address(server)).is_ready,
+                    when_up=lambda: self._report_start(urls, port),
                 ).run()
-        self.say("pmweb has stopped.")
+        self.report("pmweb has stopped.")
 
     def _children(self, server: socket.socket, interfaces: Sequence[str]) -> list[Child]:
         descriptor = server.fileno()
@@ -100,12 +106,12 @@ class Site:
             settings.BASE_DIR,
             silence_seconds=self.silence_seconds,
         )
-        agent = local_agent(*_from_here(server), sandboxed=self.sandboxed) if self.measures else None
+        agent = local_agent(*_local_address(server), sandboxed=self.sandboxed) if self.with_agent else None
         web = self._web(descriptor, environment)
-        return [*web, *([worker] if self.works else []), *([agent] if agent else [])]
+        return [*web, *([worker] if self.with_worker else []), *([agent] if agent else [])]
 
     def _web(self, descriptor: int, environment: Mapping[str, str]) -> list[Child]:
-        """The web processes: all listen at the same socket, and whichever is free takes a connection."""
+        """The web processes; all accept connections from the same socket."""
         count = settings.WEB_PROCESSES
         return [
             Child(
@@ -113,7 +119,7 @@ class Site:
                 [
                     sys.executable,
                     *DAPHNE,
-                    *(PROXIED if settings.TLS else ()),
+                    *(PROXY_OPTIONS if settings.TLS else ()),
                     *("--fd", str(descriptor), "pmweb.asgi:application"),
                 ],
                 {"MALLOC_ARENA_MAX": _ARENAS, **environment, WEB_PROCESS: "1"},
@@ -124,47 +130,47 @@ class Site:
             for number in range(1, count + 1)
         ]
 
-    def _welcome(self, urls: Sequence[str], port: int) -> None:
-        here = [settings.URL] if settings.URL else urls
-        if not self.works:  # in the log of a service nobody looks for a link, and it should not lie there
-            self.say(
-                f"pmweb serves at {' and '.join(url + '/' for url in here)}; workers are started apart: "
-                f"{typed('work')}. A link to log in: {typed('login-link')}"
+    def _report_start(self, urls: Sequence[str], port: int) -> None:
+        site_urls = [settings.URL] if settings.URL else urls
+        if not self.with_worker:  # a log-in link does not belong in the log of a service
+            self.report(
+                f"pmweb serves at {' and '.join(url + '/' for url in site_urls)}. Start workers with "
+                f"{manage_command('work')}. Get a log-in link with {manage_command('login-link')}"
             )
             return
         administrator = people.ensure_administrator()
         path = people.link_path(people.issue_link_in_shell(administrator, "printed at the start of the site"))
         hint = address.screen_hint(self.host, port, os.environ)
         lines = [
-            f"\npmweb is running at {' and '.join(url + '/' for url in here)}",
+            f"\npmweb is running at {' and '.join(url + '/' for url in site_urls)}",
             "Log in with this link (works once, within an hour):",
-            *(f"    {url}{path}" for url in here),
+            *(f"    {url}{path}" for url in site_urls),
             *([hint] if hint else []),
             "Another link, in a second terminal:",
-            f"    {typed('login-link')}",
+            f"    {manage_command('login-link')}",
             "Ctrl-C stops everything.",
         ]
-        self.say("\n".join(lines))  # in one piece: the children write to the same terminal
+        self.report("\n".join(lines))  # in one piece: the children write to the same terminal
 
 
-def _from_here(server: socket.socket) -> tuple[str, int]:
-    """Where a process on this very host reaches the listening socket, whatever names mean to it."""
+def _local_address(server: socket.socket) -> tuple[str, int]:
+    """(host, port) at which processes of this host reach the listening socket, without name resolution."""
     host, port = server.getsockname()
     return (PROBE_HOST if host == address.WILDCARD else host), port
 
 
 def local_agent(host: str, port: int, *, sandboxed: bool = True) -> Child | None:
-    """The agent for the site at `host:port` as a process to supervise, with a token of its own.
+    """The agent of the site at `host:port`, with a new token; None if it would have to run as root.
 
-    None where it would have to be root. `sandboxed`: where the kernel cannot confine machine code, none runs.
+    `sandboxed`: the agent refuses to run if the kernel cannot confine machine code.
     """
     options = [] if sandboxed else ["--without-sandbox"]
     if os.geteuid() == 0:
         if not _exists(_UNPRIVILEGED):
-            log.warning("this computer has no user %r to measure as: no agent is started", _UNPRIVILEGED)
+            log.warning("no agent is started: this computer has no user %r to run it as", _UNPRIVILEGED)
             return None
         options += ["--user", _UNPRIVILEGED]
-    passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
     return Child(
         "the agent",
         [
@@ -177,28 +183,28 @@ def local_agent(host: str, port: int, *, sandboxed: bool = True) -> Child | None
             "--die-with-parent",
             *options,
         ],
-        {**passed_on, "PYTHONUNBUFFERED": "1"},
+        {**environment, "PYTHONUNBUFFERED": "1"},
         settings.BASE_DIR,
-        given=f"{new_token()}\n".encode(),
+        standard_input=f"{new_token()}\n".encode(),
         essential=False,
         final_status=REFUSED_STATUS,
     )
 
 
 def new_token() -> str:
-    """A token for this computer's agent; those of earlier starts let nobody in any more."""
+    """A new token for this computer's agent; revokes those of earlier starts."""
     machine = local_machine()
     sessions.revoke_all(machine)
-    plain = sessions.issue(machine)
+    plain = sessions.create_token(machine)
     connection.close()  # the supervisor itself holds no connection while it runs
     return plain
 
 
 def local_machine() -> Machine:
-    """The row of this computer, made at the first start and named like the host."""
-    known = Machine.objects.filter(local=True).first()
-    if known is not None:
-        return known
+    """The machine of this computer; created at the first start with the host's name."""
+    machine = Machine.objects.filter(local=True).first()
+    if machine is not None:
+        return machine
     return sessions.add_machine(free_name(Machine, socket.gethostname() or "this computer"), local=True)
 
 

@@ -14,17 +14,17 @@ from django.http.response import HttpResponseBase
 
 from inference.runs.errors import LimitError
 from pmweb.accounts import audit
-from pmweb.accounts.audit import Action, acting_in
-from pmweb.accounts.pages import ask_who_it_is
+from pmweb.accounts.audit import Action, request_context
+from pmweb.accounts.pages import require_confirmation
 from pmweb.accounts.roles import AccessLevel, level_of_request
 from pmweb.accounts.sessions import is_recent
 from pmweb.middleware import Answer
 from pmweb.permissions.table import Rule, rule_of
-from pmweb.views.pages import not_allowed, too_much
+from pmweb.views.pages import limit_reached, not_allowed
 
 logger = logging.getLogger(__name__)
 
-_LACKING = {
+_REFUSALS = {
     AccessLevel.OPERATOR: (
         "Your account may look at everything here, but start, change and delete nothing. An administrator "
         "can make you an operator."
@@ -41,17 +41,17 @@ class Permissions:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """The answer; what it is noted as depends on whether it succeeded."""
-        with acting_in(request):
+        with request_context(request):
             response = self._answer(request)
             rule, subject = getattr(request, "_noted", (None, None))
             if rule is not None and response.status_code < 400:
-                _note(request, rule, subject)
+                _record(request, rule, subject)
         if isinstance(response, HttpResponseNotAllowed) and not response.content:
             return not_allowed(request, response)
         return response
 
     def process_view(
-        self, request: HttpRequest, _view: object, _args: object, named: dict[str, Any]
+        self, request: HttpRequest, _view: object, _args: object, parameters: dict[str, Any]
     ) -> HttpResponse | None:
         """None for whoever may go on; else the way to the log-in. Raises `PermissionDenied`."""
         name = request.resolver_match.view_name if request.resolver_match else ""
@@ -66,14 +66,14 @@ class Permissions:
         if needed is None or level < needed:
             return _refusal(request, rule, needed, level)
         if rule.recent and not is_recent(request):
-            return ask_who_it_is(request)
+            return require_confirmation(request)
         if rule.records is not None and method == ("GET" if rule.change is None else "POST"):
-            request._noted = (rule, _subject(rule, named))  # type: ignore[attr-defined]
+            request._noted = (rule, _subject(rule, parameters))  # type: ignore[attr-defined]
         return None
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """A page for what is more than a user may have at a time."""
-        return too_much(request, exception) if isinstance(exception, LimitError) else None
+        return limit_reached(request, exception) if isinstance(exception, LimitError) else None
 
 
 def _refusal(
@@ -82,28 +82,28 @@ def _refusal(
     """Whoever may do nothing at an address does not learn what others can do there. Raises
     `PermissionDenied`.
     """
-    lowest = min(each for each in (rule.read, rule.change) if each is not None)
+    lowest = min(level_needed for level_needed in (rule.read, rule.change) if level_needed is not None)
     if needed is None and level >= lowest:
         return HttpResponseNotAllowed(sorted(rule.methods))
     if level < AccessLevel.MEMBER:
         return redirect_to_login(request.get_full_path())
     name = request.resolver_match.view_name if request.resolver_match else ""
-    audit.refused(request.user, kind="address", name=name)
-    raise PermissionDenied(_LACKING[lowest if needed is None else needed])
+    audit.record_refusal(request.user, kind="address", name=name)
+    raise PermissionDenied(_REFUSALS[lowest if needed is None else needed])
 
 
-def _subject(rule: Rule, named: dict[str, Any]) -> Model | None:
+def _subject(rule: Rule, parameters: dict[str, Any]) -> Model | None:
     """What the address is about, looked up before the view may delete it."""
-    if not rule.of or "pk" not in named:
+    if not rule.of or "pk" not in parameters:
         return None
-    found: Model | None = apps.get_model(rule.of)._default_manager.filter(pk=named["pk"]).first()
-    return found
+    row: Model | None = apps.get_model(rule.of)._default_manager.filter(pk=parameters["pk"]).first()
+    return row
 
 
-def _note(request: HttpRequest, rule: Rule, subject: Model | None) -> None:
+def _record(request: HttpRequest, rule: Rule, subject: Model | None) -> None:
     assert rule.records is not None
     name = request.resolver_match.view_name if request.resolver_match else ""
     if rule.records is Action.EXPORTED:
-        audit.exported(request.user, subject, detail=name)
+        audit.record_export(request.user, subject, detail=name)
     else:
         audit.record(request.user, rule.records, subject, detail=name)

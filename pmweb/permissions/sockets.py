@@ -25,7 +25,7 @@ from django.urls import URLPattern
 
 from pmweb.accounts.roles import AccessLevel, level_of
 from pmweb.accounts.sessions import digest_of
-from pmweb.accounts.watching import SessionVisit, Visit, watched
+from pmweb.accounts.watching import SessionVisit, Visit, watch_visit
 from pmweb.callers import CALLER, ConnectionCaller, network_of
 from pmweb.origins import Application, Message, Receive, Send
 from pmweb.permissions.table import rule_of
@@ -35,9 +35,9 @@ FORBIDDEN = 4403
 TOO_MANY = 4429
 
 
-def guarded(patterns: Iterable[URLPattern]) -> list[URLPattern]:
+def with_guards(patterns: Iterable[URLPattern]) -> list[URLPattern]:
     """The same addresses behind their rules. Raises `ImproperlyConfigured` for one without."""
-    return [URLPattern(each.pattern, _guard(each), name=each.name) for each in patterns]
+    return [URLPattern(pattern.pattern, _guard(pattern), name=pattern.name) for pattern in patterns]
 
 
 def _guard(pattern: URLPattern) -> Guard:
@@ -64,20 +64,20 @@ class Guard:
         caller = scope.get(CALLER) or ConnectionCaller()
         if user is not None and level >= AccessLevel.MEMBER:
             caller.name, caller.account = user.get_username(), user.pk
-        with _counted(caller.holder or network_of((scope.get("client") or [""])[0])) as is_too_many:
+        with _count(caller.holder or network_of((scope.get("client") or [""])[0])) as is_too_many:
             if is_too_many:
                 await _refuse(receive, send, TOO_MANY)
             else:
-                await self._attend(scope, receive, send, level)
+                await self._serve(scope, receive, send, level)
 
-    async def _attend(self, scope: dict[str, Any], receive: Receive, send: Send, level: AccessLevel) -> None:
+    async def _serve(self, scope: dict[str, Any], receive: Receive, send: Send, level: AccessLevel) -> None:
         user = scope.get("user")
         if user is None or level < AccessLevel.MEMBER:  # public reading: there is no session that could end
             await self.application(scope, receive, send)
             return
         session = digest_of(scope["session"].session_key)
-        with watched(SessionVisit(session, user.pk, user.password, self.needs)) as visit:
-            await self.application(scope, *_Watched(visit, receive, send).both)
+        with watch_visit(SessionVisit(session, user.pk, user.password, self.needs)) as visit:
+            await self.application(scope, *_GuardedConnection(visit, receive, send).both)
 
 
 _open: Counter[str] = Counter()
@@ -85,7 +85,7 @@ _open: Counter[str] = Counter()
 
 
 @contextmanager
-def _counted(holder: str) -> Iterator[bool]:
+def _count(holder: str) -> Iterator[bool]:
     """Whether there are too many with this one, which counts while this lasts."""
     _open[holder] += 1
     try:
@@ -103,7 +103,7 @@ async def _refuse(receive: Receive, send: Send, code: int) -> None:
 
 
 @dataclass
-class _Watched:
+class _GuardedConnection:
     """A connection that ends with the visit of its user: the application hears that the browser left."""
 
     visit: Visit
@@ -117,20 +117,20 @@ class _Watched:
         return self._receive, self._send
 
     async def _receive(self) -> Message:
-        heard = asyncio.ensure_future(self.receive())
-        over = asyncio.ensure_future(self.visit.over.wait())
+        message = asyncio.ensure_future(self.receive())
+        ended = asyncio.ensure_future(self.visit.ended.wait())
         try:
-            await asyncio.wait({heard, over}, return_when=asyncio.FIRST_COMPLETED)
-            if not self.visit.over.is_set():
-                return heard.result()
+            await asyncio.wait({message, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if not self.visit.ended.is_set():
+                return message.result()
         finally:
-            over.cancel()
-            heard.cancel()
+            ended.cancel()
+            message.cancel()
         await self._send({"type": "websocket.close", "code": LOGIN_REQUIRED})
         return {"type": "websocket.disconnect", "code": LOGIN_REQUIRED}
 
     async def _send(self, message: Message) -> None:
-        if self.closed or (self.visit.over.is_set() and message["type"] != "websocket.close"):
+        if self.closed or (self.visit.ended.is_set() and message["type"] != "websocket.close"):
             return  # nothing is said to somebody who has logged out meanwhile
         self.closed = message["type"] == "websocket.close"
         await self.send(message)

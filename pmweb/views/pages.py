@@ -14,9 +14,9 @@ from django.template.loader import render_to_string
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from inference.features.asking.predictors.query import programs
+from inference.features.asking.predictors.query import program_listings
 from inference.predictors import command
-from inference.web.api.errors import answer
+from inference.web.api.errors import problem_response
 from inference.web.api.site import ROOT
 from pmweb import __version__, installation
 from pmweb import metrics as numbers
@@ -24,15 +24,17 @@ from pmweb.accounts.roles import AccessLevel, level_of_request
 from pmweb.callers import token_in
 from pmweb.help import glossary_terms
 from pmweb.manual import manual_page, manual_parts
-from pmweb.retention import ask, overview
+from pmweb.retention import overview, request_pruning
 
 
 def about(request: HttpRequest) -> HttpResponse:
     """Show the installation as it is now."""
     context = {
         **installation.sections(),
-        "programs": installation.find_all(),
-        "predictors": [one for one in programs() if one[0].name != command.KIND],
+        "programs": installation.find_programs(),
+        "predictors": [
+            program_row for program_row in program_listings() if program_row[0].name != command.KIND
+        ],
     }
     return render(request, "pmweb/about.html", context)
 
@@ -63,9 +65,9 @@ def storage(request: HttpRequest) -> HttpResponse:
 def storage_prune(request: HttpRequest) -> HttpResponse:
     """Let a worker look (`dry`) or remove."""
     dry = request.POST.get("what") != "remove"
-    ask(request.user, dry=dry)
-    done = "looks what would go" if dry else "removes what is older than is kept"
-    messages.success(request, f"A worker {done}; this page says what comes of it.")
+    request_pruning(request.user, dry=dry)
+    action = "looks what would go" if dry else "removes what is older than is kept"
+    messages.success(request, f"A worker {action}; this page says what comes of it.")
     return redirect("storage")
 
 
@@ -92,18 +94,18 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 def _has_token(request: HttpRequest) -> bool:
     token = token_in(request.headers.get("Authorization", ""))
-    wanted = settings.METRICS_TOKEN
-    return bool(wanted) and secrets.compare_digest(token.encode(), wanted.encode())
+    expected = settings.METRICS_TOKEN
+    return bool(expected) and secrets.compare_digest(token.encode(), expected.encode())
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Say what was wrong where that is known; other causes may tell an attacker too much."""
     if request.path.startswith(ROOT):
-        return answer(400, _said(exception) or "The request cannot be understood")
-    return render(request, "400.html", {"said": _said(exception)}, status=400)
+        return problem_response(400, _error_text(exception) or "The request cannot be understood")
+    return render(request, "400.html", {"said": _error_text(exception)}, status=400)
 
 
-def _said(exception: Exception) -> str:
+def _error_text(exception: Exception) -> str:
     match exception:
         case BadRequest():
             return str(exception)
@@ -116,7 +118,7 @@ def _said(exception: Exception) -> str:
     return ""
 
 
-def too_much(request: HttpRequest, error: Exception) -> HttpResponse:
+def limit_reached(request: HttpRequest, error: Exception) -> HttpResponse:
     """Say what there is as much of as one may have at a time."""
     return render(request, "429.html", {"said": str(error)}, status=429)
 

@@ -25,7 +25,7 @@ from inference.storage.instruction_sets import core_of
 
 NEWEST = 6  # rows of each list
 COMPARISONS = ("judge", "comparison")
-ASKED_BY_HAND = ("ask", *COMPARISONS)
+FIRST_STEP_KINDS = ("ask", *COMPARISONS)
 """Kinds of runs that are among the first steps."""
 
 
@@ -53,19 +53,19 @@ class FirstStep:
 
 
 def start(request: HttpRequest) -> HttpResponse:
-    seen = SiteOverview()
-    machines = [(machine, condition_of(machine), _processor(machine)) for machine in seen.machines]
+    overview = SiteOverview()
+    machines = [(machine, condition_of(machine), _processor(machine)) for machine in overview.machines]
     online = [row for row in machines if row[1].online]
-    of_anica = newest()
+    anica_results = newest()
     context = {
-        "seen": seen,
-        "fresh": seen.fresh and not of_anica.campaigns,
-        "newest_campaigns": of_anica.campaigns,
-        "newest_discoveries": [found_of(row, None) for row in of_anica.discoveries],
-        "checklist": _first_steps(seen),
-        "core": seen.core,
-        "newest_set": seen.sets[0].pk if seen.sets else None,
-        "comparison": seen.compared,
+        "seen": overview,
+        "fresh": overview.fresh and not anica_results.campaigns,
+        "newest_campaigns": anica_results.campaigns,
+        "newest_discoveries": [found_of(row, None) for row in anica_results.discoveries],
+        "checklist": _first_steps(overview),
+        "core": overview.core,
+        "newest_set": overview.sets[0].pk if overview.sets else None,
+        "comparison": overview.compared,
         "machines": online,
         "away": len(machines) - len(online),
     }
@@ -74,25 +74,27 @@ def start(request: HttpRequest) -> HttpResponse:
 
 def _processor(machine: Machine) -> str:
     """Microarchitecture and CPU of a machine, as far as they are known."""
-    known = core_of(machine)
-    return " · ".join(filter(None, ("" if known is None else known.name, machine.cpu)))
+    core = core_of(machine)
+    return " · ".join(filter(None, ("" if core is None else core.name, machine.cpu)))
 
 
-def _steps_here(seen: SiteOverview) -> list[FirstStep]:
+def _steps_here(overview: SiteOverview) -> list[FirstStep]:
     """What can be found out about the computer that the site runs on."""
-    local, found = seen.local, seen.inferred_here
+    local, mappings = overview.local, overview.local_mappings
     pk = None if local is None else local.pk
     hindrance = obstacle(local)
-    named = "" if local is None else _processor(local)
-    found_out = _page("run", seen.knows_local) if seen.core is None else _page("core-model", seen.core.pk)
-    newest = max((mapping for algorithm, mapping in found.items() if algorithm != "cegar"), default=None)
+    processor = "" if local is None else _processor(local)
+    profile_url = (
+        _page("run", overview.profile_run) if overview.core is None else _page("core-model", overview.core.pk)
+    )
+    newest = max((mapping for algorithm, mapping in mappings.items() if algorithm != "cegar"), default=None)
     return [
         _or_watch(
-            seen.unfinished_here.get("pmevo"),
+            overview.local_inferences.get("pmevo"),
             "It is being measured, and its port mapping is inferred. You can close the page meanwhile.",
             FirstStep(
                 "Measure this computer",
-                f"{named or 'A starter set'}: measured, and its port mapping inferred, live and within "
+                f"{processor or 'A starter set'}: measured, and its port mapping inferred, live and within "
                 "minutes.",
                 "Measure this computer",
                 reverse("measure-this-computer"),
@@ -108,11 +110,11 @@ def _steps_here(seen: SiteOverview) -> list[FirstStep]:
             "quick part.",
             "Know this CPU",
             _page("know", pk),
-            "" if seen.knows_local is None else found_out,
+            "" if overview.profile_run is None else profile_url,
             hindrance=hindrance,
         ),
         _or_watch(
-            seen.unfinished_here.get("cegar"),
+            overview.local_inferences.get("cegar"),
             "Experiments are asked that decide between candidate mappings, one after the other.",
             FirstStep(
                 "Find this CPU’s ports",
@@ -120,13 +122,13 @@ def _steps_here(seen: SiteOverview) -> list[FirstStep]:
                 "ports each can use, and whether anything else would explain the measurements.",
                 "Find its ports",
                 _page("find-ports", pk),
-                _page("mapping", found.get("cegar")),
+                _page("mapping", mappings.get("cegar")),
                 post=True,
                 hindrance=hindrance,
             ),
         ),
         _or_watch(
-            seen.unfinished_here.get("explain"),
+            overview.local_inferences.get("explain"),
             "Ports are blocked one set after another, and it is seen which µops cannot evade.",
             FirstStep(
                 "Explain this CPU’s instructions",
@@ -135,7 +137,7 @@ def _steps_here(seen: SiteOverview) -> list[FirstStep]:
                 "thousand instructions.",
                 "Explain its instructions",
                 f"{reverse('infer')}?algorithm=explain&machine={pk}",
-                _page("mapping", found.get("explain")),
+                _page("mapping", mappings.get("explain")),
                 hindrance=hindrance,
             ),
         ),
@@ -151,9 +153,9 @@ def _page(name: str, pk: int | None) -> str:
     return "" if pk is None else reverse(name, args=[pk])
 
 
-def _first_steps(seen: SiteOverview) -> list[FirstStep]:
+def _first_steps(overview: SiteOverview) -> list[FirstStep]:
     """The first steps with the next one marked; none once all are done or hindered."""
-    measure, know, ports, explain = _steps_here(seen)
+    measure, know, ports, explain = _steps_here(overview)
     steps = [
         measure,
         know,
@@ -162,7 +164,7 @@ def _first_steps(seen: SiteOverview) -> list[FirstStep]:
             "Assembly or hex: cycles by every predictor and machine, which ports are full, and why.",
             "Paste a loop",
             reverse("blocks"),
-            _page("asked-blocks", seen.done.get("ask")),
+            _page("asked-blocks", overview.done.get("ask")),
         ),
         ports,
         explain,
@@ -179,7 +181,7 @@ def _first_steps(seen: SiteOverview) -> list[FirstStep]:
             "Predictors and mappings side by side on measurements: who is right, and on which instructions.",
             "Compare tools",
             reverse("comparison-new"),
-            _page("comparison", seen.compared),
+            _page("comparison", overview.compared),
         ),
         FirstStep(
             "Upload measurements",
@@ -234,7 +236,7 @@ class SiteOverview:
     @cached_property
     def done(self) -> dict[str, int]:
         """{kind: its newest run that is done} of what is asked by hand."""
-        done = Run.objects.filter(kind__in=ASKED_BY_HAND, state=Run.State.DONE).order_by()
+        done = Run.objects.filter(kind__in=FIRST_STEP_KINDS, state=Run.State.DONE).order_by()
         return dict(done.values_list("kind").annotate(newest=Max("pk")))
 
     @cached_property
@@ -247,13 +249,13 @@ class SiteOverview:
         return next((machine for machine in self.machines if machine.local), None)
 
     @cached_property
-    def unfinished_here(self) -> dict[str, Run]:
+    def local_inferences(self) -> dict[str, Run]:
         """{algorithm: unfinished inference on this very computer}."""
         runs = list(unfinished_inferences_on(self.local)) if self.local else []
         return {run.config.get("algorithm", ""): run for run in reversed(runs)}
 
     @cached_property
-    def inferred_here(self) -> dict[str, int]:
+    def local_mappings(self) -> dict[str, int]:
         """{algorithm: the newest mapping that it has found of this computer}, "" where there was no run."""
         if self.local is None:
             return {}
@@ -261,7 +263,7 @@ class SiteOverview:
         return {algorithm or "": pk for algorithm, pk in rows.annotate(newest=Max("pk"))}
 
     @cached_property
-    def knows_local(self) -> int | None:
+    def profile_run(self) -> int | None:
         """The newest run that has found out all of its core."""
         if self.local is None:
             return None

@@ -20,7 +20,7 @@ LOOP = "imul rax, rbx\nadd rcx, rdx\nadd rsi, rdi\nmov r8, [r9]"
 
 
 @dataclass(frozen=True)
-class Stop:
+class TourStop:
     """A page of the walk: what to `look` at, and what to `do` there."""
 
     title: str
@@ -32,41 +32,41 @@ class Stop:
 
 def tour(request: HttpRequest) -> HttpResponse:
     """The stops, or the offer to load the example."""
-    found = find_example()
-    context: dict[str, Any] = {"stops": () if found is None else _stops(found)}
+    example = find_example()
+    context: dict[str, Any] = {"stops": () if example is None else _stops(example)}
     return render(request, "pmweb/tour.html", context)
 
 
-def _stops(found: ExamplePages) -> tuple[Stop, ...]:
-    mapping = reverse("mapping", args=[found.mapping.pk])
-    scheme = found.mapping.usages.filter(scheme__text=SCHEME).values_list("scheme", flat=True).first()
+def _stops(example: ExamplePages) -> tuple[TourStop, ...]:
+    mapping = reverse("mapping", args=[example.mapping.pk])
+    scheme = example.mapping.usages.filter(scheme__text=SCHEME).values_list("scheme", flat=True).first()
     pin = {} if scheme is None else {"pin": f"i{scheme}"}
-    seen = Measurement.objects.filter(experiment_set=found.mixes).order_by("pk").first()
+    measurement = Measurement.objects.filter(experiment_set=example.mixes).order_by("pk").first()
     stops = [
-        Stop(
+        TourStop(
             "What was measured",
-            f"{found.training.measurements.count():,} experiments: each instruction scheme alone and every "
+            f"{example.training.measurements.count():,} experiments: each instruction scheme alone and every "
             "pair, as endless loops on a Zen 4 core, with the cycles that each took. Nothing else was known.",
             "Sort by cycles; open an experiment to see which mix it is.",
-            found.training.name,
-            reverse("set", args=[found.training.pk]),
+            example.training.name,
+            reverse("set", args=[example.training.pk]),
         ),
-        Stop(
+        TourStop(
             "The mapping inferred from it",
             "Schemes on the left, µops in the middle, ports on the right: which ports each instruction can "
             "use, as PMEvo found it. A multiplication is pinned.",
             "Move over a port: only its paths stay lit. Pin another scheme.",
-            found.mapping.name,
+            example.mapping.name,
             f"{mapping}?{urlencode({'tab': 'graph', **pin})}",
         ),
-        Stop(
+        TourStop(
             "How well it predicts",
-            f"Random mixes of five schemes that it has not seen. {_scores(found)}",
+            f"Random mixes of five schemes that it has not seen. {_scores(example)}",
             "Click a bin off the diagonal: these are the experiments that it gets wrong.",
             "The heat map",
             f"{mapping}?tab=accuracy",
         ),
-        Stop(
+        TourStop(
             "A loop of your own",
             "The same mapping says what the ports allow for any loop, and which ports are the bottleneck.",
             "Change an instruction and watch the load move.",
@@ -74,27 +74,27 @@ def _stops(found: ExamplePages) -> tuple[Stop, ...]:
             f"{mapping}?{urlencode({'tab': 'loop', 'code': LOOP})}",
         ),
     ]
-    if seen is not None:
+    if measurement is not None:
         stops.append(
-            Stop(
+            TourStop(
                 "From a number to its measurement",
                 "One of the mixes: its µops stacked on the ports, what was predicted, what was measured, "
                 "and the machine code that ran.",
                 "Choose another mapping, or copy the code. Then take the mapping away: its page has "
                 "the exports.",
                 "The experiment",
-                f"{reverse('experiment', args=[seen.experiment_id])}?mapping={found.mapping.pk}",
+                f"{reverse('experiment', args=[measurement.experiment_id])}?mapping={example.mapping.pk}",
             )
         )
     return tuple(stops)
 
 
-def _scores(found: ExamplePages) -> str:
+def _scores(example: ExamplePages) -> str:
     """What the stored evaluation on the mixes says."""
     row = Evaluation.objects.filter(
-        mapping=found.mapping, experiment_set=found.mixes, unit=Evaluation.Unit.CYCLES
+        mapping=example.mapping, experiment_set=example.mixes, unit=Evaluation.Unit.CYCLES
     ).first()
     if row is None or row.mape is None:
         return "It has not been judged on them yet."
-    told = f"On average it is off by {row.mape:.1f} % (MAPE)"
-    return f"{told}." if row.pearson is None else f"{told}; Pearson’s r is {row.pearson:.2f}."
+    text = f"On average it is off by {row.mape:.1f} % (MAPE)"
+    return f"{text}." if row.pearson is None else f"{text}; Pearson’s r is {row.pearson:.2f}."

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from inference.containment import client as starter
 from inference.features.asking.predictors.kinds import all_kinds, kind_of
-from inference.features.asking.predictors.query import chosen, row_for
+from inference.features.asking.predictors.query import predictor_row, row_for
 from inference.models import Predictor
 from inference.predictors.protocol import PredictorError
 from inference.web.api.site import document
@@ -116,7 +116,7 @@ def simplest(evil: str) -> list[str]:
 def test_what_a_user_writes_chooses_nothing(db: None, evil: str, started: list[str], tmp_path: Path) -> None:
     for text in specifications(evil):
         with pytest.raises(PredictorError, match="chooses what runs on this computer"):
-            chosen(text)
+            predictor_row(text)
     for kind, option, value in choices(evil):
         with pytest.raises(PredictorError, match=f"{option} of {kind} chooses"):
             row_for(kind, {option: value})

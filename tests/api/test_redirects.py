@@ -103,7 +103,7 @@ def test_the_client_still_goes_from_one_path_to_another():
 async def dial(address: str) -> str:
     """What becomes of it."""
     with pytest.raises(connection.ConnectionLostError) as refused:
-        async with connection.opened(address, TOKEN, connection.trusting(None)):
+        async with connection.dial(address, TOKEN, connection.tls_context(None)):
             pass
     return str(refused.value)
 

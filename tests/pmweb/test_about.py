@@ -23,7 +23,7 @@ def executable(path: Path, script: str) -> Path:
 
 
 def found(commands: tuple[str, ...]) -> list[installation.InstalledProgram]:
-    [(_, executables)] = installation.find_all(
+    [(_, executables)] = installation.find_programs(
         [OptionalProgram("tool", "test", commands, "apt install tool")]
     )
     return executables
@@ -32,7 +32,7 @@ def found(commands: tuple[str, ...]) -> list[installation.InstalledProgram]:
 def test_the_page_names_versions_and_how_to_get_what_is_missing(client, administrator, monkeypatch, tmp_path):
     monkeypatch.setattr(
         installation,
-        "find_all",
+        "find_programs",
         lambda: [(OptionalProgram("gone", "shows a gap", ("gone",), "apt install gone"), [])],
     )
     client.force_login(administrator)
@@ -155,7 +155,7 @@ def test_a_broken_or_silent_program_is_found_without_a_version(monkeypatch, tmp_
 def test_a_program_that_never_answers_is_not_waited_for(monkeypatch, tmp_path):
     executable(tmp_path / "tool", "exec sleep 60")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(installation, "_ASK_SECONDS", 0.2)
+    monkeypatch.setattr(installation, "_VERSION_SECONDS", 0.2)
     assert [each.version for each in found(("tool",))] == [""]
 
 

@@ -24,7 +24,7 @@ from inference.storage.instruction_sets import new_isa
 from pmweb import environment
 from pmweb.accounts import api_tokens, people
 from pmweb.handler import Pages
-from pmweb.logs import AccessFormatter, JsonFormatter, Logged
+from pmweb.logs import AccessFormatter, AccessLog, JsonFormatter
 from pmweb.models import Scope
 
 COMBINED = re.compile(
@@ -68,7 +68,7 @@ def ask(path: str, headers: dict[str, str], method: str = "GET") -> None:
     async def send(_: dict[str, Any]) -> None:
         pass
 
-    asyncio.run(Logged(Pages())(scope, receive, send))
+    asyncio.run(AccessLog(Pages())(scope, receive, send))
 
 
 def line(records: list[logging.LogRecord]) -> dict[str, str]:
@@ -115,11 +115,11 @@ def test_no_line_has_a_log_in_link(records: Any, administrator: User):
 @pytest.mark.django_db(transaction=True)
 def test_a_line_of_an_agent_names_its_token(records: Any):
     machine = sessions.add_machine("lab", new_isa("toy", ["add R, R"], "by hand"))
-    plain = sessions.issue(machine)
+    plain = sessions.create_token(machine)
 
     async def connect(token: str) -> None:
         headers = [(b"authorization", f"Bearer {token}".encode())]
-        agent = WebsocketCommunicator(Logged(URLRouter(agent_urlpatterns)), "/ws/agent/", headers)
+        agent = WebsocketCommunicator(AccessLog(URLRouter(agent_urlpatterns)), "/ws/agent/", headers)
         await agent.connect()
         await agent.disconnect()
 

@@ -15,7 +15,7 @@ from django.test import Client
 
 from inference import __version__
 from pmweb.accounts.api_tokens import issue
-from pmweb.accounts.roles import give_role, role_of
+from pmweb.accounts.roles import role_of, set_role
 from pmweb.models import ApiToken, AuditEntry, Pruning, Role, Scope
 from pmweb.retention import TRACES
 from tests.rows.programs import Program, program_of, session_of
@@ -25,7 +25,7 @@ from tests.rows.programs import Program, program_of, session_of
 def ada(db: None) -> User:
     """An operator."""
     user = User.objects.create_user("ada", password="a long one")
-    give_role(user, Role.OPERATOR)
+    set_role(user, Role.OPERATOR)
     return user
 
 
@@ -74,7 +74,7 @@ def test_the_account_of_the_shell_keeps_its_role(session: Program, administrator
 
 def test_of_a_change_that_is_refused_nothing_is_kept(administrator: User) -> None:
     boss = User.objects.create_user("second")
-    give_role(boss, Role.ADMIN)
+    set_role(boss, Role.ADMIN)
     change = {"role": "viewer", "active": False}
     status, problem = session_of(boss)("PATCH", f"/accounts/{boss.pk}", change)
     assert (status, problem["detail"].partition(":")[0]) == (409, "Nothing was changed")

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from pmweb.accounts import api_tokens, people
-from pmweb.accounts.api_tokens import allows, user_and_scope_of
+from pmweb.accounts.api_tokens import allows, bearer_of
 from pmweb.models import ApiToken, AuditEntry, Role, Scope
 
 
@@ -27,7 +27,7 @@ def issued(user: User, scope: Scope = Scope.READ, lifetime: timedelta | None = N
 
 
 def test_a_token_says_for_whom_it_acts_and_what_it_may(ada: User):
-    assert user_and_scope_of(issued(ada, Scope.OPERATE))[:2] == (ada, Scope.OPERATE)
+    assert bearer_of(issued(ada, Scope.OPERATE))[:2] == (ada, Scope.OPERATE)
 
 
 def test_only_the_hash_is_kept(ada: User):
@@ -39,20 +39,20 @@ def test_only_the_hash_is_kept(ada: User):
 @pytest.mark.parametrize("text", ["", "guessed", "pmwebapi_", "pmwebapi_\0", "pmweb_x", "pmwebapi_\ud800"])
 def test_what_is_no_token_lets_nobody_in(ada: User, text: str):
     issued(ada)
-    assert user_and_scope_of(text) is None
+    assert bearer_of(text) is None
 
 
 def test_a_token_expires(ada: User):
     plain = issued(ada, lifetime=timedelta(minutes=1))
-    assert user_and_scope_of(plain) is not None
+    assert bearer_of(plain) is not None
     ApiToken.objects.update(expires=timezone.now())
-    assert user_and_scope_of(plain) is None
+    assert bearer_of(plain) is None
 
 
 def test_a_token_never_may_more_than_its_user_does_at_the_moment(ada: User):
     plain = issued(ada, Scope.OPERATE)
     people.change_role(ada, Role.VIEWER)
-    found = user_and_scope_of(plain)
+    found = bearer_of(plain)
     assert found is not None
     assert found.scope == Scope.READ
     assert not allows(found.scope, Scope.OPERATE)
@@ -66,13 +66,13 @@ def test_a_token_beyond_the_role_is_not_made(ada: User):
 
 def test_the_last_use_is_noted_but_not_with_every_request(ada: User, django_assert_num_queries):
     plain = issued(ada)
-    user_and_scope_of(plain)
+    bearer_of(plain)
     assert ApiToken.objects.get().last_used is not None
     with django_assert_num_queries(1):
-        assert user_and_scope_of(plain).user.account.role == "operator"
+        assert bearer_of(plain).user.account.role == "operator"
     earlier = timezone.now() - timedelta(hours=1)
     ApiToken.objects.update(last_used=earlier)
-    user_and_scope_of(plain)
+    bearer_of(plain)
     assert ApiToken.objects.get().last_used > earlier
 
 
@@ -82,12 +82,12 @@ def test_the_page_makes_a_token_shows_it_once_and_revokes_it(client: Client, ada
     plain = page.context["plain"]
     assert plain in page.text
     assert "no-store" in page.headers["Cache-Control"]
-    assert user_and_scope_of(plain)[:2] == (ada, Scope.OPERATE)
+    assert bearer_of(plain)[:2] == (ada, Scope.OPERATE)
     shown = client.get(reverse("account")).text
     assert "nightly" in shown
     assert plain not in shown
     client.post(reverse("api-token-revoke", args=[ApiToken.objects.get().pk]))
-    assert user_and_scope_of(plain) is None
+    assert bearer_of(plain) is None
     assert "revoked" in client.get(reverse("account")).text
     assert list(AuditEntry.objects.filter(action="tokens").values_list("actor_name", flat=True)) == [
         "ada",
@@ -109,17 +109,17 @@ def test_nobody_revokes_the_token_of_another(client: Client, ada: User):
     client.force_login(other)
     address = reverse("api-token-revoke", args=[ApiToken.objects.get().pk])
     assert client.post(address).status_code == 404
-    assert user_and_scope_of(plain) is not None
+    assert bearer_of(plain) is not None
 
 
 def test_the_shell_makes_lists_and_revokes(ada: User, capsys):
     call_command("api-token", "make", "nightly", "--user", "ada", "--scope", "operate", "--days", "7")
     plain = capsys.readouterr().out.strip()
-    assert user_and_scope_of(plain)[:2] == (ada, Scope.OPERATE)
+    assert bearer_of(plain)[:2] == (ada, Scope.OPERATE)
     call_command("api-token", "list")
     assert "nightly, ada, operate, valid" in capsys.readouterr().out
     call_command("api-token", "revoke", str(ApiToken.objects.get().pk))
-    assert user_and_scope_of(plain) is None
+    assert bearer_of(plain) is None
     with pytest.raises(CommandError, match="cannot administer"):
         call_command("api-token", "make", "x", "--user", "ada", "--scope", "administer")
     with pytest.raises(CommandError, match="no active account"):

@@ -73,4 +73,4 @@ async def test_an_agent_needs_a_token_and_neither_origin_nor_session():
 
 
 def _token() -> str:
-    return sessions.issue(sessions.add_machine("lab", new_isa("toy", ["add R, R"], "by hand")))
+    return sessions.create_token(sessions.add_machine("lab", new_isa("toy", ["add R, R"], "by hand")))

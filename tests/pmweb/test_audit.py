@@ -187,7 +187,7 @@ def test_who_gets_a_file_again_is_not_noted_again(boss: Client, client: Client, 
         {name for name, _ in EXPORTS}
     )
     assert {row.actor_name for row in AuditEntry.objects.all()} == {"admin"}
-    AuditEntry.objects.update(at=timezone.now() - audit.SAME_EXPORT)
+    AuditEntry.objects.update(at=timezone.now() - audit.EXPORT_INTERVAL)
     boss.get(EXPORTS[0][1])
     boss.get(EXPORTS[0][1], REMOTE_ADDR="203.0.113.7")
     assert AuditEntry.objects.count() == len({name for name, _ in EXPORTS}) + 2
@@ -206,9 +206,9 @@ def test_nor_by_the_api(program: Program, mapping: PortMapping):
 
 
 def test_many_exports_of_an_account_are_noted_up_to_a_number(ada: Client, monkeypatch):
-    monkeypatch.setattr(audit, "MOST_EXPORTS", 5)
+    monkeypatch.setattr(audit, "MAX_EXPORTS", 5)
     user = User.objects.get(username="ada")
-    found = [audit.exported(user, detail=str(number)) for number in range(9)]
+    found = [audit.record_export(user, detail=str(number)) for number in range(9)]
     assert [row is not None for row in found] == 5 * [True] + 4 * [False]
 
 

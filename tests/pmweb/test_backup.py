@@ -122,7 +122,7 @@ def test_a_running_site_is_left_alone(home, tmp_path):
 
 
 def test_a_database_that_somebody_else_has_open_stays_where_it_is(home, tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite, "_PATIENCE", 0.2)
+    monkeypatch.setattr(sqlite, "_LOCK_TIMEOUT", 0.2)
     file = tmp_path / "mine.pmweb-backup"
     printed("backup", file)
     connections.close_all()

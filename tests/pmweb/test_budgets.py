@@ -20,8 +20,8 @@ from django.urls import path
 from inference.containment import METER, Limits, run
 from pmweb import budgets, handler
 from pmweb.accounts import api_tokens, people
-from pmweb.accounts.api_access import telling_caller
-from pmweb.budgets import Budgets, Costs, route_of
+from pmweb.accounts.api_access import record_caller
+from pmweb.budgets import Budgets, RouteCosts, route_of
 from pmweb.callers import CALLER, ConnectionCaller, Visitor, Visitors, credentials_in, token_in
 from pmweb.handler import Pages
 from pmweb.models import Role, Scope
@@ -183,7 +183,7 @@ async def test_expensive_ones_are_answered_few_at_a_time_from_however_many_addre
     health = asyncio.create_task(_health_times(pages))
     answers = await asyncio.gather(*many)
     assert {status for status, *_ in answers} == {200}
-    assert AT_WORK[1] <= budgets.AT_ONCE
+    assert AT_WORK[1] <= budgets.MAX_CONCURRENT
     health.cancel()
 
 
@@ -194,22 +194,22 @@ async def _health_times(pages: Pages) -> None:
 
 
 async def test_of_one_visitor_few_wait_at_a_time(pages: Pages) -> None:
-    pages._costs.note(WORKS, 1.0)
+    pages._costs.record(WORKS, 1.0)
     answers = await asyncio.gather(*(asked(pages, f"/works/{number}/") for number in range(30)))
     refused = [headers["Retry-After"] for status, headers, _ in answers if status == 429]
-    assert len(refused) == 30 - budgets.OF_ONE
+    assert len(refused) == 30 - budgets.MAX_PER_VISITOR
     assert set(refused) == {"1"}
-    assert not pages._budgets.at_once, "all of them are over"
+    assert not pages._budgets.active, "all of them are over"
 
 
 async def test_a_stream_that_is_expensive_to_begin_holds_up_no_other(pages: Pages) -> None:
-    pages._costs.note("GET streams/", 1.0)
+    pages._costs.record("GET streams/", 1.0)
     scope = {"type": "http", "method": "GET", "path": "/streams/", "query_string": b"", "headers": []}
     visitor = ApplicationCommunicator(pages, scope)
     await visitor.send_input({"type": "http.request", "body": b""})
     assert (await visitor.receive_output(10))["status"] == 200
     assert (await visitor.receive_output(10))["body"] == b"more"
-    pages._costs.note(WORKS, 1.0)
+    pages._costs.record(WORKS, 1.0)
     assert (await asyncio.wait_for(asked(pages, "/works/1/"), 60))[0] == 200
     await visitor.send_input({"type": "http.disconnect"})
     await visitor.wait(60)
@@ -241,11 +241,11 @@ def test_a_budget_fills_up_within_a_minute(settings: Any):
 
 
 def test_a_route_that_has_become_cheap_is_so():
-    costs = Costs()
-    costs.note("a set", 0.5)
+    costs = RouteCosts()
+    costs.record("a set", 0.5)
     assert costs.is_expensive("a set")
     for _ in range(8):
-        costs.note("a set", 0.01)
+        costs.record("a set", 0.01)
     assert not costs.is_expensive("a set")
 
 
@@ -266,7 +266,7 @@ def test_who_a_request_is_from_is_told_by_session_and_token():
         response = browser.get(where, headers=headers)
         request = response.wsgi_request
         request.scope = {CALLER: caller}
-        telling_caller(lambda _, response=response: response)(request)
+        record_caller(lambda _, response=response: response)(request)
         found.append((caller.proof, caller.account, caller.may_change))
     assert found == [("session", ada.pk, True), ("token", ada.pk, False), ("session", None, False)]
 
@@ -274,11 +274,11 @@ def test_who_a_request_is_from_is_told_by_session_and_token():
 def test_sessions_and_tokens_are_remembered_by_digests_alone():
     visitors, scope = Visitors(), scope_with(cookie="a=b; sessionid=secret")
     assert keys(visitors, scope) == ["1.2.3.4"]
-    visitors.learn(scope, ConnectionCaller("session", "ada", 7, may_change=True))
-    visitors.learn(scope, ConnectionCaller())  # a file, for which nobody asks who wants it
-    assert visitors.of(scope) == [Visitor("account 7", may_change=True, is_person=True)]
+    visitors.record(scope, ConnectionCaller("session", "ada", 7, may_change=True))
+    visitors.record(scope, ConnectionCaller())  # a file, for which nobody asks who wants it
+    assert visitors.visitors_of(scope) == [Visitor("account 7", may_change=True, is_person=True)]
     assert b"secret" not in b"".join(visitors._accounts)
-    visitors.learn(scope, ConnectionCaller("session"))
+    visitors.record(scope, ConnectionCaller("session"))
     assert keys(visitors, scope) == ["1.2.3.4"], "the session has ended"
 
 
@@ -291,7 +291,7 @@ def scope_with(client: str = "1.2.3.4", **headers: str) -> dict[str, Any]:
 
 
 def keys(visitors: Visitors, scope: dict[str, Any]) -> list[str]:
-    return [visitor.key for visitor in visitors.of(scope)]
+    return [visitor.key for visitor in visitors.visitors_of(scope)]
 
 
 SPELLINGS = [
@@ -315,8 +315,8 @@ SPELLINGS = [
 @pytest.mark.parametrize("headers", SPELLINGS, ids=str)
 def test_however_it_is_spelled_a_session_or_token_is_its_person(headers: dict[str, str]):
     visitors = Visitors()
-    visitors.learn(scope_with(authorization="Bearer secret"), ConnectionCaller("token", "ada", 7))
-    visitors.learn(scope_with(cookie="sessionid=key"), ConnectionCaller("session", "ada", 7))
+    visitors.record(scope_with(authorization="Bearer secret"), ConnectionCaller("token", "ada", 7))
+    visitors.record(scope_with(cookie="sessionid=key"), ConnectionCaller("session", "ada", 7))
     assert keys(visitors, scope_with("203.0.113.9", **headers)) == ["account 7"]
 
 
@@ -326,7 +326,7 @@ def test_what_authenticates_reads_it_in_the_same_way(headers: dict[str, str]):
     scope = {"method": "GET", "path": "/", "query_string": b"", **scope_with(**headers)}
     request = ASGIRequest(scope, BytesIO())
     credentials = credentials_in(scope["headers"])
-    assert credentials.token == api_tokens.token_shown(request)
+    assert credentials.token == api_tokens.bearer_token(request)
     assert credentials.session == request.COOKIES.get("sessionid", "")
 
 
@@ -348,15 +348,15 @@ WRONG_PLACES = [
 @pytest.mark.parametrize("headers", WRONG_PLACES, ids=str)
 def test_what_lets_nobody_in_counts_for_the_address(headers: dict[str, str]):
     visitors = Visitors()
-    visitors.learn(scope_with(authorization="Bearer secret"), ConnectionCaller("token", "ada", 7))
-    visitors.learn(scope_with(cookie="sessionid=key"), ConnectionCaller("session", "ada", 7))
+    visitors.record(scope_with(authorization="Bearer secret"), ConnectionCaller("token", "ada", 7))
+    visitors.record(scope_with(cookie="sessionid=key"), ConnectionCaller("session", "ada", 7))
     assert keys(visitors, scope_with("198.51.100.9", **headers)) == ["198.51.100.9"]
 
 
 def test_a_second_account_is_no_way_out_of_the_budget_of_the_first():
     visitors = Visitors()
-    visitors.learn(scope_with(authorization="Bearer secret"), ConnectionCaller("token", "ada", 7))
-    visitors.learn(scope_with(cookie="sessionid=key"), ConnectionCaller("session", "bob", 8))
+    visitors.record(scope_with(authorization="Bearer secret"), ConnectionCaller("token", "ada", 7))
+    visitors.record(scope_with(cookie="sessionid=key"), ConnectionCaller("session", "bob", 8))
     both = scope_with(authorization="Bearer secret", cookie="sessionid=key")
     assert keys(visitors, both) == ["account 7", "account 8"]
 
@@ -390,7 +390,7 @@ async def test_addresses_with_names_of_their_own_are_refused_together(pages: Pag
 
 
 async def test_many_cheap_requests_use_the_budget_up(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handler._Place, "uncharged", lambda _: 0.02)
+    monkeypatch.setattr(handler._RequestSlot, "uncharged_seconds", lambda _: 0.02)
     statuses = [(await asked(pages, "/quick/"))[0] for _ in range(100)]
     assert statuses.index(429) in range(74, 78), "one and a half times a second"
     assert (await asked(pages, "/quick/", "198.51.100.2"))[0] == 200
@@ -445,7 +445,7 @@ async def test_a_request_is_charged_before_its_answer_is_read(pages: Pages) -> N
     visitor = ApplicationCommunicator(pages, {**scope, "client": ("198.51.100.1", 1)})
     await visitor.send_input({"type": "http.request", "body": b""})
     assert (await visitor.receive_output(60))["status"] == 200
-    assert pages._budgets._left_over("198.51.100.1") >= 0.15
+    assert pages._budgets._used_seconds("198.51.100.1") >= 0.15
     await visitor.wait(60)
 
 

@@ -20,7 +20,7 @@ from twisted.internet.testing import StringTransport
 
 from pmweb import environment
 from pmweb.launcher import connections
-from pmweb.launcher.channels import Patience
+from pmweb.launcher.channels import TransferDeadline
 from pmweb.launcher.connections import is_trusted
 from tests.runs.fixtures import migrated, opened
 from tests.runs.machines.fixtures import Web
@@ -171,18 +171,18 @@ class Held:
 def ended_of(*held: Held) -> list[Held]:
     """Those that end when one more connects to an address that has as many as it may."""
     crowd = connections.Connections(server=None)
-    crowd._at["127.0.0.1"] = dict.fromkeys(held)
-    accepted = crowd._end_at("127.0.0.1")
+    crowd._by_network["127.0.0.1"] = dict.fromkeys(held)
+    accepted = crowd._end_connection_at("127.0.0.1")
     ended = [connection for connection in held if connection.still < 0]
     assert accepted == bool(ended)
-    assert not set(ended) & set(crowd._at["127.0.0.1"])
+    assert not set(ended) & set(crowd._by_network["127.0.0.1"])
     return ended
 
 
 def test_who_holds_most_loses_the_one_that_has_stood_still_for_longest():
     strangers = [Held(still=still) for still in (1.0, 9.0, 2.0)]
     ada = [Held("ada", 30.0), Held("ada", 20.0)]
-    many = [Held("bob", float(still)) for still in range(connections.OF_A_PERSON + 4)]
+    many = [Held("bob", float(still)) for still in range(connections.CONNECTIONS_PER_PERSON + 4)]
     assert ended_of(*strangers, *ada, *many) == [many[-1]]
     assert ended_of(*strangers, *ada) == [strangers[1]]
 
@@ -190,19 +190,19 @@ def test_who_holds_most_loses_the_one_that_has_stood_still_for_longest():
 def test_strangers_count_together_and_make_room_even_at_work():
     strangers = [Held() for _ in range(3)]
     assert len(ended_of(*strangers, Held("ada"), Held("bob"))) == 1
-    assert len(ended_of(Held(), *(Held("ada") for _ in range(connections.OF_A_PERSON)))) == 1
+    assert len(ended_of(Held(), *(Held("ada") for _ in range(connections.CONNECTIONS_PER_PERSON)))) == 1
 
 
 def test_persons_at_work_lose_nothing_unless_they_have_many():
     assert not ended_of(*(Held(name) for name in ("ada", "bob", "grace") for _ in range(4)))
-    assert not ended_of(*(Held("ada") for _ in range(connections.OF_A_PERSON)))
-    assert ended_of(*(Held("ada") for _ in range(connections.OF_A_PERSON + 1)))
+    assert not ended_of(*(Held("ada") for _ in range(connections.CONNECTIONS_PER_PERSON)))
+    assert ended_of(*(Held("ada") for _ in range(connections.CONNECTIONS_PER_PERSON + 1)))
 
 
 async def test_where_none_can_be_spared_one_more_is_refused(settings: Any):
     crowd = connections.Connections(server=None)
     settings.CONNECTIONS_PER_ADDRESS = 2
-    crowd._at["127.0.0.1"] = dict.fromkeys([Held("ada"), Held("bob")])
+    crowd._by_network["127.0.0.1"] = dict.fromkeys([Held("ada"), Held("bob")])
     at = SimpleNamespace(host="127.0.0.1")
     assert isinstance(crowd.buildProtocol(at), connections.ConnectionRefused)
     settings.TRUSTED_PROXIES = environment.networks("", "127.0.0.1")
@@ -237,13 +237,13 @@ def test_what_a_visitor_writes_before_the_proxy_s_word_does_not_count(
 
 def test_patience_with_a_rate_pauses_and_an_end(settings: Any):
     settings.STALL_SECONDS, settings.BYTES_PER_SECOND = 30, 1000
-    patience = Patience(0.0, end=1000.0)
-    assert not patience.is_over(30.0)
-    assert patience.is_over(31.0), "a pause"
+    patience = TransferDeadline(0.0, end=1000.0)
+    assert not patience.is_expired(30.0)
+    assert patience.is_expired(31.0), "a pause"
     for second in range(0, 900, 25):
-        patience.note(1, float(second))
-        assert patience.is_over(float(second)) == (second > 30), "a byte now and then"
-    slow = Patience(0.0, end=1000.0)
+        patience.record(1, float(second))
+        assert patience.is_expired(float(second)) == (second > 30), "a byte now and then"
+    slow = TransferDeadline(0.0, end=1000.0)
     for second in range(20, 1000, 20):
         slow.note(25_000, float(second))
         assert not slow.is_over(second + 20.0), "slow, with pauses"

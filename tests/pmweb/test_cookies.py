@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from channels.testing import HttpCommunicator
 
-from pmweb.origins import OwnCookies
+from pmweb.origins import PortCookies
 from tests.launched import LaunchedSite
 from tests.prepared import prepared_home
 from tests.scaled.visitor import Browser
@@ -31,7 +31,7 @@ async def answer_to(host: str, cookie: str, **headers: str) -> tuple[str, list[s
         **{name.replace("_", "-"): text for name, text in headers.items()},
     }
     call = HttpCommunicator(
-        OwnCookies(echo), "GET", "/", headers=[(a.encode(), b.encode()) for a, b in sent.items()]
+        PortCookies(echo), "GET", "/", headers=[(a.encode(), b.encode()) for a, b in sent.items()]
     )
     answer = await call.get_response(timeout=20)
     return answer["body"].decode(), [value.decode().partition(";")[0] for _, value in answer["headers"]]

@@ -78,7 +78,7 @@ def broken() -> str:
         except OSError as error:
             raise ValueError("zebra: 10.9.8.7\nzebra: twice") from error
     except ValueError as error:
-        return fork_server._evidence(error)
+        return fork_server._failure_text(error)
 
 
 def test_no_name_is_told(db, monkeypatch, settings):
@@ -112,7 +112,7 @@ def test_no_name_is_told(db, monkeypatch, settings):
 def test_of_an_unforeseen_error_it_says_class_and_frames_alone(db):
     with pytest.raises(ConfigError) as refusal:
         kinds.job("zebra")
-    evidence = fork_server._evidence(refusal.value)
+    evidence = fork_server._failure_text(refusal.value)
     Run.objects.create(name="a", kind="infer", state="failed", error=evidence)
     (told,) = json.loads(parts()["failed-runs.json"])
     assert re.fullmatch(r"inference/runs/kinds\.py, line \d+, in job", told["frames"][-1])
@@ -134,9 +134,9 @@ def test_settings_that_name_nothing_are_told_in_full_and_no_secret_is(db, monkey
 
 def test_numbers_and_choices_are_told_whoever_reads_them_and_no_name_is():
     names = "TLS DEBUG WEB_PROCESSES HSTS_SECONDS LOG_FORMAT UPLOAD_MB KEEP_AUDIT PRUNE_NIGHTLY HEAD_SECONDS"
-    assert {f"PMWEB_{name}" for name in names.split()} <= environment.PLAIN
+    assert {f"PMWEB_{name}" for name in names.split()} <= environment.PUBLIC_VARIABLES
     secrets = {"PMWEB_SECRET_KEY", "PMWEB_DATABASE_PASSWORD", "PMWEB_REDIS_URL", "PMWEB_METRICS_TOKEN"}
-    assert not environment.PLAIN & (NAMES.keys() | secrets)
+    assert not environment.PUBLIC_VARIABLES & (NAMES.keys() | secrets)
 
 
 def test_what_cannot_be_had_says_why_and_not_where(db, monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from inference.runs.webhook_address import RIGHT
+from inference.runs.webhook_address import EXPECTED_FORM
 from pmweb import environment
 
 HOME = Path("/somewhere")
@@ -187,7 +187,7 @@ def test_the_deployment_check_objects_to_a_site_without_tls(tmp_path):
         ({"PMWEB_TLS": "maybe"}, "PMWEB_TLS is 'maybe'; it is to be 1 (yes) or 0 (no)"),
         (
             {"PMWEB_WEBHOOK": "http://hooks:99999/"},
-            f"PMWEB_WEBHOOK is no address to send to; it is to be {RIGHT}",
+            f"PMWEB_WEBHOOK is no address to send to; it is to be {EXPECTED_FORM}",
         ),
     ],
 )

@@ -171,8 +171,8 @@ async def test_a_body_that_the_server_has_in_a_file_is_read_there(pages: Pages) 
 
 
 async def test_few_are_answered_at_a_time(settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handler, "AT_ONCE", 2)
-    monkeypatch.setattr(handler, "HURRY_SECONDS", 60.0)
+    monkeypatch.setattr(handler, "MAX_CONCURRENT", 2)
+    monkeypatch.setattr(handler, "SLOT_SECONDS", 60.0)
     settings.ROOT_URLCONF, settings.MIDDLEWARE = __name__, []
     few = Pages()
     answers = await asyncio.gather(*(asked(few, "/counted/") for _ in range(8)))
@@ -181,8 +181,8 @@ async def test_few_are_answered_at_a_time(settings, monkeypatch: pytest.MonkeyPa
 
 
 async def test_slow_ones_hold_up_nobody(settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handler, "AT_ONCE", 1)
-    monkeypatch.setattr(handler, "HURRY_SECONDS", 0.05)
+    monkeypatch.setattr(handler, "MAX_CONCURRENT", 1)
+    monkeypatch.setattr(handler, "SLOT_SECONDS", 0.05)
     settings.ROOT_URLCONF, settings.MIDDLEWARE = __name__, [f"{__name__}.remembering"]
     one = Pages()
     answers = await asyncio.gather(*(asked(one, "/thread/?wait") for _ in range(3)))
@@ -245,12 +245,12 @@ class SlowReader:
 
 @pytest.mark.parametrize("address", ["/long/", "/file/", "/stream/", "/told/"])
 async def test_whoever_reads_slowly_holds_neither_a_place_nor_a_thread(pages: Pages, address: str) -> None:
-    pages._costs.note(f"GET {address[1:]}", 1.0)  # such as are answered one after the other
+    pages._costs.record(f"GET {address[1:]}", 1.0)  # such as are answered one after the other
     readers = []
     for _ in range(3):
         readers.append(SlowReader(pages, address))
         await asyncio.wait_for(readers[-1].begun.wait(), 60)
-    assert len(pages._idle) == 1, "one thread was enough"
+    assert len(pages._idle_threads) == 1, "one thread was enough"
     for reader in readers:
         await reader.leave()
 

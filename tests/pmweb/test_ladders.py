@@ -262,7 +262,7 @@ def test_what_is_kept_goes_with_time_and_with_whatever_else_is_wanted(ada: User,
     client.post(reverse("api-token-make"), sent)
     later(3 * sessions.WINDOW)
     assert client.post(reverse("confirm"), {"password": PASSWORD}).status_code == 302
-    client.post(reverse("api-token-make"), {**sent, "name": "x" * sessions.LARGEST_FORM})
+    client.post(reverse("api-token-make"), {**sent, "name": "x" * sessions.MAX_FORM_BYTES})
     assert "confirm-form" not in client.session
 
 
@@ -323,7 +323,7 @@ def test_a_new_password_ends_sessions_and_what_else_is_wanted(ada: User, ended: 
     assert here.get(reverse("account")).status_code == 200
     assert there.get(reverse("account")).status_code == 302
     assert (people.link_user(link) is None) == ("end_links" in ended)
-    assert (api_tokens.user_and_scope_of(token) is None) == ("end_tokens" in ended)
+    assert (api_tokens.bearer_of(token) is None) == ("end_tokens" in ended)
 
 
 def test_a_new_password_leaves_what_others_have_alone(ada: User, administrator: User):
@@ -333,7 +333,7 @@ def test_a_new_password_leaves_what_others_have_alone(ada: User, administrator: 
     browser_of(ada).post(reverse("password"), wanted)
     assert theirs.get(reverse("account")).status_code == 200
     assert people.link_user(link) is not None
-    assert api_tokens.user_and_scope_of(token) is not None
+    assert api_tokens.bearer_of(token) is not None
 
 
 def test_a_password_that_is_set_in_the_shell_ends_sessions_and_what_else_is_wanted(
@@ -348,7 +348,7 @@ def test_a_password_that_is_set_in_the_shell_ends_sessions_and_what_else_is_want
     assert ada.check_password("another fine phrase")
     assert there.get(reverse("account")).status_code == 302
     assert people.link_user(link) is None
-    assert api_tokens.user_and_scope_of(token) is None
+    assert api_tokens.bearer_of(token) is None
     details = AuditEntry.objects.filter(action="accounts").values_list("detail", flat=True)
     assert "password set in the shell" in details
 
@@ -373,7 +373,7 @@ def test_a_refusal_is_in_the_audit_log_but_not_each_of_many(ada: User):
 def test_wrong_tokens_are_in_the_audit_log_with_their_address_but_cannot_fill_it(
     db: None, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(audit, "MOST_REFUSALS_OF_VISITORS", 3)
+    monkeypatch.setattr(audit, "MAX_VISITOR_REFUSALS", 3)
     for number in range(10):
         guesser = Client(REMOTE_ADDR=f"203.0.113.{number}")
         headers = {"Authorization": f"Bearer pmwebapi_guess{number}"}

@@ -206,7 +206,7 @@ def test_root_asks_the_agent_to_become_nobody(monkeypatch, told):
     assert "http://127.0.0.1:8000" in child.command
     assert not any("secret" in word for word in child.command)
     assert not any("secret" in value for value in child.environment.values())
-    assert child.given == b"a-secret\n"
+    assert child.standard_input == b"a-secret\n"
 
 
 def test_an_ordinary_user_measures_as_himself(monkeypatch, told):

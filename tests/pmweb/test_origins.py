@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from channels.testing import WebsocketCommunicator
 
-from pmweb.origins import OwnOriginAlone, origin_in
+from pmweb.origins import SameOriginOnly, origin_in
 
 
 async def accepting(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -22,7 +22,7 @@ async def is_let_in(origin: str, host: str = "localhost:8000", **headers: str) -
         **{name.replace("_", "-"): text for name, text in headers.items()},
     }
     socket = WebsocketCommunicator(
-        OwnOriginAlone(accepting), "/ws/runs/", headers=[(a.encode(), b.encode()) for a, b in sent.items()]
+        SameOriginOnly(accepting), "/ws/runs/", headers=[(a.encode(), b.encode()) for a, b in sent.items()]
     )
     connected, _ = await socket.connect(timeout=20)
     return connected

@@ -135,10 +135,10 @@ def test_the_same_in_the_shell(ada: User, capsys: pytest.CaptureFixture[str]):
     assert "Firefox on Linux, from 198.51.100.1" in capsys.readouterr().out
     call_command("account", "log-out", "ada")
     assert not is_in(here)
-    assert api_tokens.user_and_scope_of(token) is not None
+    assert api_tokens.bearer_of(token) is not None
     call_command("account", "log-out", "ada", "--links", "--tokens")
     assert people.link_user(link) is None
-    assert api_tokens.user_and_scope_of(token) is None
+    assert api_tokens.bearer_of(token) is None
 
 
 def test_what_is_known_of_a_session_goes_with_it(ada: User):

@@ -119,11 +119,11 @@ def test_who_is_shut_out_is_out_at_once_with_links_and_tokens(boss: Client, ada:
     boss.post(reverse("account-deactivate", args=[ada.pk]))
     assert hers.get(reverse("runs")).status_code == 302
     assert Client().post(reverse("login"), {"username": "ada", "password": PASSWORD}).status_code == 400
-    assert api_tokens.user_and_scope_of(plain) is None
+    assert api_tokens.bearer_of(plain) is None
     assert Client().get(reverse("login-link", args=[token])).status_code == 410
     boss.post(reverse("account-reactivate", args=[ada.pk]))
     assert Client().post(reverse("login"), {"username": "ada", "password": PASSWORD}).status_code == 302
-    assert api_tokens.user_and_scope_of(plain) is None
+    assert api_tokens.bearer_of(plain) is None
 
 
 def by_page(boss: Client, user: User, way: str) -> None:

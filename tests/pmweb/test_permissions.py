@@ -225,7 +225,7 @@ def test_an_agents_token_opens_no_page_and_acts_for_nobody(db):
     machine = Machine.objects.create(
         name="lab", kind=Machine.Kind.AGENT, isa=new_isa("toy", ["add"], "by hand")
     )
-    agent = Client(headers={"Authorization": f"Bearer {sessions.issue(machine)}"})
+    agent = Client(headers={"Authorization": f"Bearer {sessions.create_token(machine)}"})
     for name, path in OWN:
         for method in ("GET", "POST"):
             assert answer(agent, path, method) == expected(TABLE[name], method, AccessLevel.ANYONE), name
@@ -236,7 +236,7 @@ def test_what_guards_itself_lets_nobody_in_without_a_token(client: Client, db):
     machine = Machine.objects.create(
         name="lab", kind=Machine.Kind.AGENT, isa=new_isa("toy", ["add"], "by hand")
     )
-    agent = Client(headers={"Authorization": f"Bearer {sessions.issue(machine)}"})
+    agent = Client(headers={"Authorization": f"Bearer {sessions.create_token(machine)}"})
     assert GUARDED
     for name, path in GUARDED:
         for visitor in (client, agent):

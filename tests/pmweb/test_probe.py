@@ -67,10 +67,10 @@ def test_nobody_listening_is_no_site(server):
 
 def test_one_request_waits_until_somebody_answers(server):
     first = FirstAnswer(*server.getsockname())
-    assert not first.has_come()
-    assert not first.has_come()
+    assert not first.is_ready()
+    assert not first.is_ready()
     thread = answer(server, GOOD)
-    wait_until(first.has_come, 60, "the answer")
+    wait_until(first.is_ready, 60, "the answer")
     thread.join()
     server.settimeout(0.1)
     with pytest.raises(TimeoutError):
@@ -80,11 +80,11 @@ def test_one_request_waits_until_somebody_answers(server):
 def test_a_broken_connection_or_a_bad_answer_is_followed_by_another_request(server):
     thread = answer(server, b"", b"HTTP/1.0 500 Oops\r\n\r\n", GOOD)
     first = FirstAnswer(*server.getsockname())
-    wait_until(first.has_come, 60, "the third answer")
+    wait_until(first.is_ready, 60, "the third answer")
     thread.join()
 
 
 def test_nobody_listening_yet_is_no_answer_yet(server):
     address = server.getsockname()
     server.close()
-    assert not FirstAnswer(*address).has_come()
+    assert not FirstAnswer(*address).is_ready()

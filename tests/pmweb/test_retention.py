@@ -220,9 +220,9 @@ def test_the_page_asks_a_worker_to_look_and_to_prune(client: Client):
         client.post(reverse("storage-prune"), {"what": "look"})
     assert Pruning.objects.get().dry
     assert "Waiting for a worker" in client.get(reverse("storage")).content.decode()
-    assert retention.due()
+    assert retention.is_due()
     call_command("prune", "--asked", stdout=io.StringIO())
-    assert not retention.due()
+    assert not retention.is_due()
     assert RunCheckpoint.objects.count() == 1
     assert "1 row" in client.get(reverse("storage")).content.decode()
     client.post(reverse("storage-prune"), {"what": "remove"})
@@ -232,19 +232,19 @@ def test_the_page_asks_a_worker_to_look_and_to_prune(client: Client):
 
 
 def test_every_night_one_of_the_workers_prunes_where_that_is_wanted(settings, monkeypatch):
-    assert not retention.due()
+    assert not retention.is_due()
     settings.PRUNE_NIGHTLY = True
     night = timezone.now().replace(hour=retention.NIGHT_BEGINS)
     monkeypatch.setattr(retention.timezone, "now", lambda: night.replace(hour=retention.NIGHT_BEGINS - 1))
-    assert not retention.due()
+    assert not retention.is_due()
     monkeypatch.setattr(retention.timezone, "now", lambda: night)
-    assert retention.due()
-    assert retention.due()
+    assert retention.is_due()
+    assert retention.is_due()
     claimed = retention.claim()
     assert claimed is not None
     assert retention.claim() is None
-    assert not retention.due()
-    lost = night + retention.GIVEN_UP_AFTER + timedelta(minutes=1)
+    assert not retention.is_due()
+    lost = night + retention.STALE_AFTER + timedelta(minutes=1)
     monkeypatch.setattr(retention.timezone, "now", lambda: lost)
     assert retention.claim() == claimed
     prune(claimed)

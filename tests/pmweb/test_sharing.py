@@ -15,7 +15,7 @@ from django.utils import timezone
 from inference.models import PortMapping
 from pmweb.accounts.people import change_role, deactivate, invite
 from pmweb.models import AuditEntry, Role, SharedLink
-from pmweb.sharing import MOST_DAYS, ShareRequest, share
+from pmweb.sharing import MAX_DAYS, ShareRequest, share
 from tests.rows.library import ADD, isa, mapping
 from tests.rows.programs import Program, session_of
 
@@ -142,7 +142,7 @@ def test_the_page_makes_a_link_that_works(administrator: User, mapping: PortMapp
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, {"item": "mapping:999999"}, {"item": "run:1"}, {"days": "0"}, {"days": str(MOST_DAYS + 1)}]
+    "fields", [{}, {"item": "mapping:999999"}, {"item": "run:1"}, {"days": "0"}, {"days": str(MAX_DAYS + 1)}]
 )
 def test_what_cannot_be_shared_makes_no_link(
     administrator: User, mapping: PortMapping, fields: dict[str, str]

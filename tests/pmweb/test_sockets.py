@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 async def fresh_connection(monkeypatch) -> None:
     """The thread of async database calls may have been left with the database of another test."""
-    monkeypatch.setattr(watching, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(watching, "POLL_INTERVAL", 0.05)
     await sync_to_async(forget_connection)()
 
 
@@ -149,7 +149,7 @@ async def test_a_browsers_session_does_not_open_the_socket_of_agents():
 
 
 def _token() -> str:
-    return sessions.issue(sessions.add_machine("lab", new_isa("toy", ["add R, R"], "by hand")))
+    return sessions.create_token(sessions.add_machine("lab", new_isa("toy", ["add R, R"], "by hand")))
 
 
 def test_sessions_are_kept_in_the_table_that_is_looked_into():

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 async def fresh_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread of async database calls may have been left with the database of another test."""
-    monkeypatch.setattr(watching, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(watching, "POLL_INTERVAL", 0.05)
     monkeypatch.setitem(RUN_KINDS, "count", COUNTING)
     await sync_to_async(forget_connection)()
 
@@ -107,7 +107,7 @@ async def test_a_stream_ends_with_the_token_that_opened_it(end: Callable[[User],
     await sync_to_async(end)(user)
     assert b"event: end" not in await asyncio.wait_for(going, SOON)
     assert not watching.shared_visits()._open
-    assert not watcher.shared_watcher()._watches
+    assert not watcher.shared_watcher()._subscriptions
 
 
 @pytest.mark.parametrize("end", [end_the_session, set_another_password, shut_out])
@@ -147,7 +147,7 @@ async def test_of_what_is_read_already_nothing_is_told_when_it_is_over() -> None
     assert b'"queued"' in await anext(stream)
     await sync_to_async(revoke)(user)
     (visit,) = watching.shared_visits()._open
-    await asyncio.wait_for(visit.over.wait(), SOON)
+    await asyncio.wait_for(visit.ended.wait(), SOON)
     assert await rest_of(stream) == b""
 
 

@@ -99,7 +99,7 @@ def test_what_dies_before_the_site_answered_is_given_up(tmp_path, monkeypatch):
     dying = child(tmp_path, f"open({str(starts)!r}, 'a').write('x'); raise SystemExit(3)")
     with pytest.raises(LaunchError, match="ended 3 times before the site answered"):
         ProcessSupervisor([dying], is_up=lambda: False, when_up=lambda: None).run()
-    assert starts.read_text() == "x" * supervising.FUTILE_STARTS
+    assert starts.read_text() == "x" * supervising.MAX_FAILED_STARTS
 
 
 def test_what_dies_afterwards_is_started_again_and_again(tmp_path, monkeypatch):
@@ -130,7 +130,7 @@ def test_the_pause_doubles_with_every_early_death_up_to_a_limit(tmp_path):
         pauses.append(float(obituary.removesuffix(" s").rpartition(" ")[2]))
         assert before + pauses[-1] <= dying.start_again_at <= time.monotonic() + pauses[-1]
     assert pauses[:4] == [0.25, 0.5, 1.0, 2.0]
-    assert pauses[-1] == supervising.LONGEST_PAUSE_SECONDS
+    assert pauses[-1] == supervising.MAX_PAUSE_SECONDS
 
 
 def test_a_child_that_lived_for_long_is_started_again_at_once(tmp_path):
@@ -160,7 +160,7 @@ def test_what_is_not_essential_is_started_when_the_site_has_answered_and_its_dea
         return len(looks) >= 3
 
     def watch() -> None:
-        enough = supervising.FUTILE_STARTS + 1
+        enough = supervising.MAX_FAILED_STARTS + 1
         wait_until(lambda: starts.exists() and len(starts.read_text()) >= enough, 60, "more starts")
         stop_soon()
 
@@ -225,7 +225,7 @@ def clock(monkeypatch):
 
 def wait_for_beat(child: Child, moment: float) -> None:
     """Until the supervisor hears its heart at a moment of a clock that stands still."""
-    wait_until(lambda: child.listen(was_absent=False) or child._beaten == moment, 60, "a beat")
+    wait_until(lambda: child.listen(was_absent=False) or child._last_heartbeat == moment, 60, "a beat")
 
 
 def test_a_child_whose_heart_beats_and_one_that_is_still_starting_are_left_alone(tmp_path, clock):

@@ -6,7 +6,7 @@ import asyncio
 
 from asgiref.sync import async_to_sync
 
-from pmweb.metrics import LIMITS, PROCESS, timed
+from pmweb.metrics import BUCKETS, PROCESS, with_timing
 
 NAME = "pmweb_process_answer_seconds"
 
@@ -22,13 +22,13 @@ def answered(status: int = 200, kind: bytes = b"text/html", seconds: float = 0.0
     async def send(message):
         sent.append(message["type"])
 
-    async_to_sync(timed(pages))({"type": "http"}, None, send)
+    async_to_sync(with_timing(pages))({"type": "http"}, None, send)
     return sent
 
 
 def counted() -> tuple[float, float, float, float]:
     """Answers, those of the first class, their seconds, and failures of this process."""
-    names = (("_count", {}), ("_bucket", {"le": str(LIMITS[0])}), ("_sum", {}))
+    names = (("_count", {}), ("_bucket", {"le": str(BUCKETS[0])}), ("_sum", {}))
     answers = [PROCESS.get_sample_value(NAME + part, labels) for part, labels in names]
     return *answers, PROCESS.get_sample_value("pmweb_process_failed_answers_total")
 

@@ -22,11 +22,11 @@ def due() -> bool:
 def test_a_chore_that_is_due_is_done_once_and_what_it_says_is_told(monkeypatch, caplog):
     chore = chores.Chore(due, ("prune", "--keep", "nonsense=1"))
     monkeypatch.setattr(chores, "CHORES", [chore])
-    monkeypatch.setattr(chores, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(chores, "POLL_INTERVAL", 0.05)
     ANSWERS[:] = [True]
 
     async def watch() -> None:
-        doing = asyncio.create_task(chores.do_for_ever())
+        doing = asyncio.create_task(chores.run_chores())
         while not any("has failed" in message for message in caplog.messages):
             await asyncio.sleep(0.05)
             assert not doing.done()

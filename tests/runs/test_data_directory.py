@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 
 from inference.runs import data_directory
-from inference.runs.data_directory import OTHERS, claim, repair
+from inference.runs.data_directory import _NON_OWNER_BITS, make_contents_private, make_private
 from inference.runs.errors import NotPrivateError
 from pmweb.launcher.instance import only_instance
 from pmweb.launcher.supervisor import LaunchError
@@ -45,7 +45,7 @@ def test_what_was_open_is_closed_at_the_start(tmp_path: Path):
     outside.touch(mode=0o644)
     outside.chmod(0o644)
     (tmp_path / "home/link").symlink_to(outside)
-    repair(tmp_path / "home")
+    make_contents_private(tmp_path / "home")
     assert mode(tmp_path / "home") == mode(tmp_path / "home/backups/old") == 0o700
     assert {mode(file) for file in files} == {0o600}
     assert mode(outside) == 0o644
@@ -55,14 +55,14 @@ def test_a_file_that_may_be_run_still_may_by_its_owner(tmp_path: Path):
     tool = tmp_path / "tool"
     tool.touch()
     tool.chmod(0o755)
-    repair(tmp_path)
+    make_contents_private(tmp_path)
     assert mode(tool) == 0o700
 
 
 def test_a_directory_that_is_new_is_closed_whatever_the_umask(tmp_path: Path):
     before = os.umask(0)
     try:
-        claim(tmp_path / "a" / "home")
+        make_private(tmp_path / "a" / "home")
     finally:
         os.umask(before)
     assert mode(tmp_path / "a" / "home") == 0o700
@@ -99,7 +99,7 @@ def test_somebody_else_reads_nothing_not_even_what_was_open(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)  # above it the tests' own directories are closed
     files = open_to_all(Path("home"))
     assert stolen(files) == ["secret"] * len(files)
-    repair(Path("home"))
+    make_contents_private(Path("home"))
     assert stolen(files) == []
 
 
@@ -111,7 +111,7 @@ def test_an_open_directory_of_somebody_else_is_refused_with_the_way_out(
     monkeypatch.chdir(tmp_path)
     said = rf"get at \., which belongs to user 0, not to user {NOBODY} .*`chown -R` it, or let PMWEB_HOME"
     with as_nobody(), pytest.raises(NotPrivateError, match=said):
-        repair(Path())
+        make_contents_private(Path())
 
 
 def test_a_file_system_without_permissions_is_refused_with_the_way_out(
@@ -120,7 +120,7 @@ def test_a_file_system_without_permissions_is_refused_with_the_way_out(
     tmp_path.chmod(0o755)
     monkeypatch.setattr(Path, "chmod", lambda _path, _mode: None)  # as vfat does
     with pytest.raises(NotPrivateError, match=r"keeps no permissions: .* PMWEB_HOME"):
-        claim(tmp_path)
+        make_private(tmp_path)
 
 
 def test_the_launcher_says_so_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -142,13 +142,13 @@ def test_what_a_command_writes_is_its_owners_alone(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     written = [tmp_path / "home", *(tmp_path / "home").rglob("*")]
     assert len(written) > 1
-    assert [str(path) for path in written if mode(path) & OTHERS] == []
+    assert [str(path) for path in written if mode(path) & _NON_OWNER_BITS] == []
 
 
 def test_a_stricter_umask_is_kept():
     before = os.umask(0o177)
     try:
-        data_directory.keep_private()
+        data_directory.set_private_umask()
         assert os.umask(0) == 0o177
     finally:
         os.umask(before)

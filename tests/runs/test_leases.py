@@ -64,12 +64,12 @@ def test_a_heartbeat_of_a_late_holder_counts_while_nobody_has_taken_over(run):
     "write",
     [
         leases.heartbeat,
-        leases.wanted,
+        leases.requested_transition,
         lambda lease: journal.append(lease, [("log", {"level": "info", "text": "late"})], checkpoint=b"late"),
         lambda lease: leases.finish(lease, lambda: (ISA.objects.create(name="late"), [])),
         lambda lease: leases.fail(lease, "late"),
-        lambda lease: leases.settle_as_wished(lease, "pause"),
-        lambda lease: leases.give_back(lease, "late", counts=False),
+        lambda lease: leases.settle_transition(lease, "pause"),
+        lambda lease: leases.requeue(lease, "late", is_attempt=False),
     ],
 )
 def test_whoever_lost_the_lease_can_change_nothing(run, write):
@@ -112,7 +112,7 @@ def test_results_that_cannot_be_stored_leave_nothing_behind(run):
 
 def test_a_run_given_back_is_claimed_again_but_not_before_its_delay(run):
     lease = leases.claim("w")
-    leases.give_back(lease, "died", counts=True, delay=timedelta(seconds=30))
+    leases.requeue(lease, "died", is_attempt=True, delay=timedelta(seconds=30))
     assert state(run) == "queued"
     assert run.attempts == 1
     assert leases.claim("w") is None
@@ -131,7 +131,7 @@ def test_a_clock_that_is_set_back_neither_keeps_a_dead_holder_nor_a_run_that_wai
     set_clock_back(run)
     alive = leases.claim("goes on")
     assert alive.token == dead.token + 1
-    leases.give_back(alive, "died", counts=True, delay=timedelta(seconds=5))
+    leases.requeue(alive, "died", is_attempt=True, delay=timedelta(seconds=5))
     assert leases.claim("w") is None
     set_clock_back(run)
     assert leases.claim("w") is not None
@@ -147,7 +147,7 @@ def test_the_time_of_day_does_not_count_for_the_time_spent(run, monkeypatch):
 
 
 def test_being_stopped_is_not_an_attempt(run):
-    leases.give_back(leases.claim("w"), "the worker was stopped", counts=False)
+    leases.requeue(leases.claim("w"), "the worker was stopped", is_attempt=False)
     assert state(run) == "queued"
     assert run.attempts == 0
 
@@ -156,7 +156,7 @@ def test_being_stopped_is_not_an_attempt(run):
 def test_a_wish_is_granted_when_the_run_is_given_back_or_its_holder_dies(run, wish, end):
     lease = leases.claim("w")
     Run.objects.update(wanted=wish)
-    leases.give_back(lease, "died", counts=True)
+    leases.requeue(lease, "died", is_attempt=True)
     assert state(run) == end
     other = lifecycle.submit("count", {}, "other")
     leases.claim("w")

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from inference.models import Run
 from inference.runs import leases, lifecycle
-from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
+from inference.runs.errors import ConfigError, DuplicateRunNameError, RunStateError
 from inference.runs.kinds import RUN_KINDS
 from tests.runs.counting.job import COUNTING
 from tests.runs.fixtures import payloads, state
@@ -19,7 +19,7 @@ from tests.runs.fixtures import payloads, state
 pytestmark = pytest.mark.django_db
 
 
-KEEPING = replace(COUNTING, keeps=repr)
+KEEPING = replace(COUNTING, partial_result=repr)
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def test_a_submitted_run_waits_with_its_complete_description():
 
 def test_a_run_needs_a_name_of_its_own_and_a_known_kind():
     submit("taken")
-    with pytest.raises(RunNameTakenError, match=r"'taken \(2\)'"):
+    with pytest.raises(DuplicateRunNameError, match=r"'taken \(2\)'"):
         submit("taken")
     with pytest.raises(ConfigError, match="1 to 200 characters"):
         submit("   ")
@@ -141,9 +141,9 @@ def test_a_run_given_back_still_keeps_what_it_has_when_somebody_takes_it_up(monk
     run = submit()
     lease = leases.claim("w")
     lifecycle.keep(run)
-    leases.give_back(lease, "the worker was stopped", counts=False)
+    leases.requeue(lease, "the worker was stopped", is_attempt=False)
     again = leases.claim("v")
     assert again is not None
-    assert leases.wanted(again) == "keep"
-    leases.settle_as_wished(again, "keep")
+    assert leases.requested_transition(again) == "keep"
+    leases.settle_transition(again, "keep")
     assert state(run) == "cancelled"

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.formats import uops_info_xml
-from inference.formats.uops_info_xml import condensed
+from inference.formats.uops_info_xml import condense
 from inference.models import ExperimentSet, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import LimitError
@@ -96,7 +96,7 @@ def test_nobody_waits_while_a_file_is_read(visitor: Client, address: str, monkey
 
     def slowly(file: BinaryIO, file_name: str) -> bytes:
         seen.append(connection.in_atomic_block)
-        return condensed(file, file_name)
+        return condense(file, file_name)
 
     monkeypatch.setattr(uops_info_xml, "condensed", slowly)
     measured = '<architecture name="X"><measurement ports="1*p0"/></architecture>'
@@ -106,5 +106,5 @@ def test_nobody_waits_while_a_file_is_read(visitor: Client, address: str, monkey
     assert answer.status_code in {201, 302}, answer.text
     assert seen == [False]
     stored = dict(Upload.objects.values_list("file_name", "content"))
-    assert bytes(stored["a.xml"]) == condensed(io.BytesIO(table), "a.xml")
+    assert bytes(stored["a.xml"]) == condense(io.BytesIO(table), "a.xml")
     assert bytes(stored["b.csv"]) == b"c"

@@ -66,23 +66,23 @@ def test_a_run_waits_for_its_computer_and_passes_over_no_other(machine):
     first, second, elsewhere = measuring(machine, "1"), measuring(machine, "2"), measuring(other, "3")
     inference = lifecycle.submit("infer", {"source": {"machine": machine.pk}}, "4")
     leases.claim("w", only=first.pk)
-    assert kinds.held_up() == [second.pk, inference.pk]
+    assert kinds.blocked_run_ids() == [second.pk, inference.pk]
     assert list(kinds.ahead_of(second)) == [first]
     assert list(kinds.ahead_of(inference)) == [first, second]
-    lease = leases.claim("w", kinds=lane_of("measure").kinds, besides=kinds.held_up())
+    lease = leases.claim("w", kinds=lane_of("measure").kinds, excluded=kinds.blocked_run_ids())
     assert lease is not None
     assert lease.run_id == elsewhere.pk
-    assert leases.claim("w", besides=kinds.held_up()) is None
+    assert leases.claim("w", excluded=kinds.blocked_run_ids()) is None
     lifecycle.cancel(first)
     Run.objects.filter(pk=first.pk).update(state=Run.State.CANCELLED, lease_until=None)
-    assert kinds.held_up() == []
+    assert kinds.blocked_run_ids() == []
 
 
 def test_a_run_of_a_dead_worker_is_no_obstacle_to_itself(machine):
     run = measuring(machine, "1")
     leases.claim("w", only=run.pk)
     Run.objects.filter(pk=run.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert leases.claim("v", besides=[run.pk]) is not None
+    assert leases.claim("v", excluded=[run.pk]) is not None
 
 
 def test_a_run_waits_behind_older_and_running_ones_of_its_lane_alone():

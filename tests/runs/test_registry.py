@@ -42,7 +42,7 @@ def test_each_constant_of_a_feature_is_registered(feature: ModuleType) -> None:
 def test_whatever_a_kind_of_run_imports_is_there(kind: str) -> None:
     job_of_kind = job(kind)
     assert all(callable(getattr(job_of_kind, name)) for name in ("check", "submitted", "work"))
-    assert isinstance(RUN_KINDS[kind].keeps(Run(kind=kind)), str)
+    assert isinstance(RUN_KINDS[kind].partial_result(Run(kind=kind)), str)
     RUN_KINDS[kind].load()
     presentation = kind_presentation.presentation_of(kind)
     parts = [getattr(presentation, field.name) for field in fields(presentation)]

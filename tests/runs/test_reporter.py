@@ -183,7 +183,7 @@ def test_a_wish_interrupts_the_search_at_its_next_pulse(run):
     reporter.pulse()
     with pytest.raises(InterruptedRunError) as caught:
         reporter.pulse()
-    assert caught.value.wanted == "pause"
+    assert caught.value.request == "pause"
 
 
 def test_a_new_stage_is_told_at_once_and_has_not_the_progress_of_the_one_before(run, reporter):

@@ -10,7 +10,7 @@ from pydantic import Field
 from inference.core.events import Progress
 from inference.formats.problems import ExchangeError
 from inference.runs.errors import ConfigError
-from inference.runs.request import OneOf, RunRequest
+from inference.runs.request import AllowedTexts, RunRequest
 
 
 class Errand(RunRequest):
@@ -22,7 +22,7 @@ class Errand(RunRequest):
     miles: Annotated[int, Field(ge=1, le=2_000_000)] = 5
     share: Annotated[float, Field(ge=0, le=0.5)] | None = None
     hurry: bool = False
-    way: Annotated[str, OneOf(("foot", "cart"))] = "foot"
+    way: Annotated[str, AllowedTexts(("foot", "cart"))] = "foot"
     unit: Literal["kg", "lb"] = "kg"
     note: Annotated[str, Field(max_length=5)] = ""
     stops: str | list[str] = ""
@@ -62,16 +62,16 @@ def test_a_field_that_cannot_be_is_named_with_what_would_be_right(given: dict[st
 
 def test_what_is_absent_has_its_default_and_a_stored_description_comes_back():
     complete = Errand.read(GOOD).as_json()
-    assert complete["miles"] == Errand.usual("miles") == 5
-    assert Errand.stored(complete) == Errand.read(complete) == Errand.read(GOOD)
+    assert complete["miles"] == Errand.default_of("miles") == 5
+    assert Errand.from_stored(complete) == Errand.read(complete) == Errand.read(GOOD)
 
 
 def test_an_archive_needs_what_otherwise_follows_from_rows():
-    assert Errand.archived({**GOOD, "shop": 7}, "shop").shop == 7
+    assert Errand.from_archive({**GOOD, "shop": 7}, "shop").shop == 7
     with pytest.raises(ExchangeError, match=r"run\.config, shop"):
-        Errand.archived(GOOD, "shop")
+        Errand.from_archive(GOOD, "shop")
     with pytest.raises(ExchangeError, match=r"run\.config, miles"):
-        Errand.archived({**GOOD, "miles": "far"})
+        Errand.from_archive({**GOOD, "miles": "far"})
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_opening_a_bell_removes_what_others_left(folder):
 
 async def test_a_ring_sets_an_event_of_the_loop(folder):
     event = asyncio.Event()
-    with Wakeup("topic") as wakeup, wakeup.setting(event):
+    with Wakeup("topic") as wakeup, wakeup.sets(event):
         wake("topic")
         await asyncio.wait_for(event.wait(), 60)
         event.clear()
@@ -102,7 +102,7 @@ async def test_a_ring_sets_an_event_of_the_loop(folder):
 async def test_where_no_socket_can_be_everybody_looks(tmp_path, monkeypatch, caplog):
     (tmp_path / "wakeups").write_text("no folder")
     monkeypatch.setattr(settings, "HOME", tmp_path)
-    with Wakeup("topic") as wakeup, wakeup.setting(asyncio.Event()):
+    with Wakeup("topic") as wakeup, wakeup.sets(asyncio.Event()):
         wake("topic")
         started = time.monotonic()
         assert not wakeup.wait(0.05)

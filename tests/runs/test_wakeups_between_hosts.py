@@ -52,7 +52,7 @@ class Wire:
 def layer(monkeypatch):
     wire = Wire()
     monkeypatch.setattr(wakeups, "get_channel_layer", lambda: wire)
-    monkeypatch.setattr(wakeups, "_TRY_AGAIN_AFTER", 0.01)
+    monkeypatch.setattr(wakeups, "_RETRY_DELAY", 0.01)
     return wire
 
 
@@ -91,7 +91,10 @@ def test_the_in_memory_layer_is_not_used_across_processes():
 
 def test_a_bell_is_struck_from_elsewhere_as_long_as_it_is_open(tmp_path, monkeypatch, layer):
     monkeypatch.setattr(settings, "HOME", tmp_path)
-    with wakeups.Wakeup(wakeups.results_of(7)) as wakeup, wakeups.Wakeup(wakeups.batches_of(7)) as other:
+    with (
+        wakeups.Wakeup(wakeups.results_topic(7)) as wakeup,
+        wakeups.Wakeup(wakeups.batches_topic(7)) as other,
+    ):
         wait_until(lambda: layer.groups == {"results-7", "batches-7"}, 60, "the groups")
         layer.waiting.append({"type": "wakeup", "topic": "results-7"})
         assert wakeup.wait(60)
@@ -107,7 +110,7 @@ def test_who_rings_never_waits_for_the_layer(layer, monkeypatch):
         await asyncio.sleep(60)  # it hangs
 
     monkeypatch.setattr(layer, "group_send", group_send)
-    board = wakeups.present()
+    board = wakeups.current_relay()
     for _ in range(100):
         board.wake("work")
     assert stuck.wait(60)

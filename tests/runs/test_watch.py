@@ -15,7 +15,7 @@ from inference.runs import leases, lifecycle
 from inference.runs import leases as watch_module
 from inference.runs.journal import LEASE_TIME
 from inference.runs.kinds import RUN_KINDS
-from inference.runs.leases import PATIENCE, LeaseMonitor
+from inference.runs.leases import GRACE_PERIOD, LeaseMonitor
 from tests.runs.counting.job import COUNTING
 from tests.runs.fixtures import payloads, reached, wait_for
 
@@ -52,7 +52,7 @@ def looks(watch, clock, seconds):
     taken = []
     for _ in range(int(2 * seconds)):
         clock.passed += 0.5
-        taken.append(leases.claim("watcher", watch=watch))
+        taken.append(leases.claim("watcher", monitor=watch))
     return taken
 
 
@@ -61,7 +61,7 @@ def test_whose_lease_has_ended_is_gone_after_a_while_of_doing_nothing_about_it(r
     first = leases.claim("dead")
     end_lease(run, by)
     watch = LeaseMonitor()
-    assert looks(watch, clock, PATIENCE) == [None] * int(2 * PATIENCE)
+    assert looks(watch, clock, GRACE_PERIOD) == [None] * int(2 * GRACE_PERIOD)
     [second] = looks(watch, clock, 0.5)
     assert second.token == first.token + 1
 
@@ -73,9 +73,9 @@ def test_when_the_clock_was_set_a_holder_that_is_well_renews_its_lease_and_keeps
     watch = LeaseMonitor()
     assert looks(watch, clock, 3) == [None] * 6
     leases.heartbeat(lease)
-    assert set(looks(watch, clock, 3 * PATIENCE)) == {None}
+    assert set(looks(watch, clock, 3 * GRACE_PERIOD)) == {None}
     end_lease(run)  # another time, which has nothing to do with the first
-    assert set(looks(watch, clock, PATIENCE)) == {None}
+    assert set(looks(watch, clock, GRACE_PERIOD)) == {None}
     leases.heartbeat(lease)
 
 
@@ -83,9 +83,9 @@ def test_who_could_not_look_for_a_while_knows_nothing_of_the_others(run, clock):
     leases.claim("somebody")
     end_lease(run)
     watch = LeaseMonitor()
-    looks(watch, clock, PATIENCE - 1)
-    clock.passed += PATIENCE  # this computer stood still, perhaps the holder's as well
-    assert set(looks(watch, clock, PATIENCE)) == {None}
+    looks(watch, clock, GRACE_PERIOD - 1)
+    clock.passed += GRACE_PERIOD  # this computer stood still, perhaps the holder's as well
+    assert set(looks(watch, clock, GRACE_PERIOD)) == {None}
     assert looks(watch, clock, 0.5) != [None]
 
 
@@ -93,7 +93,7 @@ def test_a_run_that_waits_is_taken_beside_one_that_is_watched(run, clock):
     leases.claim("somebody")
     end_lease(run)
     waiting = lifecycle.submit("count", {}, "waits")
-    assert leases.claim("watcher", watch=LeaseMonitor()).run_id == waiting.pk
+    assert leases.claim("watcher", monitor=LeaseMonitor()).run_id == waiting.pk
 
 
 def test_a_long_transaction_takes_no_run_from_anybody(site):

@@ -77,8 +77,8 @@ def deliver() -> None:
 
     async def once() -> None:
         deliveries = webhooks.Deliveries()
-        await deliveries.begin()
-        await deliveries.end()
+        await deliveries.start_due()
+        await deliveries.wait()
 
     async_to_sync(once)()
 
@@ -97,7 +97,7 @@ def test_an_address_is_told_when_the_run_has_ended_and_only_then(listener: Liste
     assert (heard["event"], heard["run"], heard["state"]) == ("run-ended", run.pk, "failed")
     assert heard["url"] == f"https://pmweb.example.org/runs/{run.pk}/"
     assert (heard["error"], heard["text"]) == ("it broke", "a run: failed")
-    (told,) = webhooks.told_of(run)
+    (told,) = webhooks.visible_webhooks(run)
     assert told.sent is not None
     assert "key" not in told.url
 
@@ -117,9 +117,9 @@ def test_what_is_not_taken_is_tried_again_later_and_given_up_in_the_end(listener
     for attempt in range(1, 9):
         deliver()
         deliver()  # not due yet
-        assert len(listener.heard) == min(attempt, 1 + len(webhooks.WAITS))
+        assert len(listener.heard) == min(attempt, 1 + len(webhooks.RETRY_DELAYS))
         Webhook.objects.update(due=timezone.now() - timedelta(seconds=1))
-    (told,) = webhooks.told_of(run)
+    (told,) = webhooks.visible_webhooks(run)
     assert told.sent is None
     assert "500" in told.error
 
@@ -134,9 +134,9 @@ def test_redirections_are_not_followed(listener: Listener) -> None:
 
 def test_two_workers_tell_it_once(listener: Listener) -> None:
     cancel(submit("count", {}, "a run", webhook=listener.url))
-    first = webhooks._claimed(Counter())
+    first = webhooks._claim_due(Counter())
     assert len(first) == 1
-    assert webhooks._claimed(Counter()) == []
+    assert webhooks._claim_due(Counter()) == []
 
 
 def test_internal_addresses_are_refused_unless_the_setting_allows_them(
@@ -239,7 +239,7 @@ def test_a_fault_at_one_webhook_keeps_no_other_from_being_told(
     monkeypatch.setattr(webhooks, "_message", faulty)
     monkeypatch.setattr(webhooks.asyncio, "sleep", a_round_is_over)
     with contextlib.suppress(asyncio.CancelledError):
-        async_to_sync(webhooks.deliver_for_ever)()
+        async_to_sync(webhooks.deliver_webhooks)()
     assert [each["name"] for each in listener.heard] == ["two"]
     assert f"run {first.pk}: telling its webhook failed" in caplog.text
     assert Webhook.objects.get(run=first).attempts == 1
@@ -254,7 +254,7 @@ def test_nobody_there_is_an_error_that_says_so() -> None:
 
 
 def test_an_answer_that_does_not_come_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhooks, "ANSWER_TIME_OUT", 0.2)
+    monkeypatch.setattr(webhooks, "ANSWER_TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(DeliveryError, match="answer"):
         post(f"http://127.0.0.1:{silent.getsockname()[1]}/", {}, internal=True)
 
@@ -274,16 +274,16 @@ def test_what_is_no_address_is_refused_and_no_run_is_made(url: str) -> None:
 def test_the_address_of_a_run_can_be_changed_until_it_ends(settings: Any) -> None:
     settings.WEBHOOK = "https://own.example.org/"
     run = submit("count", {}, "a run", webhook="https://one.example.org/")
-    webhooks.replace(run, "https://two.example.org/x")
-    assert [each.url for each in webhooks.told_of(run)] == [
+    webhooks.replace_webhook(run, "https://two.example.org/x")
+    assert [each.url for each in webhooks.visible_webhooks(run)] == [
         "https://own.example.org/",
         "https://two.example.org/…",
     ]
-    webhooks.replace(run, "")
-    assert [each.url for each in webhooks.told_of(run)] == ["https://own.example.org/"]
+    webhooks.replace_webhook(run, "")
+    assert [each.url for each in webhooks.visible_webhooks(run)] == ["https://own.example.org/"]
     cancel(run)
     with pytest.raises(RunStateError):
-        webhooks.replace(run, "https://three.example.org/")
+        webhooks.replace_webhook(run, "https://three.example.org/")
 
 
 def test_an_address_is_named_once_per_run() -> None:
@@ -319,7 +319,7 @@ def test_of_several_addresses_of_a_host_none_that_is_internal_is_taken(
 ) -> None:
     found = [(None, None, None, "", (each, 80)) for each in ("::127.0.0.1", "192.0.0.192", "93.184.216.34")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-    assert webhooks.address_of("mixed.example.org", 80, internal=False) == "93.184.216.34"
+    assert webhooks.resolve("mixed.example.org", 80, internal=False) == "93.184.216.34"
 
 
 class Silent:
@@ -339,24 +339,24 @@ def test_webhooks_do_not_wait_for_those_that_do_not_answer(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One whose owner never answers is asked to tell many runs; those of others are told meanwhile."""
-    monkeypatch.setattr(webhooks, "ANSWER_TIME_OUT", 3600.0)
+    monkeypatch.setattr(webhooks, "ANSWER_TIMEOUT", 3600.0)
     silent = Silent("127.0.0.1")
-    for number in range(webhooks.AT_ONCE + 1):
+    for number in range(webhooks.MAX_CONCURRENT + 1):
         cancel(submit("count", {}, f"slow {number}", webhook=silent.url))
     cancel(submit("count", {}, "quick", webhook=listener.url))
 
     async def until_told() -> list[str]:
         deliveries = webhooks.Deliveries()
-        await deliveries.begin()
+        await deliveries.start_due()
         while not listener.heard:
             await asyncio.sleep(0.01)
-        under_way = list(deliveries._under_way.values())
+        under_way = list(deliveries._active.values())
         silent.close()
-        await deliveries.end()
+        await deliveries.wait()
         return under_way
 
     under_way = async_to_sync(until_told)()
     assert [each["name"] for each in listener.heard] == ["quick"]
-    assert under_way.count(silent.url.removeprefix("http://").rstrip("/")) == webhooks.AT_ONE_HOST
+    assert under_way.count(silent.url.removeprefix("http://").rstrip("/")) == webhooks.MAX_CONCURRENT_PER_HOST
     untouched = Webhook.objects.filter(url=silent.url, attempts=0).count()
-    assert untouched == webhooks.AT_ONCE + 1 - webhooks.AT_ONE_HOST, "they stay due"
+    assert untouched == webhooks.MAX_CONCURRENT + 1 - webhooks.MAX_CONCURRENT_PER_HOST, "they stay due"

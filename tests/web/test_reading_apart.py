@@ -15,11 +15,11 @@ from django.test import Client
 from inference.containment import metered
 from inference.formats.problems import ExchangeError
 from inference.web.reading_process import (
-    AT_ONCE,
+    MAX_CONCURRENT,
     MEMORY_BYTES,
     SlowFileError,
     _server,
-    read_apart,
+    read_isolated,
 )
 from tests.launched import wait_until
 
@@ -76,61 +76,61 @@ def crashing(_content: bytes) -> bytes:
 
 
 def test_a_reader_answers_from_a_process_of_its_own() -> None:
-    assert read_apart(echoed, b"ab\0", repeat=2) == b"ab\0ab\0"
+    assert read_isolated(echoed, b"ab\0", repeat=2) == b"ab\0ab\0"
     large = os.urandom(1 << 20) * 64
-    assert read_apart(echoed, large, repeat=1) == large
+    assert read_isolated(echoed, large, repeat=1) == large
 
 
 def test_no_more_files_are_read_at_a_time_than_there_is_memory_for(tmp_path: Path) -> None:
     def read(number: int) -> bytes:
-        return read_apart(counted, b"", folder=str(tmp_path), name=str(number))
+        return read_isolated(counted, b"", folder=str(tmp_path), name=str(number))
 
     with ThreadPoolExecutor(6) as pool:
         most = max(int(answer) for answer in pool.map(read, range(6)))
-    assert 1 <= most <= AT_ONCE
+    assert 1 <= most <= MAX_CONCURRENT
 
 
 def test_whoever_sent_a_file_pays_for_its_reading() -> None:
     with metered() as read:
-        read_apart(busy, b"a", cpu=0.2)
+        read_isolated(busy, b"a", cpu=0.2)
     with metered() as given_up, pytest.raises(SlowFileError):
-        read_apart(busy, b"a", cpu=60.0, seconds=1.0)
+        read_isolated(busy, b"a", cpu=60.0, seconds=1.0)
     assert 0.2 <= read.seconds < given_up.seconds
 
 
 def test_a_pattern_that_holds_the_interpreter_ends_with_its_process() -> None:
-    read_apart(echoed, b"a", repeat=1)
+    read_isolated(echoed, b"a", repeat=1)
     with pytest.raises(SlowFileError, match=r"longer than 0\.5 s"):
-        read_apart(frozen, b"aa" * 2000 + b"zz", seconds=0.5)  # left alone, it never ends
-    assert read_apart(echoed, b"a", repeat=1) == b"a"
+        read_isolated(frozen, b"aa" * 2000 + b"zz", seconds=0.5)  # left alone, it never ends
+    assert read_isolated(echoed, b"a", repeat=1) == b"a"
 
 
 def test_what_a_reader_complains_about_is_told() -> None:
     with pytest.raises(ExchangeError, match="line 3 has no number: «½»"):
-        read_apart(refused, b"")
+        read_isolated(refused, b"")
 
 
 def test_memory_is_limited() -> None:
     with pytest.raises(ExchangeError, match="more than 1024 MiB of memory"):
-        read_apart(greedy, b"")
+        read_isolated(greedy, b"")
 
 
 def test_a_crash_is_no_answer() -> None:
     with pytest.raises(RuntimeError, match="crashing"):
-        read_apart(crashing, b"a" * (1 << 22))
-    assert read_apart(echoed, b"a", repeat=1) == b"a"
+        read_isolated(crashing, b"a" * (1 << 22))
+    assert read_isolated(echoed, b"a", repeat=1) == b"a"
 
 
 def test_a_server_that_has_died_is_replaced() -> None:
-    read_apart(echoed, b"a", repeat=1)
+    read_isolated(echoed, b"a", repeat=1)
     assert _server._process is not None
     _server._process.kill()
     _server._process.wait()
-    assert read_apart(echoed, b"a", repeat=1) == b"a"
+    assert read_isolated(echoed, b"a", repeat=1) == b"a"
 
 
 def test_nothing_stays_behind() -> None:
-    read_apart(echoed, b"a", repeat=1)
+    read_isolated(echoed, b"a", repeat=1)
     assert _server._process is not None
     children = Path(f"/proc/{_server._process.pid}/task/{_server._process.pid}/children")
     wait_until(lambda: not children.read_text().strip(), 60, "the processes of readers to end")

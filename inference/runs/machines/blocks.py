@@ -1,4 +1,4 @@
-"""Measuring basic blocks, and code of our own, on a machine."""
+"""Measuring basic blocks and generated code on a machine."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ from inference.runs.kinds import Task
 from inference.runs.machines.measurer import agent_board, simulated_machine
 
 MeasureBlocks = Callable[..., Iterator[tuple[int, Result]]]
-"""(index, result) of every block, as `BlockMeasurer.measure` has them."""
+"""Yields (index, result) of every block; has the signature of `BlockMeasurer.measure`."""
 
 
 @contextmanager
-def measuring_blocks(
+def open_block_measurer(
     task: Task, machine: Machine, options: BlockOptions
 ) -> Iterator[tuple[Json, MeasureBlocks]]:
-    """Who measures: its identity, and a function from blocks to (index, result)."""
+    """The identity of the measuring machine, and a function that measures blocks.
+
+    Raises:
+        JobError: The machine's agent is too old for basic blocks.
+    """
     if machine.kind == Machine.Kind.SIMULATED:
         processor, known = simulated_machine(machine)
 
@@ -38,7 +42,7 @@ def measuring_blocks(
             starts: Sequence[StartValues] = (),
             **_modes: object,
         ) -> Iterator[tuple[int, Result]]:
-            """It has no loops, remembers nothing, and has no neighbours."""
+            """Ignores loops and modes: a simulated processor has only one way to execute a block."""
             for index, block in enumerate(blocks):
                 unknown = block.unknown or [text for text, _ in block.terms if text not in known]
                 if unknown:
@@ -56,8 +60,12 @@ def measuring_blocks(
 
 
 @contextmanager
-def timing_codes(task: Task, machine: Machine) -> Iterator[tuple[Json, CodeTimer]]:
-    """Who times code of our own on a machine with an agent, and its identity."""
+def open_code_timer(task: Task, machine: Machine) -> Iterator[tuple[Json, CodeTimer]]:
+    """The identity of a machine with an agent, and a timer of generated code on it.
+
+    Raises:
+        JobError: The machine's agent is too old for basic blocks.
+    """
     with _measurer(task, machine, BlockOptions()) as measurer:
         yield measurer.identity, measurer
 
@@ -68,7 +76,7 @@ def _measurer(task: Task, machine: Machine, options: BlockOptions) -> Iterator[B
     simulated = bool(facts.get("simulated"))
     if not simulated and not facts.get("blocks"):
         raise JobError(
-            f"the agent of {machine.name} is too old for basic blocks: start the one this site offers"
+            f"the agent of {machine.name} is too old for basic blocks: start the agent that this site offers"
         )
     with agent_board(task, machine) as (board, identity):
         flags = None if simulated else flags_of(facts)

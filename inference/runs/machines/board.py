@@ -1,7 +1,7 @@
-"""Where a run posts batches for one machine and waits for their results: a `BatchBoard` over the database.
+"""A run's batches for one machine: posting, waiting, and reasons to wait; a `BatchBoard` over the database.
 
-Rows of batches that are done stay until the run is over: whenever its process dies, its next attempt finds in
-them whatever it had not yet stored as measurements.
+Rows of finished batches stay until the run has ended: after its process died, the next attempt reads results
+from them that had not been stored as measurements.
 """
 
 from __future__ import annotations
@@ -21,121 +21,129 @@ from inference.models import Batch as BatchRow
 from inference.models import Machine
 from inference.runs import wakeups
 from inference.runs.errors import LeaseLostError
-from inference.runs.journal import Lease, held
+from inference.runs.journal import Lease, fenced_rows
 from inference.runs.machines.batches import cancel
 
-PATIENCE = 2.0
-"""Seconds that a reason must last before it is worth a word."""
+REPORT_DELAY = 2.0
+"""Seconds that a reason must last before it is reported."""
 
 
-Say = Callable[[str, bool], None]
-"""Tells a user something, and whether the run waits from now on."""
+ReportWait = Callable[[str, bool], None]
+"""(text, whether the run waits from now on)."""
 
 
 @dataclass(frozen=True)
 class WaitReason:
-    """Why nothing comes. Those of one `kind` are one reason: what disturbs a machine changes all the time."""
+    """Why no results come. Equal `kind` is the same reason: the text of a disturbance changes constantly."""
 
     kind: str
     text: str
 
 
-NONE = WaitReason("", "")
+NO_REASON = WaitReason("", "")
 
 
-def reason_of(machine: Machine, run_id: int) -> WaitReason:
-    """What keeps a machine from answering this run; `NONE` where it is at work for it or will be at once."""
+def wait_reason(machine: Machine, run_id: int) -> WaitReason:
+    """Why a machine does not answer this run; `NO_REASON` if it is working or about to work for it."""
     if not machine.is_online():
         return WaitReason("offline", f"waiting for {machine}: it is offline")
     if machine.state == Machine.State.CONTENDED:
         note = f" ({machine.state_note})" if machine.state_note else ""
         return WaitReason("disturbed", f"waiting for {machine}: it is disturbed by other work{note}")
-    others = BatchRow.objects.filter(machine=machine, state=BatchRow.State.LEASED).exclude(run=run_id)
-    other = others.values_list("run__pk", "run__name").first()
-    if other is not None:
-        return WaitReason(f"busy with {other[0]}", f"waiting for {machine}: it is measuring for {other[1]!r}")
-    return NONE
+    other_batches = BatchRow.objects.filter(machine=machine, state=BatchRow.State.LEASED).exclude(run=run_id)
+    other_run = other_batches.values_list("run__pk", "run__name").first()
+    if other_run is not None:
+        return WaitReason(
+            f"busy with {other_run[0]}", f"waiting for {machine}: it is measuring for {other_run[1]!r}"
+        )
+    return NO_REASON
 
 
-class WaitTeller:
-    """Tells the user of a run why it waits, and when that is over."""
+class WaitReporter:
+    """Reports to a run's user why it waits, and when the wait is over."""
 
-    def __init__(self, machine: str, say: Say, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, machine: str, report: ReportWait, clock: Callable[[], float] = time.monotonic) -> None:
         self._machine = machine
-        self._say = say
+        self._report = report
         self._clock = clock
-        self._seen = NONE
+        self._current = NO_REASON
         self._since = clock()
-        self._told = NONE
+        self._reported = NO_REASON
 
-    def waits(self, reason: WaitReason) -> None:
-        """Nothing has come yet, for this reason."""
+    def record_wait(self, reason: WaitReason) -> None:
+        """No results have come, for this reason."""
         now = self._clock()
-        if reason.kind != self._seen.kind:
+        if reason.kind != self._current.kind:
             self._since = now
-        self._seen = reason
-        if reason.kind == self._told.kind or now - self._since < PATIENCE:
+        self._current = reason
+        if reason.kind == self._reported.kind or now - self._since < REPORT_DELAY:
             return
-        self._told = reason
+        self._reported = reason
         if reason.kind:
-            self._say(reason.text, True)
+            self._report(reason.text, True)
         else:
-            self._say_over()
+            self._report_end()
 
     @property
-    def has_told(self) -> bool:
-        """Whether the user still believes that there is a reason to wait."""
-        return bool(self._told.kind)
+    def is_wait_reported(self) -> bool:
+        """Whether the last report was a reason to wait."""
+        return bool(self._reported.kind)
 
-    def comes(self, reason: WaitReason) -> None:
-        """Results have come, though there may be a reason to wait for the next ones."""
-        self._seen, self._since = reason, self._clock()
-        if self.has_told and not reason.kind:
-            self._told = NONE
-            self._say_over()
+    def record_results(self, reason: WaitReason) -> None:
+        """Results have come; `reason` may still delay the next ones."""
+        self._current, self._since = reason, self._clock()
+        if self.is_wait_reported and not reason.kind:
+            self._reported = NO_REASON
+            self._report_end()
 
-    def _say_over(self) -> None:
-        self._say(f"{self._machine} is back", False)
+    def _report_end(self) -> None:
+        self._report(f"{self._machine} is back", False)
 
 
-LOOK_EVERY = 0.5
-"""Seconds after which it looks for results if nothing woke it."""
+POLL_INTERVAL = 0.5
+"""Seconds between queries for results without a wake-up."""
 
-_SLICE = 0.1  # seconds between two pulses
-_ENVELOPE = 200  # bytes around a batch in its message
-_OVER = (BatchRow.State.DONE, BatchRow.State.FAILED, BatchRow.State.CANCELLED)
+_PULSE_INTERVAL = 0.1  # seconds
+_ENVELOPE_BYTES = 200  # bytes around a batch in its message
+_FINAL_STATES = (BatchRow.State.DONE, BatchRow.State.FAILED, BatchRow.State.CANCELLED)
 
 
 class DatabaseBoard:
     """The batches of one attempt at a run, on one machine.
 
-    `pulse` is called several times a second while it waits and raises `InterruptedRunError` when the run
-    shall stop; `say` tells its user why it waits, and when that is over. What earlier attempts left
-    unmeasured is withdrawn.
+    Unmeasured batches of earlier attempts are withdrawn.
+
+    Args:
+        lease: Lease of the attempt.
+        machine: A machine with an agent.
+        pulse: Called every 0.1 s while the board waits; raises `InterruptedRunError` when the run shall stop.
+        report: Reports why the run waits, and the end of the wait.
     """
 
-    def __init__(self, lease: Lease, machine: Machine, pulse: Callable[[], None], say: Say) -> None:
+    def __init__(self, lease: Lease, machine: Machine, pulse: Callable[[], None], report: ReportWait) -> None:
         self._lease = lease
         self._machine = machine
         self._pulse = pulse
-        self._teller = WaitTeller(machine.name, say)
+        self._wait_reporter = WaitReporter(machine.name, report)
         self._outstanding: set[int] = set()
-        self._wakeup = wakeups.Wakeup(wakeups.results_of(lease.run_id))
+        self._wakeup = wakeups.Wakeup(wakeups.results_topic(lease.run_id))
         cancel(self._earlier_batches())
 
     def post(self, batch: Batch) -> int:
-        """Post a batch; the number under which its results will come.
+        """Post a batch; returns its number, which `collect` returns with the results.
 
-        Raises `LeaseLostError` where the run is somebody else's now, `MeasuringError` where the machine is
-        gone, and `ValueError` for a batch that no agent would take.
+        Raises:
+            LeaseLostError: Another worker has claimed the run.
+            MeasuringError: The machine was deleted.
+            ValueError: The batch is empty, too large, or has an id twice.
         """
         content = batch.as_json()
         _check(batch, content)
         with transaction.atomic():
-            # Matching the row also locks it: nobody can take the run over before this batch is in.
-            if not held(self._lease).update(lease_token=self._lease.token):
+            # Matching the row also locks it: no worker can claim the run before this batch is stored.
+            if not fenced_rows(self._lease).update(lease_token=self._lease.token):
                 raise LeaseLostError(self._lease.run_id, self._lease.token)
-            self._machine_now()
+            self._reload_machine()
             row = BatchRow.objects.create(
                 machine_id=self._machine.pk,
                 run_id=self._lease.run_id,
@@ -143,40 +151,43 @@ class DatabaseBoard:
                 content=content,
                 size=len(batch.items),
             )
-            wakeups.announce(wakeups.batches_of(self._machine.pk))
+            wakeups.announce(wakeups.batches_topic(self._machine.pk))
         self._outstanding.add(row.pk)
         return row.pk
 
     def collect(self) -> tuple[int, Sequence[Result]]:
-        """Wait for any of the posted batches that has not been collected yet.
+        """Wait for a posted batch that has not been collected; returns its number and results.
 
-        Raises what `pulse` raises, `LeaseLostError`, and `MeasuringError` where nothing will ever come.
+        Raises:
+            InterruptedRunError: Raised by `pulse`.
+            LeaseLostError: The batches were withdrawn.
+            MeasuringError: The machine was deleted, cannot measure, or failed the batch.
         """
         if not self._outstanding:
             raise ValueError("every batch that was posted has been collected")
-        while (found := self._found()) is None:
-            if not self._rests():
-                self._see_why()
-        number, state, results, note = found
+        while (finished := self._finished_batch()) is None:
+            if not self._wait_for_wakeup():
+                self._check_machine()
+        number, state, results, note = finished
         self._outstanding.discard(number)
         if state == BatchRow.State.FAILED:
             raise MeasuringError(f"{self._machine} does not measure what it is given: {note}")
         if state != BatchRow.State.DONE:
-            self._withdrawn()
-        if self._teller.has_told:
-            self._teller.comes(reason_of(self._machine_now(), self._lease.run_id))
+            self._raise_withdrawn()
+        if self._wait_reporter.is_wait_reported:
+            self._wait_reporter.record_results(wait_reason(self._reload_machine(), self._lease.run_id))
         return number, [Result(**result) for result in results or ()]
 
     def earlier(self) -> Mapping[str, Result]:
-        """Results that came for earlier attempts of the same run, the newest of each item by its id."""
+        """{item id: newest result} of earlier attempts at the same run."""
         results: dict[str, Result] = {}
-        done = self._earlier_batches().filter(state=BatchRow.State.DONE, machine=self._machine.pk)
-        for found in done.order_by("id").values_list("results", flat=True).iterator():
-            results |= {result["id"]: Result(**result) for result in found or ()}
+        finished_batches = self._earlier_batches().filter(state=BatchRow.State.DONE, machine=self._machine.pk)
+        for stored in finished_batches.order_by("id").values_list("results", flat=True).iterator():
+            results |= {result["id"]: Result(**result) for result in stored or ()}
         return results
 
     def close(self) -> None:
-        """Withdraw what has not been collected."""
+        """Withdraw the batches that have not been collected."""
         cancel(BatchRow.objects.filter(pk__in=self._outstanding))
         self._outstanding.clear()
         self._wakeup.close()
@@ -184,44 +195,44 @@ class DatabaseBoard:
     def _earlier_batches(self) -> QuerySet[BatchRow]:
         return BatchRow.objects.filter(run=self._lease.run_id, run_token__lt=self._lease.token)
 
-    def _found(self) -> tuple[int, str, list[Json] | None, str] | None:
-        """Number, state, results and note of a batch for which no more waiting is needed."""
-        rows = BatchRow.objects.filter(pk__in=self._outstanding, state__in=_OVER)
+    def _finished_batch(self) -> tuple[int, str, list[Json] | None, str] | None:
+        """Number, state, results and note of a finished batch; None if all are still outstanding."""
+        rows = BatchRow.objects.filter(pk__in=self._outstanding, state__in=_FINAL_STATES)
         return rows.order_by("id").values_list("pk", "state", "results", "note").first()
 
-    def _rests(self) -> bool:
-        """Until it is woken or it is time to look again; whether it was."""
-        until = time.monotonic() + LOOK_EVERY
+    def _wait_for_wakeup(self) -> bool:
+        """Wait for a wake-up, at most `POLL_INTERVAL` seconds; whether it came."""
+        until = time.monotonic() + POLL_INTERVAL
         while time.monotonic() < until:
             self._pulse()
-            if self._wakeup.wait(_SLICE):
+            if self._wakeup.wait(_PULSE_INTERVAL):
                 return True
         return False
 
-    def _see_why(self) -> None:
-        """Nothing came: either there is a reason to wait, or there never will be anything."""
-        machine = self._machine_now()
+    def _check_machine(self) -> None:
+        """Record why no results came. Raises `MeasuringError` or `LeaseLostError` if none ever will."""
+        machine = self._reload_machine()
         if machine.state == Machine.State.UNFIT and machine.is_online():
             raise MeasuringError(f"{machine} cannot measure: {machine.state_note or 'it does not say why'}")
         if BatchRow.objects.filter(pk__in=self._outstanding).count() < len(self._outstanding):
-            self._withdrawn()
-        self._teller.waits(reason_of(machine, self._lease.run_id))
+            self._raise_withdrawn()
+        self._wait_reporter.record_wait(wait_reason(machine, self._lease.run_id))
 
-    def _machine_now(self) -> Machine:
+    def _reload_machine(self) -> Machine:
         machine = Machine.objects.filter(pk=self._machine.pk).first()
         if machine is None:
             raise MeasuringError(f"{self._machine} has been removed: its measurements will not come")
         return machine
 
-    def _withdrawn(self) -> NoReturn:
-        """Somebody took batches off this board, which only a newer attempt does, or the end of the run."""
+    def _raise_withdrawn(self) -> NoReturn:
+        """Batches are withdrawn only by a newer attempt or at the end of the run."""
         raise LeaseLostError(self._lease.run_id, self._lease.token)
 
 
 def _check(batch: Batch, content: Json) -> None:
     ids = {item.id for item in batch.items}
     if not 1 <= len(batch.items) <= MAX_ITEMS or len(ids) < len(batch.items):
-        raise ValueError(f"a batch has 1 to {MAX_ITEMS} experiments with ids of their own")
-    size = len(encode("batch", content=content)) + _ENVELOPE
+        raise ValueError(f"a batch has 1 to {MAX_ITEMS} experiments with distinct ids")
+    size = len(encode("batch", content=content)) + _ENVELOPE_BYTES
     if size > MAX_MESSAGE_BYTES:
         raise ValueError(f"a batch has at most {MAX_MESSAGE_BYTES} bytes as a message, not {size}")

@@ -1,4 +1,4 @@
-"""What can be said of a machine before anything is measured on it, by what it told and has done."""
+"""Capabilities and expected pace of a machine, by its agent's facts and its past runs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from inference.runs.request import read_row
 from inference.storage.instruction_sets import core_of
 
 ASSUMED_RATE = 50.0
-"""Settled experiments per second where a machine has not told its own yet."""
+"""Settled experiments per second of a machine without a measured rate."""
 
 
 def obstacle_to_measuring(machine: Machine) -> str:
-    """Why a machine cannot be asked for measurements, with what would help; "" where it can."""
+    """Why a machine cannot measure, with a remedy; "" if it can."""
     if machine.kind == Machine.Kind.SIMULATED:
         return ""
     if machine.kind != Machine.Kind.AGENT:
-        return f"the machine {machine.name!r} cannot measure, choose its experiment sets"
+        return f"the machine {machine.name!r} cannot measure: choose one of its experiment sets"
     if not machine.facts:
         return f"the agent of {machine.name!r} has never connected: start it there first"
     if machine.state == Machine.State.UNFIT or machine.facts.get("unfit"):
@@ -38,8 +38,8 @@ def obstacle_to_measuring(machine: Machine) -> str:
     assembles = bodies is not None and bodies.needs_assembler and not machine.facts.get("simulated")
     if assembles and llvm_mc.program() is None:
         return (
-            f"the machine {machine.name!r} is {machine.isa.name}, whose code llvm-mc makes, and that is not "
-            "installed where this site runs: install LLVM's tools there (Debian: apt install llvm)"
+            f"the machine {machine.name!r} needs llvm-mc to assemble code of {machine.isa.name}, and that is "
+            "not installed where this site runs: install LLVM's tools there (Debian: apt install llvm)"
         )
     return ""
 
@@ -49,48 +49,51 @@ _NEED_BLOCKS = ("know", "front-end", "block")
 
 
 def unsupported_runs(machine: Machine) -> dict[str, str]:
-    """{kind of run: why there is none for the machine's instruction set}, of kinds that measure its core."""
+    """{kind of run: why the machine's instruction set does not support it}; supported kinds are left out."""
     name, isa = machine.name, machine.isa.name
-    found = dict.fromkeys(_NEED_BLOCKS, obstacle_to_blocks(name, isa))
-    found["latencies"] = obstacle_to_chains(name, isa)
-    return {kind: why for kind, why in found.items() if why}
+    obstacles = dict.fromkeys(_NEED_BLOCKS, obstacle_to_blocks(name, isa))
+    obstacles["latencies"] = obstacle_to_chains(name, isa)
+    return {kind: reason for kind, reason in obstacles.items() if reason}
 
 
 def likely_ports(machine: Machine) -> int | None:
-    """A number of ports that suits the machine's microarchitecture; None where that is not known."""
-    known = core_of(machine)
-    return None if known is None else known.ports
+    """Number of ports of the machine's microarchitecture; None if that is unknown."""
+    core = core_of(machine)
+    return None if core is None else core.ports
 
 
 def documented_r_max(machine: Machine) -> float | None:
-    """Instructions per cycle that its core lets through according to its vendor; None where not known."""
-    known = core_of(machine)
-    return None if known is None else known.r_max
+    """Instructions per cycle that the vendor documents for the core's front end; None if unknown."""
+    core = core_of(machine)
+    return None if core is None else core.r_max
 
 
 def documented_width(machine: Machine) -> int | None:
-    """The most ports that one µop of its core may use according to its vendor; None where not known."""
-    known = core_of(machine)
-    return None if known is None else known.widest
+    """Largest number of ports that the vendor documents for a µop of the core; None if unknown."""
+    core = core_of(machine)
+    return None if core is None else core.widest
 
 
-def seconds_for(experiments: int, machine: Machine) -> float:
-    """How long the machine will take for so many experiments; a simulated one takes no time.
+def estimated_seconds(experiments: int, machine: Machine) -> float:
+    """Estimated seconds to measure a number of experiments; 0 for a simulated machine.
 
-    By what its last measuring runs took in all, else by the rate that it tells.
+    The estimate uses the total time of the machine's last measuring runs, else the rate that its agent
+    reports.
     """
     if machine.kind == Machine.Kind.SIMULATED:
         return 0.0
-    past = past_pace(machine)
-    return experiments * past.seconds if past else experiments / (machine.rate or ASSUMED_RATE)
+    pace = measuring_pace(machine)
+    return experiments * pace.seconds if pace else experiments / (machine.rate or ASSUMED_RATE)
 
 
-def executable_schemes(machine: Machine, beyond: Q | None = None) -> QuerySet[InstructionScheme]:
-    """The schemes that a machine's CPU has, as far as its flags tell, and that can be measured.
+def executable_schemes(machine: Machine, additional: Q | None = None) -> QuerySet[InstructionScheme]:
+    """Measurable schemes that the machine's CPU has; all measurable ones if its flags are unknown.
 
-    `beyond`: others that can be measured as well.
+    Args:
+        machine: A machine of any kind.
+        additional: Condition for schemes that count as measurable, too.
     """
-    rows = machine.isa.schemes.filter(MEASURABLE if beyond is None else MEASURABLE | beyond)
+    rows = machine.isa.schemes.filter(MEASURABLE if additional is None else MEASURABLE | additional)
     flags = flags_of(machine.facts)
     if flags is None:
         return rows
@@ -105,48 +108,53 @@ def _lacks(extension: str, flags: Collection[str], flag_of: Callable[[str], str]
     return any(name not in flags for name in needed)
 
 
-_NEWEST = 5
-_ENOUGH = 50
-"""Experiments of a run, below which its beginning and end are most of its time."""
+_RUN_WINDOW = 5
+_MIN_EXPERIMENTS = 50
+"""Runs of fewer experiments spend most of their time on start and end."""
 
 
 @dataclass(frozen=True)
-class PastPace:
-    """`seconds` that an experiment took, of a run from beginning to end: the median of so many `runs`."""
+class MeasuringPace:
+    """`seconds` per experiment, including a run's start and end: the median of `runs` runs."""
 
     seconds: float
     runs: int
 
 
-def past_pace(machine: Machine) -> PastPace | None:
-    """Of the machine's last measuring runs; None where there are none that say anything (one query)."""
-    ended = past_runs(machine, "measure").values_list("busy_seconds", "result__experiments")
-    paces = [busy / experiments for busy, experiments in ended if busy and (experiments or 0) >= _ENOUGH]
-    return PastPace(median(paces), len(paces)) if paces else None
+def measuring_pace(machine: Machine) -> MeasuringPace | None:
+    """Pace of the machine's last measuring runs (one query); None without runs of enough experiments."""
+    rows = finished_runs(machine, "measure").values_list("busy_seconds", "result__experiments")
+    paces = [
+        busy / experiments for busy, experiments in rows if busy and (experiments or 0) >= _MIN_EXPERIMENTS
+    ]
+    return MeasuringPace(median(paces), len(paces)) if paces else None
 
 
-def past_runs(machine: Machine, kind: str, **config: Any) -> QuerySet[Run]:
-    """The last runs of a kind that the machine did to the end and in one attempt, newest first."""
-    named = {f"config__{name}": value for name, value in config.items()}
+def finished_runs(machine: Machine, kind: str, **config: Any) -> QuerySet[Run]:
+    """The last `_RUN_WINDOW` finished runs of a kind on the machine, newest first.
+
+    `config`: values of the description that they must have.
+    """
+    conditions = {f"config__{name}": value for name, value in config.items()}
     if kind == "infer":
-        named["config__source__machine"] = machine.pk
+        conditions["config__source__machine"] = machine.pk
     else:
-        named["config__machine"] = machine.pk
-    done = Run.objects.filter(kind=kind, state=Run.State.DONE, **named)
-    return done.order_by("-id")[:_NEWEST]
+        conditions["config__machine"] = machine.pk
+    rows = Run.objects.filter(kind=kind, state=Run.State.DONE, **conditions)
+    return rows.order_by("-id")[:_RUN_WINDOW]
 
 
-def past_share(machine: Machine, kind: str, told: str, **config: Any) -> float | None:
-    """Seconds of work for each of what the result counts under `told`, the median of the last runs."""
-    rows = past_runs(machine, kind, **config).values_list("busy_seconds", f"result__{told}")
+def seconds_per_unit(machine: Machine, kind: str, result_field: str, **config: Any) -> float | None:
+    """Median seconds of work per unit that `result_field` counts, over the last runs; None without runs."""
+    rows = finished_runs(machine, kind, **config).values_list("busy_seconds", f"result__{result_field}")
     shares = [busy / number for busy, number in rows if busy and number]
     return median(shares) if shares else None
 
 
 def read_machine(field: str, pk: object, isa: str = "") -> Machine:
-    """A machine that can be asked for measurements, of the instruction set `isa` ("": of any).
+    """The machine with this id, able to measure and of the instruction set `isa` ("": any).
 
-    Raises `ConfigError`.
+    Raises `ConfigError`; its message begins with `field`.
     """
     machine = read_row(Machine, f"{field} machine".strip(), pk)
     if reason := obstacle_to_measuring(machine):
@@ -157,7 +165,7 @@ def read_machine(field: str, pk: object, isa: str = "") -> Machine:
 
 
 def read_block_machine(pk: object) -> Machine:
-    """A machine that can be asked for measurements of basic blocks. Raises `ConfigError`."""
+    """The machine with this id, able to measure basic blocks. Raises `ConfigError`."""
     machine = read_machine("", pk)
     if reason := obstacle_to_blocks(machine.name, machine.isa.name):
         raise ConfigError(reason)

@@ -1,4 +1,4 @@
-"""A machine as a measurer, and which schemes can be measured there."""
+"""A machine as a measurer of experiments, the schemes that it can measure, and its drift."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from inference.isa.machine_bodies import COSTS, DEFAULTS, FEWEST_WRITTEN_LINES, 
 from inference.isa.microarchitecture import flags_of
 from inference.measuring.drift import DriftCheck, DriftComparison, DriftVerdict, DriftWatch
 from inference.measuring.remote import RemoteMeasurer
-from inference.measuring.simulated import NOISE, OF_BLOCKS, SimulatedProcessor
+from inference.measuring.simulated import BLOCK_OPTIONS, NOISE_OPTIONS, SimulatedProcessor
 from inference.measuring.simulated_agent import stand_in
 from inference.models import ISA, ExperimentSet, LatencySet, Machine, Measurement
 from inference.runs.errors import JobError, LeaseLostError
 from inference.runs.events import DriftChecked
-from inference.runs.journal import Lease, held
+from inference.runs.journal import Lease, fenced_rows
 from inference.runs.kinds import Task
 from inference.runs.machines.board import DatabaseBoard
 from inference.storage.core_models import newest_front_end, settled_readings
 from inference.storage.recorded import selected_schemes
 from inference.storage.rows import store_experiments, store_measurements
 
-LEAST_SETTLED = 0.5
-"""Share of the single instructions that must settle for anything to be concluded from a machine."""
+MIN_SETTLED_SHARE = 0.5
+"""Share of the single instructions that must settle: below it, a machine is too disturbed for inference."""
 
-_SHOWN = 5
-_USUAL_STORE = 64
-"""Bits."""
+_MAX_LISTED = 5
+_STORE_BITS = 64
+"""Width of the stores in experiments."""
 
 LogText = Callable[[str, str], None]
 
 
 def identity_of(machine: Machine) -> Json:
-    """Who measures on a machine with an agent, as far as it changes the results."""
+    """Identity of the measurements of a machine with an agent: the facts that change results."""
     facts = machine.facts
     identity = {
         "kind": "machine",
@@ -65,18 +65,18 @@ def identity_of(machine: Machine) -> Json:
 
 @contextmanager
 def agent_board(task: Task, machine: Machine) -> Iterator[tuple[DatabaseBoard, Json]]:
-    """Where the run posts batches for the machine's agent, and the identity of who measures them.
+    """A board for the run's batches on the machine, and the identity of its measurements.
 
-    Afterwards nothing of the run waits for the machine.
+    On exit, batches without results are withdrawn.
     """
     reporter = task.reporter
 
-    def say(text: str, waits: bool) -> None:
-        # Before the line, which is written at once and takes it along.
+    def report_wait(text: str, waits: bool) -> None:
+        # Before the log line: that is written at once, together with the events before it.
         reporter.emit(WaitChanged(text if waits else ""))
         reporter.emit(Log("warning", text))
 
-    with closing(DatabaseBoard(task.lease, machine, reporter.pulse, say)) as board:
+    with closing(DatabaseBoard(task.lease, machine, reporter.pulse, report_wait)) as board:
         yield board, identity_of(machine)
 
 
@@ -84,9 +84,9 @@ def agent_board(task: Task, machine: Machine) -> Iterator[tuple[DatabaseBoard, J
 def agent_measurer(
     task: Task, machine: Machine, schemes: Collection[str], options: Options = DEFAULTS
 ) -> Iterator[RemoteMeasurer]:
-    """Measure experiments of the schemes on the machine; afterwards nothing of the run waits for it.
+    """A measurer for experiments of the schemes; on exit, batches without results are withdrawn.
 
-    `options`: how loop bodies are made; a simulated agent has none.
+    `options`: how loop bodies are generated; a simulated agent ignores them.
     """
     with agent_board(task, machine) as (board, identity):
         facts = machine.facts
@@ -105,7 +105,7 @@ def agent_measurer(
                 watch=watch,
             )
         else:
-            options = suited_options(machine, task.run.created, options)
+            options = options_for(machine, task.run.created, options)
             if options.least_bytes:
                 short = f"instructions shorter than {options.least_bytes} bytes"
                 text = f"{short} get prefixes: the front end of {machine.name} is slower in loops of them"
@@ -126,11 +126,11 @@ def agent_measurer(
             )
 
 
-def suited_options(machine: Machine, before: datetime, options: Options = DEFAULTS) -> Options:
-    """Options with what lessens waste on the machine.
+def options_for(machine: Machine, before: datetime, options: Options = DEFAULTS) -> Options:
+    """Options for loop bodies, adapted to the machine's measured caches and front end.
 
-    By what was measured of it before a run was begun, so that a run which goes on goes on alike, and so that
-    bodies of what was measured can be made again.
+    Only measurements from before a run's creation count: a resumed run must use the same bodies, and the
+    bodies of its measurements must be reproducible.
     """
     options = replace(options, written_lines=written_lines_of(machine, before=before))
     row = newest_front_end(machine, before=before)
@@ -139,67 +139,74 @@ def suited_options(machine: Machine, before: datetime, options: Options = DEFAUL
 
 
 def written_lines_of(machine: Machine, before: datetime) -> int | None:
-    """Cache lines that stores of experiments take turns in: as many as the machine was found to write at its
-    full rate until then, None where it writes the usual number so, or where that was not measured."""
+    """Number of cache lines over which stores alternate at the machine's full rate, as measured before a
+    time.
+
+    None if the usual number is not too large, or if it was not measured.
+    """
     rows = LatencySet.objects.filter(machine=machine, created__lt=before).order_by("-pk")
-    curve = store_curves(rows.values_list("memory", flat=True).first() or []).get(_USUAL_STORE)
+    curve = store_curves(rows.values_list("memory", flat=True).first() or []).get(_STORE_BITS)
     if curve is None or not FEWEST_WRITTEN_LINES <= curve.plateau < WRITTEN_LINES:
         return None
     return curve.plateau
 
 
 def chosen_schemes(isa: ISA, selection: str | list[int]) -> list[str]:
-    """The schemes of a run's selection, sorted; all means those that can be inferred anything of."""
+    """The schemes of a run's selection, sorted; "all" selects the schemes without an exclusion."""
     chosen = selected_schemes(isa, selection)
     return sorted(
         isa.schemes.filter(exclusion="").values_list("text", flat=True) if chosen is None else chosen
     )
 
 
-def within_reach(measurer: RemoteMeasurer, schemes: Sequence[str], log: LogText) -> list[str]:
-    """The schemes that can be measured there; the log tells how many others there are, and why."""
+def measurable_schemes(measurer: RemoteMeasurer, schemes: Sequence[str], log: LogText) -> list[str]:
+    """The schemes that the measurer can measure; logs the others with reasons. Raises `JobError` if none."""
     obstacles = {scheme: measurer.obstacle(scheme) for scheme in schemes}
-    _log_left_out({scheme: reason for scheme, reason in obstacles.items() if reason}, log)
+    _log_exclusions({scheme: reason for scheme, reason in obstacles.items() if reason}, log)
     reachable = [scheme for scheme, reason in obstacles.items() if not reason]
     if not reachable:
-        raise JobError("none of the chosen schemes can be measured there: choose others")
+        raise JobError("none of the chosen schemes can be measured on this machine: choose other schemes")
     return reachable
 
 
 def log_breakers(measurer: RemoteMeasurer, schemes: Sequence[str], log: LogText) -> None:
-    """The log tells which instructions stand before others to break dependencies, and what they cost."""
+    """Log the schemes that are measured with dependency-breaking instructions, and their cost."""
     by_kind: defaultdict[str, list[str]] = defaultdict(list)
     for scheme in schemes:
         for kind in measurer.breakers(scheme):
             by_kind[COSTS[kind]].append(scheme)
     for cost, named in by_kind.items():
-        shown = "; ".join(named[:_SHOWN]) + (" …" if len(named) > _SHOWN else "")
-        log(f"{len(named)} scheme(s) are measured together with a breaker, {cost}: {shown}", "info")
+        listing = "; ".join(named[:_MAX_LISTED]) + (" …" if len(named) > _MAX_LISTED else "")
+        log(f"{len(named)} scheme(s) are measured together with a breaker, {cost}: {listing}", "info")
 
 
-def spread(schemes: Sequence[str], n: int | None) -> Sequence[str]:
-    """n of the schemes at equal distances in their order, all where there are no more or n is None.
+def sample_evenly(schemes: Sequence[str], n: int | None) -> Sequence[str]:
+    """`n` of the schemes at equal distances; all if there are no more, or if `n` is None.
 
-    Sorted texts have kin side by side, so every family of instructions gives its share.
+    In sorted texts similar instructions are adjacent, so every family is represented.
+
+    >>> sample_evenly(["add", "and", "mul", "xor"], 2)
+    ['add', 'mul']
     """
     if n is None or n >= len(schemes):
         return schemes
     return [schemes[k * len(schemes) // n] for k in range(n)]
 
 
-def measured_alone(measurer: Measurer, schemes: Sequence[str], log: LogText) -> dict[str, float]:
-    """Measure every scheme alone: {scheme: cycles} of those that settle; the log names the others.
+def singleton_cycles(measurer: Measurer, schemes: Sequence[str], log: LogText) -> dict[str, float]:
+    """Measure every scheme alone: {scheme: cycles} of the settled ones; logs the others with reasons.
 
-    Raises `JobError` where too few settle to trust any.
+    Raises:
+        JobError: Fewer than `MIN_SETTLED_SHARE` settled.
     """
     results = list(measurer.measure(plan.singletons(schemes)))
-    failed = _with_state(results, MeasurementState.FAILED)
-    contended = _with_state(results, MeasurementState.CONTENDED)
-    unsettled = _with_state(results, MeasurementState.UNSETTLED)
-    _log_left_out({result.experiment.schemes[0]: result.note or "failed" for result in failed}, log)
+    failed = _results_in_state(results, MeasurementState.FAILED)
+    contended = _results_in_state(results, MeasurementState.CONTENDED)
+    unsettled = _results_in_state(results, MeasurementState.UNSETTLED)
+    _log_exclusions({result.experiment.schemes[0]: result.note or "failed" for result in failed}, log)
     reasons = {result.experiment.schemes[0]: "its measurements did not agree" for result in unsettled}
     reasons |= {result.experiment.schemes[0]: "the computer was too disturbed" for result in contended}
-    _log_left_out(reasons, log)
+    _log_exclusions(reasons, log)
     settled = {
         result.experiment.schemes[0]: result.cycles
         for result in results
@@ -211,51 +218,60 @@ def measured_alone(measurer: Measurer, schemes: Sequence[str], log: LogText) -> 
             f"each of the {len(results)} schemes failed when it was measured alone: "
             f"{results[0].experiment}: {results[0].note}"
         )
-    if len(settled) < LEAST_SETTLED * possible:
+    if len(settled) < MIN_SETTLED_SHARE * possible:
         raise JobError(
-            f"only {len(settled)} of {possible} single instructions could be measured reliably: this "
-            "computer is too disturbed to infer anything from. Stop other work on it, give a virtual machine "
-            "processors of its own, see the advice on the machine's page, and start the run again"
+            f"only {len(settled)} of {possible} single instructions could be measured reliably: other work "
+            "disturbs this computer too much for an inference. Stop that work, pin a virtual machine to "
+            "dedicated processors, see the advice on the machine's page, and start the run again"
         )
     return settled
 
 
-def _with_state(results: Sequence[Measured], state: MeasurementState) -> list[Measured]:
+def _results_in_state(results: Sequence[Measured], state: MeasurementState) -> list[Measured]:
     return [result for result in results if result.state is state]
 
 
-def _log_left_out(reasons: Mapping[str, str], log: LogText) -> None:
-    """One line per reason: how many schemes, and which."""
+def _log_exclusions(reasons: Mapping[str, str], log: LogText) -> None:
+    """Log one line per reason, with the number of schemes and the first of them."""
     schemes: defaultdict[str, list[str]] = defaultdict(list)
     for scheme, reason in reasons.items():
         schemes[reason].append(scheme)
     for reason, named in schemes.items():
-        shown = "; ".join(named[:_SHOWN]) + (" …" if len(named) > _SHOWN else "")
+        listing = "; ".join(named[:_MAX_LISTED]) + (" …" if len(named) > _MAX_LISTED else "")
         noun = "scheme is" if len(named) == 1 else "schemes are"
-        log(f"{len(named)} {noun} left out, {reason}: {shown}", "warning")
+        log(f"{len(named)} {noun} left out, {reason}: {listing}", "warning")
 
 
 def settled_share(results: Sequence[Measured]) -> float:
-    """How many of the experiments settled, 0 to 1; of those that could be executed at all."""
+    """Share of the experiments that settled, 0 to 1, among those that could be executed."""
     possible = [result for result in results if result.state is not MeasurementState.FAILED]
     return sum(result.usable for result in possible) / len(possible) if possible else 0.0
 
 
 @contextmanager
-def opened(
+def open_measurer(
     task: Task, machine: Machine, selection: str | list[int], options: Options = DEFAULTS
 ) -> Iterator[tuple[Measurer, Sequence[str]]]:
-    """Who measures, and the chosen schemes, sorted; of a simulated machine those that it knows.
+    """A measurer for the machine, and the selected schemes, sorted.
 
-    A computer may be unable to measure some of them; there, `options` say how loop bodies are made. Raises
-    `JobError` where none is left.
+    For a simulated machine these are the schemes of its mapping. An agent may be unable to measure some
+    (`measurable_schemes`).
+
+    Args:
+        task: The run that measures.
+        machine: A machine of any kind but published measurements.
+        selection: A word of `SELECTIONS`, or ids of schemes.
+        options: How an agent's loop bodies are generated.
+
+    Raises:
+        JobError: The simulated machine has none of the schemes.
     """
     if machine.kind == Machine.Kind.SIMULATED:
-        processor, known = simulated_machine(machine)
-        wanted = selected_schemes(machine.isa, selection)
-        schemes = sorted(known if wanted is None else known & wanted)
+        processor, supported = simulated_machine(machine)
+        selected = selected_schemes(machine.isa, selection)
+        schemes = sorted(supported if selected is None else supported & selected)
         if not schemes:
-            raise JobError("none of the chosen schemes can be measured there: choose others")
+            raise JobError("none of the chosen schemes can be measured on this machine: choose other schemes")
         yield processor, schemes
         return
     chosen = chosen_schemes(machine.isa, selection)
@@ -264,19 +280,19 @@ def opened(
 
 
 def simulated_machine(machine: Machine) -> tuple[SimulatedProcessor, set[str]]:
-    """The machine as a measurer, and the schemes it knows. Raises `JobError`."""
-    mapping = _truth(machine)
-    noise = {name: machine.facts[name] for name in (*NOISE, *OF_BLOCKS) if name in machine.facts}
-    return SimulatedProcessor(mapping, seed=machine.facts.get("seed", 0), **noise), known_schemes(mapping)
+    """The simulated processor, and the schemes of its mapping. Raises `JobError` without a mapping."""
+    mapping = _stored_mapping(machine)
+    noise = {name: machine.facts[name] for name in (*NOISE_OPTIONS, *BLOCK_OPTIONS) if name in machine.facts}
+    return SimulatedProcessor(mapping, seed=machine.facts.get("seed", 0), **noise), schemes_with_uops(mapping)
 
 
-def known_schemes(mapping: PortMapping) -> set[str]:
-    """The schemes that a processor of this mapping takes any time for."""
+def schemes_with_uops(mapping: PortMapping) -> set[str]:
+    """Schemes with at least one µop: the others take no time on the simulated processor."""
     return {scheme for scheme, uops in mapping.usage.items() if uops}
 
 
-def _truth(machine: Machine) -> PortMapping:
-    """The port mapping that the machine keeps as a document of the exchange."""
+def _stored_mapping(machine: Machine) -> PortMapping:
+    """The port mapping that a simulated machine stores among its facts. Raises `JobError`."""
     document = json.dumps(machine.facts.get("mapping")).encode()
     parsed = parse(document, f"the mapping of {machine.name}", AnyNames())
     if parsed.mapping is None:
@@ -285,11 +301,10 @@ def _truth(machine: Machine) -> PortMapping:
 
 
 class DriftJournal:
-    """Takes the rounds of one attempt of a run.
+    """Stores the drift checks of one attempt at a run.
 
-    The run that is under way goes on with the answer it was given; what is stored is the amended one, whose
-    note has the number before, and the journal has all of them. Raises `LeaseLostError` where the run is
-    somebody else's now.
+    The running attempt keeps the result that it has read. Stored is the amended result, whose note has the
+    earlier number; the journal has all repetitions. Raises `LeaseLostError`.
     """
 
     def __init__(self, lease: Lease, isa: ISA, emit: Callable[[Event], None]) -> None:
@@ -301,15 +316,15 @@ class DriftJournal:
         for before, result in check.amended:
             self._amend(before, result)
         self._emit(DriftChecked.of(check))
-        for each in check.compared:
-            if each.verdict in {DriftVerdict.REPLACED, DriftVerdict.UNSETTLED}:
-                self._emit(Log("warning", _told(each)))
+        for comparison in check.compared:
+            if comparison.verdict in {DriftVerdict.REPLACED, DriftVerdict.UNSETTLED}:
+                self._emit(Log("warning", _drift_text(comparison)))
 
     def _amend(self, before: float, result: Measured) -> None:
-        """Put the new result where the contradicted one is; rows are never changed, so it is another row."""
+        """Replace the contradicted result by a new row: rows of measurements are never updated."""
         with transaction.atomic():
-            # Matching the row also locks it: nobody can take the run over meanwhile.
-            if not held(self._lease).update(lease_token=self._lease.token):
+            # Matching the row also locks it: no worker can claim the run meanwhile.
+            if not fenced_rows(self._lease).update(lease_token=self._lease.token):
                 raise LeaseLostError(self._lease.run_id, self._lease.token)
             experiment = store_experiments(self._isa, [result.experiment])[result.experiment]
             contradicted = Measurement.objects.filter(
@@ -318,18 +333,17 @@ class DriftJournal:
                 state=Measurement.State.SETTLED,
                 cycles=before,
             )
-            for row, made, repeat in contradicted.values_list("pk", "experiment_set", "repeat"):
+            for row, set_id, repeat in contradicted.values_list("pk", "experiment_set", "repeat"):
                 Measurement.objects.filter(pk=row).delete()
-                store_measurements(ExperimentSet.objects.get(pk=made), [result], repeat)
+                store_measurements(ExperimentSet.objects.get(pk=set_id), [result], repeat)
 
 
-def _told(comparison: DriftComparison) -> str:
-    again = " and ".join(f"{cycles:.4g}" for cycles in comparison.after)
-    what = (
+def _drift_text(comparison: DriftComparison) -> str:
+    remeasured = " and ".join(f"{cycles:.4g}" for cycles in comparison.after)
+    consequence = (
         "the last number replaces it"
         if comparison.verdict is DriftVerdict.REPLACED
         else "it counts as unsettled"
     )
-    return (
-        f"{comparison.experiment}: {comparison.before:.4g} cycles before, measured again as {again}: {what}"
-    )
+    numbers = f"{comparison.before:.4g} cycles before, measured again as {remeasured}"
+    return f"{comparison.experiment}: {numbers}: {consequence}"

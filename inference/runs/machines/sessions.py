@@ -1,10 +1,10 @@
-"""Agents: the tokens that let them in, their connections, and how their machines are doing.
+"""Agents' tokens and connections, and readings of their machines' state.
 
-A token has 256 random bits, and only its SHA-256 is kept: it is found by its digest, so nothing compares it.
-Of each machine one connection speaks, the newest.
+A token has 256 random bits. Only its SHA-256 is stored, and the row is looked up by that digest: no
+comparison of secrets can leak by its timing.
 
-`Machine.session` numbers them. Whatever a connection changes is conditional on its number being the newest,
-so one that has been replaced can change nothing and learns of it by a `SessionLostError`.
+`Machine.session` numbers the connections of a machine; only the newest is valid. All changes are conditional
+on the number, so a connection that was replaced changes nothing and gets a `SessionLostError`.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from inference.runs.errors import SessionLostError
 from inference.runs.machines import batches
 from inference.runs.machines.checking import clean_text
 from inference.storage.instruction_sets import SUPPLIED, load_supplied
-from inference.storage.names import free_or_refuse
+from inference.storage.names import check_name_free
 
 _CPU_LIMIT = 200
 
 
 @dataclass(frozen=True)
 class Session:
-    """A connection that may speak for a machine. `keeps`: the lease that its agent brought along holds."""
+    """A connection of a machine's agent. `lease_valid`: the agent may go on with the batch that it has."""
 
     machine_id: int
     machine: str
     number: int
-    keeps: bool = False
+    lease_valid: bool = False
 
 
 @dataclass(frozen=True)
 class AgentRefusal:
-    """Why an agent may not speak for a machine. `retry`: it may later."""
+    """Why an agent may not connect as a machine. `retry`: it may try again later."""
 
     reason: str
     retry: bool
@@ -56,10 +56,15 @@ class AgentRefusal:
 def open_session(
     machine: Machine, instance: str, facts: Json, holds: tuple[int, int] | None = None
 ) -> Session | AgentRefusal:
-    """Let an agent process speak for the machine, in place of any connection that it had before.
+    """Open a connection for the machine's agent; it replaces earlier ones of the same process.
 
-    `facts` have been checked. What the machine was measuring waits again, but for the (batch, fence) that
-    this agent `holds`, unless somebody else has been given that since.
+    Batches that the machine was measuring wait again, except the one that this agent holds.
+
+    Args:
+        machine: The machine of the agent's token.
+        instance: Identifier of the agent's process; another process is refused while the machine is online.
+        facts: Facts about the computer, validated by `clean_facts`.
+        holds: (batch, fence) that the agent is measuring; None for no batch.
     """
     now = timezone.now()
     with transaction.atomic():
@@ -68,66 +73,65 @@ def open_session(
             return AgentRefusal("this machine has been removed from the site", retry=False)
         if row.instance != instance and row.is_online(now):
             return AgentRefusal(f"another agent is connected as {row.name}", retry=True)
-        if reason := _of_another_kind(row, facts) or _of_another_isa(row, facts):
+        if reason := _core_type_conflict(row, facts) or _isa_conflict(row, facts):
             return AgentRefusal(reason, retry=False)
-        _describe(row, facts)
+        _set_facts(row, facts)
         row.session += 1
         row.instance = instance
         row.last_seen = now
         row.noise = row.ghz = row.rate = None
-        row.save(update_fields=_OF_A_SESSION)
-        batches.give_back(row.pk, "the connection to the agent ended")
-        keeps = holds is not None and batches.keep(row.pk, row.session, *holds)
-        batches.sweep()
-    return Session(row.pk, row.name, row.session, keeps)
+        row.save(update_fields=_SESSION_FIELDS)
+        batches.requeue(row.pk, "the connection to the agent ended")
+        lease_valid = holds is not None and batches.reclaim(row.pk, row.session, *holds)
+        batches.delete_finished()
+    return Session(row.pk, row.name, row.session, lease_valid)
 
 
-def beat(session: Session, given: Beat) -> None:
-    """A sign of life. Raises `SessionLostError`."""
+def record_beat(session: Session, beat: Beat) -> None:
+    """Store a heartbeat, and every `READING_INTERVAL` a reading. Raises `SessionLostError`."""
     now = timezone.now()
-    changes: dict[str, Any] = {"noise": given.noise, "ghz": given.ghz, "rate": given.rate}
+    changes: dict[str, Any] = {"noise": beat.noise, "ghz": beat.ghz, "rate": beat.rate}
     with transaction.atomic():
-        note = clean_text(given.note)
-        if not _speaks(session).update(state=given.state, state_note=note, last_seen=now, **changes):
+        note = clean_text(beat.note)
+        if not _current_row(session).update(state=beat.state, state_note=note, last_seen=now, **changes):
             raise SessionLostError(session.machine, session.number)
-        if keep_reading(session.machine_id, given, now):
-            _note_checks(session, given)
-            batches.sweep()
+        if record_reading(session.machine_id, beat, now):
+            _note_checks(session, beat)
+            batches.delete_finished()
 
 
-def require(session: Session) -> None:
-    """Raises `SessionLostError` where the session may not speak any more."""
-    if not _speaks(session).exists():
+def require_current(session: Session) -> None:
+    """Raises `SessionLostError` if a newer connection has replaced this one, or all were ended."""
+    if not _current_row(session).exists():
         raise SessionLostError(session.machine, session.number)
 
 
 def close_session(session: Session) -> None:
-    """The connection is gone: what it held waits again. Nothing happens where another one has followed.
+    """Mark the machine as offline and requeue its batches, unless a newer connection has replaced this one.
 
-    The machine's state stays as it was last told; `last_seen` is null from now on, and the newest reading
-    says since when.
+    The machine's state stays as last reported. `last_seen` becomes null; the newest reading has the time.
     """
     with transaction.atomic():
-        if _speaks(session).update(last_seen=None):
-            batches.give_back(session.machine_id, "the connection to the agent ended")
+        if _current_row(session).update(last_seen=None):
+            batches.requeue(session.machine_id, "the connection to the agent ended")
 
 
-def end_all(machine_id: int) -> None:
-    """Let no present connection speak for the machine any longer."""
+def end_sessions(machine_id: int) -> None:
+    """End all connections of the machine."""
     with transaction.atomic():
         Machine.objects.filter(pk=machine_id).update(session=F("session") + 1, last_seen=None)
-        batches.give_back(machine_id, "the agent's token was revoked")
-        wakeups.announce(wakeups.batches_of(machine_id))
+        batches.requeue(machine_id, "the agent's token was revoked")
+        wakeups.announce(wakeups.batches_topic(machine_id))
 
 
-_OF_A_SESSION = (
+_SESSION_FIELDS = (
     *("session", "instance", "last_seen", "noise", "ghz", "rate"),
     *("isa", "facts", "cpu", "state", "state_note"),
 )
 
 
-def _of_another_kind(row: Machine, facts: Json) -> str:
-    """Why an agent may not speak for a machine whose numbers came from another kind of core; "" if it may."""
+def _core_type_conflict(row: Machine, facts: Json) -> str:
+    """Why an agent's type of core does not match the machine's earlier measurements; "" if it does."""
     before, now = row.facts.get("core_type"), facts.get("core_type")
     if not before or not now or before == now:
         return ""
@@ -138,113 +142,115 @@ def _of_another_kind(row: Machine, facts: Json) -> str:
     )
 
 
-def _of_another_isa(row: Machine, facts: Json) -> str:
-    """Why an agent may not speak for a machine of another instruction set; "" if it may.
+def _isa_conflict(row: Machine, facts: Json) -> str:
+    """Why an agent's instruction set does not match the machine's; "" if it does.
 
-    A machine that no agent has ever spoken for takes the instruction set of the first one. One with a set of
-    its own, under another name, keeps that.
+    The first agent of a machine sets its instruction set. An instruction set that was imported under another
+    name stays.
     """
-    said = facts.get("isa")
-    if said not in SUPPLIED or row.isa.name not in SUPPLIED or said == row.isa.name:
+    reported_isa = facts.get("isa")
+    if reported_isa not in SUPPLIED or row.isa.name not in SUPPLIED or reported_isa == row.isa.name:
         return ""
     if row.facts:
-        return f"{row.name} is a machine of {row.isa.name}, and this agent's is {said}: add another machine"
-    row.isa = SUPPLIED[said]()[0]
+        agent = f"and this agent's is {reported_isa}: add another machine"
+        return f"{row.name} is a machine of {row.isa.name}, {agent}"
+    row.isa = SUPPLIED[reported_isa]()[0]
     return ""
 
 
-def _describe(row: Machine, facts: Json) -> None:
+def _set_facts(row: Machine, facts: Json) -> None:
     row.facts = facts
     row.cpu = clean_text(facts.get("cpu"), _CPU_LIMIT)
     row.state_note = clean_text(facts.get("unfit"))
     row.state = Machine.State.UNFIT if row.state_note else Machine.State.IDLE
 
 
-def _note_checks(session: Session, given: Beat) -> None:
-    """The latest answers of known blocks stand among the facts, until the next greeting."""
-    if given.checks:
-        facts = _speaks(session).values_list("facts", flat=True).first() or {}
-        told = {name: list(pair) for name, pair in given.checks.items()}
-        _speaks(session).update(facts={**facts, "checks": told})
+def _note_checks(session: Session, beat: Beat) -> None:
+    """Store the newest results of the reference blocks among the facts, until the next connection."""
+    if beat.checks:
+        facts = _current_row(session).values_list("facts", flat=True).first() or {}
+        checks = {name: list(pair) for name, pair in beat.checks.items()}
+        _current_row(session).update(facts={**facts, "checks": checks})
 
 
-def _speaks(session: Session) -> Any:
-    """The machine's row as long as this connection is its newest."""
+def _current_row(session: Session) -> Any:
+    """The machine's row while this connection is its newest, else no row."""
     return Machine.objects.filter(pk=session.machine_id, session=session.number)
 
 
-EVERY = timedelta(seconds=10)
-SPARSER = (
+READING_INTERVAL = timedelta(seconds=10)
+THINNING = (
     (timedelta(hours=6), timedelta(minutes=2)),
     (timedelta(days=2), timedelta(minutes=10)),
     (timedelta(days=14), None),
 )
-"""(age from which, distance of two readings); None: none are kept. At most some 5,300 rows per machine."""
+"""(age from which, least distance of readings); None: all are deleted. At most some 5,300 rows per machine.
+"""
 
-_THIN_EVERY = timedelta(hours=1)
+_THINNING_INTERVAL = timedelta(hours=1)
 _BATCH = 500
 _WORST_FIRST = (Machine.State.UNFIT, Machine.State.CONTENDED, Machine.State.MEASURING)
 
 
-def keep_reading(machine_id: int, beat: Beat, now: datetime) -> bool:
-    """Keep a reading unless there is one of just now; whether it was kept."""
+def record_reading(machine_id: int, beat: Beat, now: datetime) -> bool:
+    """Store a reading, at most one per `READING_INTERVAL`; whether it was stored."""
     readings = MachineReading.objects.filter(machine=machine_id)
     newest = readings.order_by("-at").values_list("at", flat=True).first()
-    if newest is not None and newest > now - EVERY:
+    if newest is not None and newest > now - READING_INTERVAL:
         return False
     readings.create(
         machine_id=machine_id, at=now, state=beat.state, noise=beat.noise, ghz=beat.ghz, rate=beat.rate
     )
     if newest is None or _hour(newest) != _hour(now):
-        thin(machine_id, now)
+        thin_readings(machine_id, now)
     return True
 
 
-def thin(machine_id: int, now: datetime) -> None:
-    """Remove the readings that are too close to others for their age."""
-    gone: list[int] = []
-    ends = [*(age for age, _ in SPARSER[1:]), None]
-    for (age, distance), end in zip(SPARSER, ends, strict=True):
+def thin_readings(machine_id: int, now: datetime) -> None:
+    """Delete the readings that are closer together than `THINNING` allows for their age."""
+    surplus: list[int] = []
+    ends = [*(age for age, _ in THINNING[1:]), None]
+    for (age, distance), end in zip(THINNING, ends, strict=True):
         rows = MachineReading.objects.filter(machine=machine_id, at__lte=now - age)
         if end is not None:
             rows = rows.filter(at__gt=now - end)
-        gone += _too_close(rows.order_by("at").values_list("id", "at", "state"), distance)
-    for start in range(0, len(gone), _BATCH):
-        MachineReading.objects.filter(id__in=gone[start : start + _BATCH]).delete()
+        surplus += _too_close(rows.order_by("at").values_list("id", "at", "state"), distance)
+    for start in range(0, len(surplus), _BATCH):
+        MachineReading.objects.filter(id__in=surplus[start : start + _BATCH]).delete()
 
 
 def _too_close(rows: Iterable[tuple[int, datetime, str]], distance: timedelta | None) -> list[int]:
-    """All but the worst, then oldest, row of each stretch of `distance`."""
+    """Ids of all rows but the worst, then oldest, in each interval of `distance`; all if that is None."""
     if distance is None:
         return [row for row, _, _ in rows]
-    kept: dict[int, tuple[int, int]] = {}
-    gone: list[int] = []
+    worst_rows: dict[int, tuple[int, int]] = {}
+    surplus: list[int] = []
     for row, at, state in rows:
         stretch = int(at.timestamp() // distance.total_seconds())
         goodness = _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)
-        before = kept.get(stretch)
+        before = worst_rows.get(stretch)
         if before is None:
-            kept[stretch] = goodness, row
+            worst_rows[stretch] = goodness, row
         elif goodness < before[0]:
-            gone.append(before[1])
-            kept[stretch] = goodness, row
+            surplus.append(before[1])
+            worst_rows[stretch] = goodness, row
         else:
-            gone.append(row)
-    return gone
+            surplus.append(row)
+    return surplus
 
 
 def _hour(at: datetime) -> int:
-    return int(at.timestamp() // _THIN_EVERY.total_seconds())
+    return int(at.timestamp() // _THINNING_INTERVAL.total_seconds())
 
 
 AGENT_FILE = "pmweb-agent.pyz"
 TOKEN_FILE = "pmweb-agent.token"  # noqa: S105  its name
 
 
-def agent_line(site: str, token: str) -> str:
-    """What starts an agent, for a shell of the computer that is to be measured.
+def agent_command(site: str, token: str) -> str:
+    """Shell command that starts an agent on the computer to be measured.
 
-    The token goes into a file of its user, and into no process's arguments.
+    The token is written to a private file: other users can read the arguments of processes.
     """
     return (
         f"(umask 077; echo {shlex.quote(token)} > {TOKEN_FILE}) && "
@@ -253,27 +259,33 @@ def agent_line(site: str, token: str) -> str:
 
 
 def add_machine(name: str, isa: ISA | None = None, *, local: bool = False) -> Machine:
-    """A new machine, to be measured by an agent; of the default instruction set unless another is named.
+    """Create a machine with an agent.
 
-    `local`: it is the computer that the site runs on. Raises `ExchangeError` where the name is taken or none.
+    Args:
+        name: Unique name.
+        isa: Instruction set; None: the default one.
+        local: The machine is the computer that the site runs on.
+
+    Raises:
+        ExchangeError: The name is empty or not unique.
     """
     isa = isa or load_supplied(DEFAULT)[0]
     with transaction.atomic():
-        free_or_refuse(Machine, name)
+        check_name_free(Machine, name)
         return Machine.objects.create(name=name, kind=Machine.Kind.AGENT, isa=isa, local=local)
 
 
-def issue(machine: Machine, lifetime: timedelta | None = None) -> str:
-    """A new token for the machine's agent. Nobody can say it again; `lifetime` None: valid until revoked."""
-    # One that begins with a dash would be taken for an option on the agent's command line.
+def create_token(machine: Machine, lifetime: timedelta | None = None) -> str:
+    """Create a token for the machine's agent; it cannot be shown again. `lifetime` None: no expiry."""
+    # The prefix: a token that begins with a dash would be an option on the agent's command line.
     plain = f"pmweb_{secrets.token_urlsafe(32)}"
     expires = None if lifetime is None else timezone.now() + lifetime
     AgentToken.objects.create(machine=machine, digest=_digest(plain), expires=expires)
     return plain
 
 
-def token_of(plain: str) -> AgentToken | None:
-    """The token with its machine; None for one that is unknown or invalid now. Notes its use."""
+def find_token(plain: str) -> AgentToken | None:
+    """The token with its machine; None if it is unknown, expired or revoked. Stores the time of use."""
     unexpired = Q(expires=None) | Q(expires__gt=timezone.now())
     valid = AgentToken.objects.filter(unexpired, digest=_digest(plain), revoked=None)
     token = valid.select_related("machine").first()
@@ -283,23 +295,23 @@ def token_of(plain: str) -> AgentToken | None:
 
 
 def machine_of(plain: str) -> Machine | None:
-    """The machine that this token lets in as; None as above."""
-    token = token_of(plain)
+    """The machine of a valid token; None if the token is not valid."""
+    token = find_token(plain)
     return None if token is None else token.machine
 
 
 def revoke(token: AgentToken) -> None:
-    """Let nobody in by this token any more, and end the machine's connection.
+    """Revoke a token and end the machine's connections.
 
-    An agent with another token of the same machine connects again by itself and keeps its batch.
+    An agent with another token of the same machine reconnects by itself and keeps its batch.
     """
     with transaction.atomic():
         AgentToken.objects.filter(pk=token.pk, revoked=None).update(revoked=timezone.now())
-        end_all(token.machine_id)
+        end_sessions(token.machine_id)
 
 
 def revoke_all(machine: Machine) -> int:
-    """Revoke every token of a machine; how many there were."""
+    """Revoke all tokens of a machine; returns their number."""
     valid = list(machine.tokens.filter(revoked=None))
     with transaction.atomic():
         for token in valid:

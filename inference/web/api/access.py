@@ -1,6 +1,7 @@
-"""Who calls, and how much they may do. The site says so: this app knows neither its accounts nor its tokens.
+"""Authentication and scopes of API calls.
 
-The setting `API_ACCESS` names an object of the site, by its dotted path, that keeps to `AccessRules`.
+This app knows neither accounts nor tokens: the setting `API_ACCESS` is the dotted path of an object of the
+site that implements `AccessRules`.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class CallerScope(StrEnum):
-    """What a caller may do, each including those before it."""
+    """A caller's permissions; each scope includes the ones before it."""
 
     READ = "read"
     OPERATE = "operate"
     ADMINISTER = "administer"
 
 
-class Deed(StrEnum):
-    """What is noted of an operation that succeeded."""
+class AuditAction(StrEnum):
+    """Kinds of successful operations in the audit log."""
 
     CHANGED = "changed"
     EXPORTED = "exported"
@@ -45,7 +46,7 @@ _RANK = {scope: rank for rank, scope in enumerate(CallerScope)}
 
 @dataclass(frozen=True)
 class ApiCaller:
-    """`user` is an account, or anonymous where reading is public; `by_cookie`: by a browser's session."""
+    """`user` is an account, or anonymous if reading is public; `by_cookie`: authenticated by a session."""
 
     user: Any
     scope: CallerScope
@@ -53,38 +54,41 @@ class ApiCaller:
 
 
 class AccessRules(Protocol):
-    """What the site has to know."""
+    """Access rules of the API, implemented by the site."""
 
     def caller_of(self, request: HttpRequest) -> ApiCaller | None:
-        """Who it is, by token or session; None for nobody. A token that is wrong is nobody, too."""
+        """The caller by token or session; None without a valid one."""
         ...
 
     def is_recent(self, request: HttpRequest) -> bool:
-        """Whether the session's user has shown lately who they are."""
+        """Whether the session's user has logged in or confirmed their identity lately."""
         ...
 
-    def refused(self, request: HttpRequest, caller: ApiCaller | None, why: str) -> None:
-        """Remember that a caller was turned away; None for one whose token is wrong."""
+    def record_refusal(self, request: HttpRequest, caller: ApiCaller | None, reason: str) -> None:
+        """Add a refused call to the audit log; `caller` None: the token was not valid."""
         ...
 
     def watch(self, request: HttpRequest) -> AbstractContextManager[asyncio.Event]:
-        """For an answer that goes on: an event that is set soon after its caller may not read any longer.
+        """For a streamed answer: an event that is set soon after its caller lost the permission to read.
 
-        Asked for where the request is answered, entered in the event loop that sends the answer.
+        It is called while the request is answered, and entered in the event loop that sends the answer.
         """
         ...
 
-    def note(self, request: HttpRequest, deed: Deed, subject: Model) -> None:
-        """Remember what the request's user did to a row, beside what the site notes wherever it happens."""
+    def record(self, request: HttpRequest, action: AuditAction, subject: Model) -> None:
+        """Add the operation to the audit log, unless the site logs it elsewhere."""
         ...
 
 
 @dataclass(frozen=True)
 class ScopeRule:
-    """What ninja asks before an operation. Without a scope: reading for GET, operating for all else.
+    """Authenticates a request before an operation (ninja's `auth`).
 
-    `by_token`: False for what only a session may do. A token that leaks shall not help anybody to more than
-    it lets them do, nor to what lasts longer than itself. `recent`: its user has to have logged in lately.
+    Attributes:
+        scope: Required scope; None: "read" for safe methods, else "operate".
+        by_token: False for operations of sessions only: a leaked token must not give permissions beyond its
+            scope or lifetime.
+        recent: The session's user must have logged in lately.
     """
 
     scope: CallerScope | None = None
@@ -92,19 +96,20 @@ class ScopeRule:
     recent: bool = False
 
     def needed(self, method: str | None) -> CallerScope:
-        """The scope that a request with this method needs."""
+        """Required scope of a request with this method."""
         return self.scope or (CallerScope.READ if method in SAFE else CallerScope.OPERATE)
 
     def __call__(self, request: HttpRequest) -> ApiCaller:
-        """Let the caller in.
+        """Authenticate, and set `request.user`.
 
-        Raises `ProblemError`: 401 without a valid token or session, 403 for one that may not do it, and for a
-        session that changes something without the token against forged requests.
+        Raises:
+            ProblemError: 401 without a valid token or session; 403 for a missing permission, and for a change
+                by a session without the CSRF token.
         """
         caller = access().caller_of(request)
         if caller is None:
             if "Authorization" in request.headers:
-                access().refused(request, None, "a token that is unknown, expired or revoked")
+                access().record_refusal(request, None, "a token that is unknown, expired or revoked")
             raise ProblemError(
                 401,
                 "No valid token or session came with the request",
@@ -114,26 +119,26 @@ class ScopeRule:
             )
         needed = self.needed(request.method)
         if _RANK[caller.scope] < _RANK[needed]:
-            access().refused(request, caller, f"needs the scope {needed}")
+            access().record_refusal(request, caller, f"needs the scope {needed}")
             raise ProblemError(
                 403,
                 f"This needs the scope {needed}; yours is {caller.scope}",
-                right="use a token with that scope, of somebody whose role allows it",
+                right="use a token with that scope, of a user whose role allows it",
                 where="header Authorization",
             )
         if caller.by_cookie and request.method not in SAFE and check_csrf(request):
             raise ProblemError(
                 403,
-                "A change by a session needs the token against forged requests",
+                "A change by a session needs the CSRF token",
                 right="send the cookie `csrftoken-PORT` as the header X-CSRFToken too, or use a token",
                 where="header X-CSRFToken",
             )
         if not self.by_token and not caller.by_cookie:
-            access().refused(request, caller, "not by a token")
+            access().record_refusal(request, caller, "not by a token")
             raise ProblemError(
                 403,
-                "No token may do this, whatever its scope: whoever stole one would get further by it",
-                right="a browser's session of somebody who may; on the computer of the site, its command",
+                "No token may do this, whatever its scope: a stolen token would give further permissions",
+                right="a browser's session of a permitted user; on the computer of the site, its command",
                 where="header Authorization",
             )
         if self.recent and not access().is_recent(request):
@@ -148,26 +153,26 @@ class ScopeRule:
 
 
 def account_of(request: HttpRequest) -> Any:
-    """The caller as rows refer to one: None for an anonymous caller."""
+    """The caller as a value of foreign keys: None for an anonymous caller."""
     return request.user if request.user.is_authenticated else None
 
 
-def note(request: HttpRequest, deed: Deed, subject: Model) -> None:
-    """Remember who did what, where the site keeps such a log."""
-    access().note(request, deed, subject)
+def note(request: HttpRequest, action: AuditAction, subject: Model) -> None:
+    """Add an operation to the site's audit log."""
+    access().record(request, action, subject)
 
 
-reading = ScopeRule(CallerScope.READ)
-"""For operations that change nothing, but have a body."""
-operating = ScopeRule(CallerScope.OPERATE)
-"""For operations that change nothing, but take much work, and belong to others that do."""
-administering = ScopeRule(CallerScope.ADMINISTER)
+read_access = ScopeRule(CallerScope.READ)
+"""For operations with a body that change nothing."""
+operator_access = ScopeRule(CallerScope.OPERATE)
+"""For expensive operations that change nothing."""
+admin_access = ScopeRule(CallerScope.ADMINISTER)
 in_person = ScopeRule(CallerScope.ADMINISTER, by_token=False)
-"""For what lets somebody in or runs programs here: a person has to do it, by a session."""
+"""For operations that admit users or run programs: by a session, not by a token."""
 confirmed_in_person = ScopeRule(CallerScope.ADMINISTER, by_token=False, recent=True)
-"""The same for accounts, and what they may do."""
+"""For operations on accounts and permissions: by a session with a recent log-in."""
 confirmed_operator = ScopeRule(CallerScope.OPERATE, by_token=False, recent=True)
-"""For what shows something to people without an account: a person has to do it."""
+"""For operations that show results to people without an account: by a session with a recent log-in."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What answers of the API about basic blocks and predictors have in common."""
+"""Shapes of API answers about basic blocks and predictors."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def block_json(
     }
 
 
-MOST_BLOCKS = 100
+MAX_BLOCKS = 100
 
 
-MOST_TEXT = 100_000
+MAX_CODE_LENGTH = 100_000
 
 
 class Code(Input):
@@ -96,7 +96,7 @@ class Code(Input):
     isa: str = Field(DEFAULT, max_length=200, description="Their instruction set.", examples=[DEFAULT])
     code: str = Field(
         min_length=1,
-        max_length=MOST_TEXT,
+        max_length=MAX_CODE_LENGTH,
         description="Intel or AT&T syntax, what compilers and disassemblers print, or hexadecimal digits; "
         "code with jumps is cut into loops and straight pieces, paragraphs are blocks of their own.",
         examples=["add rax, rbx\nimul rax, rbx"],

@@ -1,7 +1,7 @@
-"""A client in Python, written from the OpenAPI document: one file, typed, with nothing to install.
+"""Generates the Python client from the OpenAPI document: one typed file without dependencies.
 
-Each operation is a method of its name; each shape is a `TypedDict`. What a session alone may do is left out,
-since a client has a token. Like the document, the client of a version is always the same.
+Every operation becomes a method, every shape a `TypedDict`. Operations of sessions only are left out, as a
+client has a token. The output depends only on the document.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from inference.web.file_answers import file_answer
 
 CLIENT_NAME = "pmweb_client.py"
 _FRAME = Path(__file__).parent / "client_frame.py"
-"""What does not depend on the operations."""
+"""The part of the client that does not depend on the operations."""
 
 _SHAPES = "# The shapes of the API follow here.\n"
 _OPERATIONS = "    # The operations of the API follow here.\n"
@@ -29,51 +29,55 @@ _PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool
 _JSON, _FORM = "application/json", "multipart/form-data"
 _WIDTH = 106
 _ROOT = "/api/v1"
-"""As the frame has it, too."""
+"""The frame has the same constant."""
 
 
-def client_answer(whole: Json) -> HttpResponse:
-    """The module, to be stored."""
-    return file_answer(client_text(whole), "text/x-python", *CLIENT_NAME.split("."))
+def client_answer(document: Json) -> HttpResponse:
+    """The client as a file to download."""
+    return file_answer(client_text(document), "text/x-python", *CLIENT_NAME.split("."))
 
 
-def client_text(whole: Json) -> str:
-    """The whole module, of a document as `document_of` makes it."""
-    shapes = "\n\n".join(_shape(name, schema) for name, schema in whole["components"]["schemas"].items())
-    methods = "\n".join(_method(*each) for each in callable_operations(whole))
-    frame = _FRAME.read_text(encoding="utf-8").replace("VERSION", whole["info"]["version"])
-    imports, rest = frame.split(_SHAPES)
-    calling, after = rest.split(_OPERATIONS)
+def client_text(document: Json) -> str:
+    """Source of the client for a document of `document_of`."""
+    shapes = "\n\n".join(_shape(name, schema) for name, schema in document["components"]["schemas"].items())
+    methods = "\n".join(_method(*operation) for operation in callable_operations(document))
+    frame = _FRAME.read_text(encoding="utf-8").replace("VERSION", document["info"]["version"])
+    imports, remainder = frame.split(_SHAPES)
+    calling, after = remainder.split(_OPERATIONS)
     return f"{imports.rstrip()}\n{_IMPORTS}\n{shapes}{calling}{methods}{after}"
 
 
-def callable_operations(whole: Json) -> Iterator[tuple[str, str, Json]]:
-    """(method, path, operation) of those that a token can do."""
-    for method, path, operation in operations_of(whole):
+def callable_operations(document: Json) -> Iterator[tuple[str, str, Json]]:
+    """(method, path below the root, operation) of all operations that accept a token."""
+    for method, path, operation in operations_of(document):
         if BY_SESSION not in operation:
             yield method, path.removeprefix(_ROOT), operation
 
 
 def _shape(name: str, schema: Json) -> str:
-    """A `TypedDict`, of what is always there and what may be left out; another name of a choice of texts."""
+    """A `TypedDict` with required and optional fields; an alias for other schemas."""
     if schema.get("type") != "object" or "properties" not in schema:
         return f"{_class_name(name)} = {_type(schema)!s}\n"
     required = set(schema.get("required", ()))
-    fields = {field: _type(each) for field, each in schema["properties"].items()}
-    sure = {field: kind for field, kind in fields.items() if field in required}
-    maybe = {field: kind for field, kind in fields.items() if field not in required}
-    told = _docstring(schema.get("description", ""), 4)
-    made, other = _class_name(name), f"_{_class_name(name)}Sure"
-    if not maybe:
-        return _class(made, "TypedDict", sure, told)
-    if not sure:
-        return _class(made, "TypedDict, total=False", maybe, told)
-    return f"{_class(other, 'TypedDict', sure, '')}\n\n{_class(made, f'{other}, total=False', maybe, told)}"
+    fields = {field: _type(field_schema) for field, field_schema in schema["properties"].items()}
+    required_fields = {field: kind for field, kind in fields.items() if field in required}
+    optional_fields = {field: kind for field, kind in fields.items() if field not in required}
+    docstring = _docstring(schema.get("description", ""), 4)
+    class_name, base_name = _class_name(name), f"_{_class_name(name)}Sure"
+    if not optional_fields:
+        return _class(class_name, "TypedDict", required_fields, docstring)
+    if not required_fields:
+        return _class(class_name, "TypedDict, total=False", optional_fields, docstring)
+    base = _class(base_name, "TypedDict", required_fields, "")
+    return f"{base}\n\n{_class(class_name, f'{base_name}, total=False', optional_fields, docstring)}"
 
 
-def _class(name: str, bases: str, fields: Mapping[str, str], told: str) -> str:
+def _class(name: str, bases: str, fields: Mapping[str, str], docstring: str) -> str:
     lines = [f"    {field}: {kind}" for field, kind in fields.items()]
-    return "\n".join([f"class {name}({bases}):", *([told] if told else []), *(lines or ["    pass"])]) + "\n"
+    return (
+        "\n".join([f"class {name}({bases}):", *([docstring] if docstring else []), *(lines or ["    pass"])])
+        + "\n"
+    )
 
 
 def _class_name(name: str) -> str:
@@ -81,15 +85,15 @@ def _class_name(name: str) -> str:
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """The annotation of a value."""
+    """The annotation of a value with this schema."""
     if "$ref" in schema:
         return _class_name(schema["$ref"].rpartition("/")[2])
     texts = [schema["const"]] if "const" in schema else schema.get("enum", ())
     if texts:
         return f"Literal[{', '.join(map(repr, texts))}]"
-    several = next((schema[key] for key in ("anyOf", "oneOf", "allOf") if key in schema), None)
-    if several is not None:
-        return " | ".join(dict.fromkeys(map(_type, several)))
+    alternatives = next((schema[key] for key in ("anyOf", "oneOf", "allOf") if key in schema), None)
+    if alternatives is not None:
+        return " | ".join(dict.fromkeys(map(_type, alternatives)))
     return _simple_type(schema)
 
 
@@ -108,40 +112,55 @@ def _simple_type(schema: Mapping[str, Any]) -> str:
 
 def _method(method: str, path: str, operation: Json) -> str:
     name = operation["operationId"]
-    parts = [each for each in operation["parameters"] if each["in"] == "path"]
-    asked = [each for each in operation["parameters"] if each["in"] == "query"]
+    path_parameters = [parameter for parameter in operation["parameters"] if parameter["in"] == "path"]
+    query_parameters = [parameter for parameter in operation["parameters"] if parameter["in"] == "query"]
     body = _body_of(operation)
-    given = ["self", *(f"{each['name']}: {_type(each['schema'])}" for each in parts)]
+    arguments = [
+        "self",
+        *(f"{parameter['name']}: {_type(parameter['schema'])}" for parameter in path_parameters),
+    ]
     if body is not None:
-        given.append(f"{body[0]}: {body[1]}{'' if body[2] else ' = None'}")
-    if asked:
-        must = [f"{each['name']}: {_type(each['schema'])}" for each in asked if each["required"]]
-        may = [
-            f"{each['name']}: {_optional(_type(each['schema']))} = None"
-            for each in asked
-            if not each["required"]
+        arguments.append(f"{body[0]}: {body[1]}{'' if body[2] else ' = None'}")
+    if query_parameters:
+        must = [
+            f"{parameter['name']}: {_type(parameter['schema'])}"
+            for parameter in query_parameters
+            if parameter["required"]
         ]
-        given += ["*", *must, *may]
+        may = [
+            f"{parameter['name']}: {_optional(_type(parameter['schema']))} = None"
+            for parameter in query_parameters
+            if not parameter["required"]
+        ]
+        arguments += ["*", *must, *may]
     answer, reader = _answer_of(operation)
     address = re.sub(r"{(\w+)}", r"{_quoted(\1)}", path)
-    call = [f'"{method.upper()}"', f'f"{address}"' if parts else f'"{address}"']
-    if asked:
-        call.append("{" + ", ".join(f'"{each["name"]}": {each["name"]}' for each in asked) + "}")
+    call = [f'"{method.upper()}"', f'f"{address}"' if path_parameters else f'"{address}"']
+    if query_parameters:
+        call.append(
+            "{"
+            + ", ".join(f'"{parameter["name"]}": {parameter["name"]}' for parameter in query_parameters)
+            + "}"
+        )
     if body is not None:
         call.append(f"{body[0]}={body[0]}")
     if body is not None and body[0] == "files":
         (field,) = operation["requestBody"]["content"][_FORM]["schema"]["properties"]
         call.append(f'field="{field}"')
-    told = _docstring(str(operation.get("description", operation["summary"])), 8)
+    docstring = _docstring(str(operation.get("description", operation["summary"])), 8)
     result = f"self.{reader}({', '.join(call)})"
     if answer == "None":
-        done = result
+        statement = result
     else:
-        done = f"return cast({json.dumps(answer)}, {result})" if reader == "_json" else f"return {result}"
-    head = f"    def {name}({', '.join(given)}) -> {answer}:"
+        statement = (
+            f"return cast({json.dumps(answer)}, {result})" if reader == "_json" else f"return {result}"
+        )
+    head = f"    def {name}({', '.join(arguments)}) -> {answer}:"
     if len(head) > _WIDTH:
-        head = "\n".join([f"    def {name}(", *(f"        {one}," for one in given), f"    ) -> {answer}:"])
-    return "\n".join([head, told, f"        {done}", ""])
+        head = "\n".join(
+            [f"    def {name}(", *(f"        {argument}," for argument in arguments), f"    ) -> {answer}:"]
+        )
+    return "\n".join([head, docstring, f"        {statement}", ""])
 
 
 def _optional(kind: str) -> str:
@@ -149,7 +168,7 @@ def _optional(kind: str) -> str:
 
 
 def _body_of(operation: Json) -> tuple[str, str, bool] | None:
-    """(name, type, whether it has to be given) of the body."""
+    """(name, type, required) of the body's argument; None without a body."""
     request = operation.get("requestBody", {})
     for kind, content in request.get("content", {}).items():
         if kind == _FORM:
@@ -161,7 +180,7 @@ def _body_of(operation: Json) -> tuple[str, str, bool] | None:
 
 
 def _answer_of(operation: Json) -> tuple[str, str]:
-    """(type, method that reads it) of the answer."""
+    """(type, name of the method that reads it) of the answer."""
     if FILE in operation:
         return "bytes", "_bytes"
     kinds = []
@@ -169,14 +188,14 @@ def _answer_of(operation: Json) -> tuple[str, str]:
         content = response.get("content", {}).get(_JSON)
         if status != "default":
             kinds.append("None" if content is None else _type(content["schema"]))
-    known = list(dict.fromkeys(kinds))
-    if known == ["None"]:
+    distinct = list(dict.fromkeys(kinds))
+    if distinct == ["None"]:
         return "None", "_json"
-    return " | ".join(known), "_json"
+    return " | ".join(distinct), "_json"
 
 
 def _docstring(text: str, indent: int) -> str:
-    """The first paragraphs of a description, wrapped; "" for none."""
+    """A description as a docstring, wrapped; "" for an empty one."""
     if not text:
         return ""
     margin = " " * indent
@@ -194,25 +213,27 @@ def _docstring(text: str, indent: int) -> str:
 
 
 def python_example(operation: Json, schemas: Json) -> str:
-    """A call of an operation, with the examples of its parameters; "" for what a session alone may do."""
+    """Example call of an operation; "" for operations of sessions only."""
     if BY_SESSION in operation:
         return ""
-    given = [repr(each["example"]) for each in operation["parameters"] if each["in"] == "path"]
+    arguments = [
+        repr(parameter["example"]) for parameter in operation["parameters"] if parameter["in"] == "path"
+    ]
     body = _body_of(operation)
     if body is not None:
         content = operation["requestBody"]["content"]
         if body[0] == "files":
-            given.append('{"pairs.csv": open("pairs.csv", "rb").read()}')
+            arguments.append('{"pairs.csv": open("pairs.csv", "rb").read()}')
         elif body[2]:
-            given.append(repr(example_of(content[_JSON]["schema"], schemas)))
-    given += [
-        f"{each['name']}={each['example']!r}"
-        for each in operation["parameters"]
-        if each["in"] == "query" and each["required"]
+            arguments.append(repr(example_of(content[_JSON]["schema"], schemas)))
+    arguments += [
+        f"{parameter['name']}={parameter['example']!r}"
+        for parameter in operation["parameters"]
+        if parameter["in"] == "query" and parameter["required"]
     ]
     name = operation["operationId"]
-    call = f"pmweb.{name}({', '.join(given)})"
+    call = f"pmweb.{name}({', '.join(arguments)})"
     if FILE in operation:
         extension = operation[FILE].rpartition("/")[2].partition("+")[0]
         return f'open("{name}.{extension}", "wb").write({call})'
-    return f"found = {call}"
+    return f"result = {call}"

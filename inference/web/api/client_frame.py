@@ -1,6 +1,6 @@
 """A client of pmweb's HTTP API, version VERSION. Python 3.9 or newer, with nothing to install.
 
-It is written from the OpenAPI document of the API: do not edit it, but get a new one from the page API of a
+It is generated from the OpenAPI document of the API: do not edit it, but get a new one from the page API of a
 site, or with `manage.py api-client`.
 
     from pmweb_client import Pmweb
@@ -27,7 +27,7 @@ from typing import Any, cast
 
 
 class PmwebError(Exception):
-    """A request that was refused: its status, and `where`, `what` and `right` of each thing that is wrong."""
+    """A refused request: its status, and `where`, `what` and `right` of every problem."""
 
     def __init__(self, status: int, detail: str, problems: list[dict[str, str]], wait: float = 0.0) -> None:
         super().__init__(f"{detail} (status {status})")
@@ -35,15 +35,15 @@ class PmwebError(Exception):
         self.detail = detail
         self.problems = problems
         self.wait = wait
-        """Seconds after which it may be tried again, 0 where nothing was said of that."""
+        """Seconds after which to try again; 0 if the site did not say."""
 
 
 Open = Callable[..., Any]
-"""As `urllib.request.urlopen`."""
+"""Has the signature of `urllib.request.urlopen`."""
 
 
 class _SameOrigin(urllib.request.HTTPRedirectHandler):
-    """Follows the site from one path to another; neither token nor files go to another origin."""
+    """Follows redirects within the site; token and files are never sent to another origin."""
 
     def redirect_request(  # as the standard library declares it
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
@@ -70,9 +70,13 @@ def _in_query(value: object) -> object:
 
 
 class Pmweb:
-    """A site's API, with a token of your account. `timeout`: seconds to wait for an answer.
+    """A site's API, with a token of your account.
 
-    `opener`: sends the requests, in the place of one that follows no redirect to another origin.
+    Args:
+        site: Address of the site.
+        token: Token; "" where reading is public.
+        timeout: Seconds to wait for an answer.
+        opener: Sends the requests; the default refuses redirects to another origin.
     """
 
     def __init__(
@@ -85,11 +89,11 @@ class Pmweb:
         self._timeout = timeout
         self._open = opener or urllib.request.build_opener(_SameOrigin()).open
 
-    def every(self, operation: Callable[..., Any], *given: Any, **query: Any) -> Iterator[Any]:
+    def every(self, operation: Callable[..., Any], *arguments: Any, **query: Any) -> Iterator[Any]:
         """All rows of a list, page by page: `pmweb.every(pmweb.list_mappings, q="zen")`."""
         query.setdefault("limit", 500)
         while True:
-            page = operation(*given, **query)
+            page = operation(*arguments, **query)
             yield from page["items"]
             if page["next"] is None:
                 return
@@ -98,7 +102,7 @@ class Pmweb:
     def wait_for(
         self, run_id: int, *, seconds: float = 1.0, told: Callable[[str], object] = lambda line: None
     ) -> Any:
-        """The run when it has ended, looked at every so many `seconds`; `told` gets the lines of its log."""
+        """Poll a run every `seconds` until it has ended, and return it; `told` gets the lines of its log."""
         since, ended = 0, False
         while not ended:
             page: Any = self._json("GET", f"/runs/{run_id}/events", {"since": since})
@@ -123,8 +127,10 @@ class Pmweb:
         files: Mapping[str, bytes] | None = None,
         field: str = "files",
     ) -> bytes:
-        given = {name: _in_query(value) for name, value in (query or {}).items() if value is not None}
-        address = self._root + path + ("?" + urllib.parse.urlencode(given, doseq=True) if given else "")
+        parameters = {name: _in_query(value) for name, value in (query or {}).items() if value is not None}
+        address = (
+            self._root + path + ("?" + urllib.parse.urlencode(parameters, doseq=True) if parameters else "")
+        )
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         content = None
         if files is not None:
@@ -142,7 +148,7 @@ class Pmweb:
 
 
 def _form(field: str, files: Mapping[str, bytes]) -> tuple[bytes, str]:
-    """Files as a form: the content, and its type."""
+    """(content, content type) of a form with files."""
     mark = uuid.uuid4().hex
     parts = []
     for name, content in files.items():
@@ -157,7 +163,7 @@ def _refusal(error: urllib.error.HTTPError) -> PmwebError:
     wait = error.headers.get("Retry-After", "")
     seconds = float(wait) if wait.isdigit() else 0.0
     try:
-        told = json.loads(text)
-        return PmwebError(error.code, told["detail"], told["problems"], seconds)
+        problem = json.loads(text)
+        return PmwebError(error.code, problem["detail"], problem["problems"], seconds)
     except (ValueError, KeyError, TypeError):  # of a proxy before the site
         return PmwebError(error.code, text.strip()[:500] or str(error.reason), [], seconds)

@@ -1,6 +1,6 @@
-"""The OpenAPI document: what ninja knows of the operations, completed with examples, problems and scopes.
+"""The OpenAPI document: ninja's, completed with examples, problems and scopes.
 
-Examples are made of those that the fields give: an operation whose answer changes has a new example.
+Examples of answers are composed from the examples of their fields.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from inference.web.api.errors import CONTENT_TYPE
 Json = dict[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")
 FILE = "x-file"
-"""In the extra of an operation: the content type of the file that it answers with."""
+"""Extension of an operation: content type of the file that it returns."""
 STREAM = "x-stream"
-"""In the extra of an operation: the content type of the stream that it answers with where it may."""
+"""Extension of an operation: content type of the stream that it can return."""
 SCOPE = "x-scope"
 BY_SESSION = "x-by-session"
 
@@ -34,7 +34,7 @@ _TEXTS = {"date-time": "2026-11-22T09:30:00Z", "binary": "(a file)"}
 
 
 class ProblemPart(Schema):
-    """One thing that is wrong with a request."""
+    """One problem of a request."""
 
     where: str = Field(description="The part of the request, and the field in it.", examples=["query limit"])
     what: str = Field(examples=["it is more than 1000"])
@@ -42,7 +42,7 @@ class ProblemPart(Schema):
 
 
 class Problem(Schema):
-    """Why an operation did nothing (RFC 9457)."""
+    """Why an operation was refused (RFC 9457)."""
 
     type: str = Field(examples=["about:blank"])
     title: str = Field(examples=["Unprocessable Content"])
@@ -52,7 +52,7 @@ class Problem(Schema):
 
 
 class _OperationsSchema(OpenAPISchema):
-    """With what a caller needs for each operation."""
+    """Adds scopes to the operations."""
 
     def operation_details(self, operation: Operation) -> Json:
         details: Json = super().operation_details(operation)
@@ -66,7 +66,7 @@ class _OperationsSchema(OpenAPISchema):
 
 @cache
 def document_of(api: NinjaAPI, root: str) -> Json:
-    """The document of an API whose operations are below `root`."""
+    """The OpenAPI document of an API whose operations are below `root`."""
     document: Json = dict(_OperationsSchema(api, root))
     problem = Problem.model_json_schema(ref_template=f"{_REFERENCE}{{model}}")
     schemas = document["components"]["schemas"]
@@ -95,12 +95,12 @@ def operations_of(document: Json) -> Iterator[tuple[str, str, Json]]:
                 yield method, path, methods[method]
 
 
-def example_of(schema: Mapping[str, Any], schemas: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Any:
-    """A value that fits a schema: its own example, or one made of those of its parts."""
+def example_of(schema: Mapping[str, Any], schemas: Mapping[str, Any], visited: tuple[str, ...] = ()) -> Any:
+    """A value of a schema: its first example, or one composed of its parts' examples."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(_REFERENCE)
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return example_of({**schemas[name], **beside}, schemas, (*seen, name))
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        return example_of({**schemas[name], **siblings}, schemas, (*visited, name))
     for key in ("examples", "enum"):
         if schema.get(key):
             return schema[key][0]
@@ -108,22 +108,28 @@ def example_of(schema: Mapping[str, Any], schemas: Mapping[str, Any], seen: tupl
         return schema["const"]
     for key in ("anyOf", "oneOf", "allOf"):
         if key in schema:
-            return example_of(next(each for each in schema[key] if each.get("type") != "null"), schemas, seen)
+            return example_of(
+                next(alternative for alternative in schema[key] if alternative.get("type") != "null"),
+                schemas,
+                visited,
+            )
     if schema.get("default") is not None:
         return schema["default"]
-    return _example_of_type(schema, schemas, seen)
+    return _example_of_type(schema, schemas, visited)
 
 
-def _example_of_type(schema: Mapping[str, Any], schemas: Mapping[str, Any], seen: tuple[str, ...]) -> Any:
+def _example_of_type(schema: Mapping[str, Any], schemas: Mapping[str, Any], visited: tuple[str, ...]) -> Any:
     kind = schema.get("type")
     if kind == "array":
-        return [example_of(schema["items"], schemas, seen)]
+        return [example_of(schema["items"], schemas, visited)]
     if kind == "string":
         return _TEXTS.get(schema.get("format", ""), "")
     if kind in _PLAIN:
         return schema.get("minimum", _PLAIN[kind])
     properties = schema.get("properties", {})
-    return {name: example_of(each, schemas, seen) for name, each in properties.items()}
+    return {
+        name: example_of(property_schema, schemas, visited) for name, property_schema in properties.items()
+    }
 
 
 def _complete(operation: Json, schemas: Json) -> None:
@@ -151,16 +157,18 @@ def _complete_answer(status: int, response: Json, operation: Json, schemas: Json
         content["example"] = example_of(content["schema"], schemas)
     if STREAM in operation and status < 300:
         event = response["content"][_JSON]["example"]["items"][0]
-        told = f"id: {event['seq']}\nevent: {event['kind']}\ndata: {{…}}\n\n"
-        response["content"][operation[STREAM]] = {"schema": {"type": "string"}, "example": told}
+        text = f"id: {event['seq']}\nevent: {event['kind']}\ndata: {{…}}\n\n"
+        response["content"][operation[STREAM]] = {"schema": {"type": "string"}, "example": text}
 
 
 def _examples(schema: Mapping[str, Any], schemas: Mapping[str, Any], kind: str) -> Json:
-    """By name; a body may have several."""
+    """{name: example} of a body."""
     name = schema.get("$ref", "").removeprefix(_REFERENCE)
-    several = schemas.get(name, {}).get("examples")
-    if kind == _JSON and several:
+    examples = schemas.get(name, {}).get("examples")
+    if kind == _JSON and examples:
         fields = schemas[name]["properties"]
-        ordered = [{field: each[field] for field in fields if field in each} for each in several]
-        return {str(each.get("kind", number)): {"value": each} for number, each in enumerate(ordered)}
+        ordered = [{field: example[field] for field in fields if field in example} for example in examples]
+        return {
+            str(example.get("kind", number)): {"value": example} for number, example in enumerate(ordered)
+        }
     return {"usual": {"value": example_of(schema, schemas)}}

@@ -1,4 +1,4 @@
-"""Errors as JSON: RFC 9457's problem details, with what is wrong where, and what would be right.
+"""Errors of the API as problem details (RFC 9457): what is wrong, where, and what would be right.
 
 {"type": "about:blank", "title": "Unprocessable Content", "status": 422, "detail": "…",
  "problems": [{"where": "query limit", "what": "…", "right": "…"}]}
@@ -22,37 +22,41 @@ from inference.core.errors import CoreError
 from inference.formats.problems import ExchangeError
 from inference.isa.code.block import BlockError
 from inference.isa.search import SearchError
-from inference.runs.errors import LimitError, RunNameTakenError, RunsError, RunStateError
-from inference.storage.errors import NameTakenError as NameTaken
+from inference.runs.errors import DuplicateRunNameError, LimitError, RunsError, RunStateError
+from inference.storage.errors import NameInUseError as NameTaken
 from inference.storage.errors import UnknownNameError
-from inference.web.validation import MOST_FLAWS, RequestError, what_is_right, what_is_wrong
+from inference.web.validation import MAX_FLAWS, RequestError, error_message, expected_value
 
 CONTENT_TYPE = "application/problem+json"
 _TITLES = {422: "Unprocessable Content", 413: "Content Too Large"}  # older Pythons say otherwise
 
 
-LONGEST_TEXT = 1000
+MAX_TEXT_LENGTH = 1000
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+def _truncated(text: str) -> str:
+    return text if len(text) <= MAX_TEXT_LENGTH else f"{text[: MAX_TEXT_LENGTH - 1]}…"
 
 
 @dataclass(frozen=True)
 class Flaw:
-    """One thing that is wrong with a request; `where` names the part of it and the field."""
+    """One problem of a request; `where` names the part of the request and the field."""
 
     what: str
     where: str = ""
     right: str = ""
 
     def as_json(self) -> dict[str, str]:
-        """The object in the answer."""
-        return {"where": _cut(self.where), "what": _cut(self.what), "right": _cut(self.right)}
+        """The object in the answer; texts are cut to `MAX_TEXT_LENGTH` characters."""
+        return {
+            "where": _truncated(self.where),
+            "what": _truncated(self.what),
+            "right": _truncated(self.right),
+        }
 
 
 class ProblemError(Exception):
-    """An operation cannot do what was asked; becomes an answer of this status."""
+    """An operation is refused; becomes an answer of this status."""
 
     def __init__(
         self,
@@ -71,51 +75,51 @@ class ProblemError(Exception):
         self.headers = dict(headers or {})
 
 
-def answer(
+def problem_response(
     status: int, detail: str, flaws: Sequence[Flaw] = (), headers: Mapping[str, str] | None = None
 ) -> JsonResponse:
-    """The problem as a response, with the first `MOST_FLAWS` flaws; what a request brought is cut short."""
+    """A problem as a response, with the first flaws only; long texts of the request are cut."""
     title = _TITLES.get(status) or HTTPStatus(status).phrase
     content = {
         "type": "about:blank",
         "title": title,
         "status": status,
-        "detail": _cut(detail),
-        "problems": [flaw.as_json() for flaw in flaws[:MOST_FLAWS]],
+        "detail": _truncated(detail),
+        "problems": [flaw.as_json() for flaw in flaws[:MAX_FLAWS]],
     }
     return JsonResponse(content, status=status, content_type=CONTENT_TYPE, headers=headers)
 
 
 def install(api: NinjaAPI) -> None:
-    """Let the API answer all that its operations raise on purpose in this form."""
+    """Register handlers for the errors that operations raise on purpose."""
     for kind, handler in _HANDLERS.items():
         api.add_exception_handler(kind, handler)
 
 
 Handler = Callable[[HttpRequest, Any], JsonResponse]
 
-_ELSEWHERE = "see the description of the operation at /api/"
+_REFERENCE_HINT = "see the description of the operation at /api/"
 
 
 def _problem(_request: HttpRequest, error: ProblemError) -> JsonResponse:
-    return answer(error.status, error.what, error.flaws, error.headers)
+    return problem_response(error.status, error.what, error.flaws, error.headers)
 
 
 def _invalid(_request: HttpRequest, error: ValidationError) -> JsonResponse:
-    found: dict[str, list[Flaw]] = {}
-    for each in error.errors:
-        flaw = Flaw(what_is_wrong(each), _where(each["loc"]), what_is_right(each, _ELSEWHERE))
-        found.setdefault(flaw.where, []).append(flaw)
-    flaws = [_as_one(several) for several in found.values()]
+    flaws_by_place: dict[str, list[Flaw]] = {}
+    for detail in error.errors:
+        flaw = Flaw(error_message(detail), _where(detail["loc"]), expected_value(detail, _REFERENCE_HINT))
+        flaws_by_place.setdefault(flaw.where, []).append(flaw)
+    flaws = [_merged(alternatives) for alternatives in flaws_by_place.values()]
     first = flaws[0]
     more = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
-    return answer(422, f"{first.where}: {first.what}{more}", flaws)
+    return problem_response(422, f"{first.where}: {first.what}{more}", flaws)
 
 
 def _where(location: Sequence[Any]) -> str:
     """`query limit`, `body config.seed`: the part of the request, then the path in it."""
     source, *path = location
-    if source == "body" and path[:1] == ["data"]:  # what our operations call their body
+    if source == "body" and path[:1] == ["data"]:  # name of the body's argument in our operations
         path = path[1:]
     places = [str(place) for place in path if not (isinstance(place, str) and _ALTERNATIVE.match(place))]
     return f"{source} {'.'.join(places)}".strip()
@@ -125,11 +129,11 @@ _ALTERNATIVE = re.compile(
     r"(int|float|str|bool|none|bytes|datetime|dict|list|tuple|set|frozenset|literal|nullable|constrained-\w+|"
     r"function-\w+|lax-or-strict|json-or-python|tagged-union)(\[.*)?$"
 )
-"""What pydantic puts into a place where a value may have one of several types."""
+"""Names of alternatives that pydantic adds to the path of an error in a union."""
 
 
-def _as_one(flaws: Sequence[Flaw]) -> Flaw:
-    """Several of one place, which each say that a value is not of one of the types it may have."""
+def _merged(flaws: Sequence[Flaw]) -> Flaw:
+    """One flaw for a value that matches no alternative of a union, for which pydantic reports several."""
     if len(flaws) == 1:
         return flaws[0]
     what = " and ".join(dict.fromkeys(flaw.what for flaw in flaws))
@@ -139,50 +143,56 @@ def _as_one(flaws: Sequence[Flaw]) -> Flaw:
 
 def _field(_request: HttpRequest, error: RequestError) -> JsonResponse:
     where = f"query {error.field}"
-    return answer(422, f"{where}: {error.what}", [Flaw(error.what, where, error.right)])
+    return problem_response(422, f"{where}: {error.what}", [Flaw(error.what, where, error.right)])
 
 
-def _spoken(request: HttpRequest, error: HttpError) -> JsonResponse:
-    if isinstance(error.__cause__, ProblemError):  # of a body that could not be read, in ninja's words
+def _http_error(request: HttpRequest, error: HttpError) -> JsonResponse:
+    if isinstance(error.__cause__, ProblemError):  # ninja wraps the parser's error of a malformed body
         return _problem(request, error.__cause__)
-    return answer(error.status_code, error.message)
+    return problem_response(error.status_code, error.message)
 
 
-def _taken(_request: HttpRequest, error: RunNameTakenError | NameTaken) -> JsonResponse:
-    return answer(409, str(error), [Flaw("the name is taken", "body name", f"e.g. {error.suggestion!r}")])
+def _name_conflict(_request: HttpRequest, error: DuplicateRunNameError | NameTaken) -> JsonResponse:
+    return problem_response(
+        409, str(error), [Flaw("the name is taken", "body name", f"e.g. {error.suggestion!r}")]
+    )
 
 
 def _unknown_name(_request: HttpRequest, error: UnknownNameError) -> JsonResponse:
     nearest = ", ".join(map(repr, error.nearest))
-    return answer(422, str(error), [Flaw(f"there is no {error.kind} {error.name!r}", "body", nearest)])
+    return problem_response(
+        422, str(error), [Flaw(f"there is no {error.kind} {error.name!r}", "body", nearest)]
+    )
 
 
 def _with_status(status: int, otherwise: str = "") -> Handler:
-    """For errors whose text says all that is to be said; `otherwise` where it is empty."""
-    return lambda _request, error: answer(status, str(error) or otherwise)
+    """A handler that answers with the error's text; with `otherwise` if that is empty."""
+    return lambda _request, error: problem_response(status, str(error) or otherwise)
 
 
 def _refused(part: str) -> Handler:
-    """For errors whose text says all: what, where in the part of the request, and what would be right."""
+    """A handler that answers 422 with the error's text, which names the field, for a part of the request."""
 
     def handler(request: HttpRequest, error: Exception) -> JsonResponse:
         where = part if request.method != "GET" else "query"
-        return answer(422, str(error), [Flaw(str(error), where)])
+        return problem_response(422, str(error), [Flaw(str(error), where)])
 
     return handler
 
 
 def _unreachable(_request: HttpRequest, _error: OperationalError) -> JsonResponse:
-    return answer(503, "The database does not answer; try again in a moment", headers={"Retry-After": "2"})
+    return problem_response(
+        503, "The database does not answer; try again in a moment", headers={"Retry-After": "2"}
+    )
 
 
 _HANDLERS: dict[type[Exception], Handler] = {
     ProblemError: _problem,
     ValidationError: _invalid,
-    HttpError: _spoken,
+    HttpError: _http_error,
     Http404: _with_status(404, "There is nothing at this address"),
-    RunNameTakenError: _taken,
-    NameTaken: _taken,
+    DuplicateRunNameError: _name_conflict,
+    NameTaken: _name_conflict,
     UnknownNameError: _unknown_name,
     RunStateError: _with_status(409),
     LimitError: _with_status(429),

@@ -1,6 +1,7 @@
-"""What every kind of row with a name has: listing, reading, renaming, deleting and exporting by programs.
+"""API operations of all rows with a name: list, read, rename, delete and export.
 
-Annotations of operations are made as they are defined here, so they are no texts in this file.
+This file must not import `annotations` from `__future__`: ninja reads the annotations of nested functions,
+which refer to local variables.
 """
 
 import inspect
@@ -15,14 +16,14 @@ from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from inference.models.named import Named
-from inference.runs.request import OneOf
+from inference.runs.request import AllowedTexts
 from inference.storage.exporting import Export
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, kind_of, rename
 from inference.web.api import access
-from inference.web.api.access import Deed
+from inference.web.api.access import AuditAction
 from inference.web.api.document import FILE
 from inference.web.api.errors import Flaw, ProblemError
-from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.paging import PageOf, Paging, allowed_sorts, list_answer
 from inference.web.api.shapes import Input, Name, Note, RowOut, Text, Time
 from inference.web.deleting import delete_unless_needed, dependents_of
 from inference.web.file_answers import attachment
@@ -32,7 +33,7 @@ NamedRow = TypeVar("NamedRow", bound=Named)
 
 
 class NamedOut(RowOut):
-    """What a row with a name is called, and when it was made."""
+    """Name, note and creation time of a row."""
 
     id: Id
     name: Name
@@ -41,14 +42,14 @@ class NamedOut(RowOut):
 
 
 class NameAndNote(Input):
-    """Another name, another note, or both; what is absent stays."""
+    """A new name, a new note, or both; absent fields stay."""
 
     name: str | None = Field(None, min_length=1, max_length=NAME_LIMIT, examples=["Zen 3, second attempt"])
     note: str | None = Field(None, max_length=NOTE_LIMIT, examples=["without AVX"])
 
 
 class DependentOut(RowOut):
-    """What depends on something that may be deleted, and its fate; `blocks`: it forbids the deletion."""
+    """Rows that depend on a row, and their fate at its deletion; `blocks`: they forbid the deletion."""
 
     what: str = Field(validation_alias="label", examples=["3 evaluations"])
     fate: str = Field(examples=["are deleted with it"])
@@ -57,17 +58,18 @@ class DependentOut(RowOut):
 
 @dataclass(frozen=True)
 class NamedRows(Generic[NamedRow]):
-    """Adds to a feature's router the operations that all kinds of rows with a name have in common.
+    """Adds operations on rows with a name to a feature's router.
 
-    Operations whose path has a word in the place of a row's number are defined before them.
+    Paths with a word in the place of a row's id must be added to the router before these operations.
 
     Attributes:
-        path: Where the list is; `/sets`.
-        key: What ids of operations and the path's parameter are made of: `set` for `get_set` and `set_id`.
-        rows: All rows with what `shape` needs of them; for `add_list`, those with a text in name or note.
-        shape: A row as answers have it.
-        values: What `shape` is read from, where that takes more than each row by itself.
-        noun: What descriptions call a row, where that is not the key.
+        router: Router of the feature.
+        path: Path of the list, such as `/sets`.
+        key: Part of operation ids and of the path's parameter: `set` for `get_set` and `set_id`.
+        rows: Query of all rows with the relations that `shape` reads; for `add_list` it takes a search text.
+        shape: Schema of a row in answers.
+        values: Computes the objects that `shape` reads, if it needs more than the rows themselves.
+        noun: Name of a row in descriptions; "" if it is the key.
     """
 
     router: Router
@@ -82,37 +84,37 @@ class NamedRows(Generic[NamedRow]):
         """The row with this id. Raises `Http404`."""
         return get_object_or_404(self.rows(), pk=row_id)
 
-    def add_list(self, columns: Mapping[str, str], usual: str, description: str) -> None:
-        """The list, sorted by one of the `columns` as `sort` says, or as `usual`."""
+    def add_list(self, columns: Mapping[str, str], default_sort: str, description: str) -> None:
+        """Add the list, sorted by the parameter `sort` (a key of `columns`), else by `default_sort`."""
 
         def operation(
             request: HttpRequest,
             paging: Query[Paging],
             q: Text = "",
-            sort: Annotated[str, sorts(columns)] = usual,
+            sort: Annotated[str, allowed_sorts(columns)] = default_sort,
         ) -> Any:
-            return listed(self.rows(q.strip()), columns, sort, paging, self.values)
+            return list_answer(self.rows(q.strip()), columns, sort, paging, self.values)
 
-        named = self._named(operation, f"list_{self.key}s", description)
-        self.router.get(self.path, response=PageOf[self.shape])(named)  # type: ignore[name-defined]
+        view = self._view_of(operation, f"list_{self.key}s", description)
+        self.router.get(self.path, response=PageOf[self.shape])(view)  # type: ignore[name-defined]
 
     def add_get(self, description: str) -> None:
-        """One row, as the list has it."""
+        """Add reading one row, in the shape of the list."""
 
         def operation(request: HttpRequest, row_id: Id) -> Any:
             return self.value(self.row(row_id))
 
-        named = self._named(operation, f"get_{self.key}", description)
-        self.router.get(self._row_path, response=self.shape)(named)
+        view = self._view_of(operation, f"get_{self.key}", description)
+        self.router.get(self._row_path, response=self.shape)(view)
 
     def add_changes(self, deletion: str, **access_to_delete: Any) -> None:
-        """Another name and note, what depends on a row, and its deletion, which `deletion` describes."""
+        """Add renaming, the list of dependents, and deletion; `deletion` is the description of the last."""
 
         def rename_row(request: HttpRequest, row_id: Id, data: NameAndNote) -> Any:
             row = self.row(row_id)
             name = row.name if data.name is None else data.name.strip()
             rename(row, name, row.note if data.note is None else data.note.strip())
-            access.note(request, Deed.CHANGED, row)
+            access.record(request, AuditAction.CHANGED, row)
             return self.value(row)
 
         def list_dependents(request: HttpRequest, row_id: Id) -> Any:
@@ -123,41 +125,41 @@ class NamedRows(Generic[NamedRow]):
             return Status(204, None)
 
         noun = self.noun or self.key.replace("_", " ")
-        named = self._named(rename_row, f"rename_{self.key}", f"Give a {noun} another name or note.")
-        self.router.patch(self._row_path, response=self.shape)(named)
+        view = self._view_of(rename_row, f"rename_{self.key}", f"Give a {noun} another name or note.")
+        self.router.patch(self._row_path, response=self.shape)(view)
         description = f"What depends on this {noun}, and what becomes of it when the {noun} is deleted."
-        named = self._named(list_dependents, f"list_dependents_of_{self.key}", description)
-        self.router.get(f"{self._row_path}/dependents", response=list[DependentOut])(named)
-        named = self._named(delete_row, f"delete_{self.key}", deletion)
-        self.router.delete(self._row_path, response={204: None}, **access_to_delete)(named)
+        view = self._view_of(list_dependents, f"list_dependents_of_{self.key}", description)
+        self.router.get(f"{self._row_path}/dependents", response=list[DependentOut])(view)
+        view = self._view_of(delete_row, f"delete_{self.key}", deletion)
+        self.router.delete(self._row_path, response={204: None}, **access_to_delete)(view)
 
     def add_exports(self, formats: Mapping[str, Export[Any]], content_type: str, description: str) -> None:
-        """A row as a file, in one of several formats."""
+        """Add the export of a row as a file; `formats` are by their names in the path."""
 
         def operation(
-            request: HttpRequest, row_id: Id, file_format: Annotated[str, OneOf(formats)]
+            request: HttpRequest, row_id: Id, file_format: Annotated[str, AllowedTexts(formats)]
         ) -> HttpResponse:
             return _export(request, self.row(row_id), formats[file_format])
 
-        named = self._named(operation, f"export_{self.key}", description)
+        view = self._view_of(operation, f"export_{self.key}", description)
         path = f"{self._row_path}/exports/{{file_format}}"
-        self.router.get(path, response=str, openapi_extra={FILE: content_type})(named)
+        self.router.get(path, response=str, openapi_extra={FILE: content_type})(view)
 
     def value(self, row: NamedRow) -> Any:
-        """What `shape` is read from, of one row."""
+        """The object that `shape` reads, for one row."""
         (value,) = self.values([row])
         return value
 
     def answer(self, row: NamedRow) -> dict[str, Any]:
-        """The row as the list has it, for answers that say more of it."""
+        """Fields of the row in the shape of the list, for answers with further fields."""
         return self.shape.model_validate(self.value(row)).model_dump()
 
     @property
     def _row_path(self) -> str:
         return f"{self.path}/{{{self.key}_id}}"
 
-    def _named(self, operation: Callable[..., Any], name: str, description: str) -> Callable[..., Any]:
-        """The operation as ninja has to see it: its id, its description, and `row_id` as the path has it."""
+    def _view_of(self, operation: Callable[..., Any], name: str, description: str) -> Callable[..., Any]:
+        """The operation with its id and description, and `row_id` named like the path's parameter."""
         row_id = f"{self.key}_id"
 
         def call(request: HttpRequest, **values: Any) -> Any:
@@ -167,8 +169,8 @@ class NamedRows(Generic[NamedRow]):
         signature = inspect.signature(operation)
         call.__signature__ = signature.replace(  # type: ignore[attr-defined]
             parameters=[
-                each.replace(name=row_id) if each.name == "row_id" else each
-                for each in signature.parameters.values()
+                parameter.replace(name=row_id) if parameter.name == "row_id" else parameter
+                for parameter in signature.parameters.values()
             ]
         )
         call.__name__, call.__doc__, call.__module__ = name, description, self.shape.__module__
@@ -176,18 +178,23 @@ class NamedRows(Generic[NamedRow]):
 
 
 def _delete(row: Named) -> None:
-    """Delete the row with what belongs to it. Raises `ProblemError` (409) where something needs it."""
+    """Delete the row and its dependents. Raises `ProblemError` (409) if a dependent forbids it."""
     blockers = delete_unless_needed(row)
     if blockers:
-        needed = [Flaw(blocker.label, right=blocker.fate) for blocker in blockers]
-        raise ProblemError(409, f"The {kind_of(type(row))} {row.name!r} cannot be deleted now", flaws=needed)
+        flaws = [Flaw(blocker.label, right=blocker.fate) for blocker in blockers]
+        raise ProblemError(409, f"The {kind_of(type(row))} {row.name!r} cannot be deleted now", flaws=flaws)
 
 
 def _export(request: HttpRequest, row: Any, export: Export[Any]) -> HttpResponse:
-    """The row in this format, under a file name made of its own. Raises `ProblemError`, `ExchangeError`."""
+    """The row in this format, with a file name made from its name.
+
+    Raises:
+        ProblemError: The format does not support the row's instruction set.
+        ExchangeError: The row cannot be written in this format.
+    """
     if not export.describes(row.isa.name):
-        what = f"{export.title} has no words for {row.isa.name}"
+        what = f"{export.title} does not support {row.isa.name}"
         raise ProblemError(422, what, where="path file_format", right="another format")
     text = export.write(row)
-    access.note(request, Deed.EXPORTED, row)
+    access.record(request, AuditAction.EXPORTED, row)
     return attachment(text, f"{export.content_type}; charset=utf-8", row.name, export.extension)

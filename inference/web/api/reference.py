@@ -1,4 +1,4 @@
-"""The addresses of the API, and its reference as a page, drawn from the OpenAPI document."""
+"""The addresses of the API, and its reference page, generated from the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from inference.web.api.site import NAME, ROOT, document, resolver
 _BEARER = '-H "Authorization: Bearer $PMWEB_TOKEN"'
 _SITE = "$PMWEB"
 _JSON = "application/json"
-_BRIEF = 80  # characters of a body in one line
+_MAX_INLINE_BODY = 80  # characters of a body in one line
 _LINE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
-"""Of the source, within a paragraph."""
+"""A line break within a paragraph of a docstring."""
 
 
-def marked(text: str) -> SafeString:
-    """A text of the document, what stands between backticks as code."""
+def with_code(text: str) -> SafeString:
+    """HTML of a text in which backticks enclose code."""
     parts = enumerate(text.split("`"))
     return format_html_join(
         "", "{}", ((format_html("<code>{}</code>", part) if number % 2 else part,) for number, part in parts)
@@ -51,12 +51,12 @@ class Parameter:
 
 
 Example = tuple[str, str]
-"""A request or an answer: what tells it from others of the operation, "" where it is alone, and its text."""
+"""(label, text) of a request or an answer; the label is "" for an operation's only example."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What the page shows of an operation."""
+    """An operation on the page; `scope` is the scope that a caller needs."""
 
     anchor: str
     method: str
@@ -72,12 +72,12 @@ class Operation:
 
     @property
     def title(self) -> str:
-        """As the sidebar has it: the name of the operation in words."""
+        """The operation's id as words, for the sidebar."""
         return self.anchor.replace("-", " ")
 
     @property
     def words(self) -> str:
-        """What a search looks through, in lower case."""
+        """Text for the page's search, in lower case."""
         names = " ".join(parameter.name for parameter in self.parameters)
         return f"{self.method} {self.path} {self.anchor} {self.summary} {self.description} {names}".lower()
 
@@ -92,13 +92,13 @@ class OperationGroup:
         return self.title.lower().replace(" ", "-")
 
 
-@gzip_page  # nearly a megabyte, in which nothing comes from whoever asks
+@gzip_page  # nearly a megabyte; safe to compress, as nothing in it comes from the request
 def reference(request: HttpRequest) -> HttpResponse:
-    """Every operation with its parameters, an example of a request and of an answer."""
-    found = groups()
+    """The page of all operations with parameters and examples."""
+    operation_groups = groups()
     context = {
-        "groups": found,
-        "count": sum(len(group.operations) for group in found),
+        "groups": operation_groups,
+        "count": sum(len(group.operations) for group in operation_groups),
         "site": f"{request.scheme}://{request.get_host()}",
         "root": ROOT,
         "version": document()["info"]["version"],
@@ -108,55 +108,59 @@ def reference(request: HttpRequest) -> HttpResponse:
 
 
 def api_client(_request: HttpRequest) -> HttpResponse:
-    """The client in Python, for whoever looks at the page."""
+    """The Python client, for visitors of the page."""
     return client_answer(document())
 
 
 @cache
 def groups() -> tuple[OperationGroup, ...]:
     """All operations, in the order of the document's headings."""
-    whole = document()
+    openapi = document()
     by_heading: dict[str, list[Operation]] = {}
-    for method, address, operation in operations_of(whole):
-        by_heading.setdefault(operation["tags"][0], []).append(_operation(method, address, operation, whole))
-    return tuple(OperationGroup(heading, tuple(each)) for heading, each in by_heading.items())
+    for method, address, operation in operations_of(openapi):
+        by_heading.setdefault(operation["tags"][0], []).append(
+            _operation(method, address, operation, openapi)
+        )
+    return tuple(OperationGroup(heading, tuple(operations)) for heading, operations in by_heading.items())
 
 
-def _operation(method: str, path: str, operation: Json, whole: Json) -> Operation:
-    summary, _, rest = str(operation.get("description", operation["summary"])).partition("\n")
+def _operation(method: str, path: str, operation: Json, openapi: Json) -> Operation:
+    summary, _, remainder = str(operation.get("description", operation["summary"])).partition("\n")
     return Operation(
         anchor=operation["operationId"].replace("_", "-"),
         method=method.upper(),
         path=path,
-        summary=marked(summary),
-        description=marked(_LINE_BREAK.sub(" ", rest.strip())),
+        summary=with_code(summary),
+        description=with_code(_LINE_BREAK.sub(" ", remainder.strip())),
         scope=operation[SCOPE],
         by_session=BY_SESSION in operation,
-        parameters=(*_parameters(operation), *_fields(operation, whole["components"]["schemas"])),
+        parameters=(*_parameters(operation), *_fields(operation, openapi["components"]["schemas"])),
         requests=tuple(_requests(method, path, operation)),
         answers=tuple(_answers(operation)),
-        python=python_example(operation, whole["components"]["schemas"]),
+        python=python_example(operation, openapi["components"]["schemas"]),
     )
 
 
 def _parameters(operation: Json) -> Iterator[Parameter]:
-    for each in operation["parameters"]:
-        schema = each["schema"]
-        yield Parameter(each["name"], each["in"], _kind(schema), each["required"], _meaning(schema))
+    for parameter in operation["parameters"]:
+        schema = parameter["schema"]
+        yield Parameter(
+            parameter["name"], parameter["in"], _kind(schema), parameter["required"], _description(schema)
+        )
 
 
 def _fields(operation: Json, schemas: Json) -> Iterator[Parameter]:
-    """Of the body, one level deep."""
+    """Fields of the body, one level deep."""
     for content in operation.get("requestBody", {}).get("content", {}).values():
         schema = _resolved(content["schema"], schemas)
         required = schema.get("required", ())
-        for name, each in schema.get("properties", {}).items():
-            yield Parameter(name, "body", _kind(each), name in required, _meaning(each))
+        for name, field_schema in schema.get("properties", {}).items():
+            yield Parameter(name, "body", _kind(field_schema), name in required, _description(field_schema))
 
 
-def _meaning(schema: Json) -> SafeString:
-    """Of a list, that of its entries will do."""
-    return marked(schema.get("description") or schema.get("items", {}).get("description", ""))
+def _description(schema: Json) -> SafeString:
+    """The description of a schema; for a list without one, that of its entries."""
+    return with_code(schema.get("description") or schema.get("items", {}).get("description", ""))
 
 
 def _resolved(schema: Json, schemas: Json) -> Json:
@@ -165,12 +169,12 @@ def _resolved(schema: Json, schemas: Json) -> Json:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """The type in words, with its limits and default."""
+    """The type, limits and default as a text."""
     if "anyOf" in schema:
-        kinds = [_kind(each) for each in schema["anyOf"] if each.get("type") != "null"]
+        kinds = [_kind(alternative) for alternative in schema["anyOf"] if alternative.get("type") != "null"]
         return f"{' or '.join(kinds)} or null"
     if "enum" in schema:
-        return " | ".join(json.dumps(each) for each in schema["enum"])
+        return " | ".join(json.dumps(alternative) for alternative in schema["enum"])
     kind: str = schema.get("type", schema.get("$ref", "object").rpartition("/")[2])
     if kind == "array":
         kind = f"list of {_kind(schema['items'])}"
@@ -183,7 +187,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 def _requests(method: str, path: str, operation: Json) -> Iterator[Example]:
-    address = f"{_SITE}{_filled(path, operation)}"
+    address = f"{_SITE}{_example_path(path, operation)}"
     bodies = operation.get("requestBody", {}).get("content", {})
     verb = [] if method == "get" else ["-X", method.upper()]
     if not bodies:
@@ -195,29 +199,29 @@ def _requests(method: str, path: str, operation: Json) -> Iterator[Example]:
             yield name if len(examples) > 1 else "", _curl(operation, address, verb, body)
 
 
-def _filled(path: str, operation: Json) -> str:
-    """The path with examples in place of its parameters, and those of the query that have one."""
+def _example_path(path: str, operation: Json) -> str:
+    """The path with examples in the place of its parameters, and the required ones of the query."""
     query = {}
-    for each in operation["parameters"]:
-        if each["in"] == "path":
-            path = path.replace(f"{{{each['name']}}}", str(each["example"]))
-        elif "example" in each and each["required"]:
-            query[each["name"]] = each["example"]
+    for parameter in operation["parameters"]:
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", str(parameter["example"]))
+        elif "example" in parameter and parameter["required"]:
+            query[parameter["name"]] = parameter["example"]
     return f"{path}?{urlencode(query)}" if query else path
 
 
 def _body(kind: str, value: Any) -> list[str]:
     if kind == _JSON:
         text = json.dumps(value, ensure_ascii=False)
-        if len(text) > _BRIEF:
+        if len(text) > _MAX_INLINE_BODY:
             text = json.dumps(value, ensure_ascii=False, indent=2)
         return ["-H 'Content-Type: application/json'", f"-d {shlex.quote(text)}"]
     return [f"-F {name}=@pairs.csv" for name in value]
 
 
-def _curl(operation: Json, address: str, verb: list[str], more: list[str]) -> str:
-    shown = '-b cookies.txt -H "X-CSRFToken: $CSRF"' if BY_SESSION in operation else _BEARER
-    lines = [" ".join(["curl", *verb, shown]), *more, f'"{address}"']
+def _curl(operation: Json, address: str, verb: list[str], options: list[str]) -> str:
+    credentials = '-b cookies.txt -H "X-CSRFToken: $CSRF"' if BY_SESSION in operation else _BEARER
+    lines = [" ".join(["curl", *verb, credentials]), *options, f'"{address}"']
     return " \\\n  ".join(lines)
 
 
@@ -231,14 +235,14 @@ def _answers(operation: Json) -> Iterator[Example]:
         for kind, content in contents.items():
             example = content["example"]
             text = example if isinstance(example, str) else json.dumps(example, ensure_ascii=False, indent=2)
-            shown = f"a file: {operation[FILE]}" if FILE in operation else text
-            yield f"{status} {response['description']}, {kind}", shown
+            body = f"a file: {operation[FILE]}" if FILE in operation else text
+            yield f"{status} {response['description']}, {kind}", body
 
 
 def operation(request: HttpRequest) -> HttpResponseBase:
-    """Whatever answers at an address below `ROOT`; the first request of a process makes all of them."""
-    found = resolver().resolve(request.path_info)
-    answer: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
+    """Answer at an address below `ROOT`; the first request of a process builds all operations."""
+    match = resolver().resolve(request.path_info)
+    answer: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
     return answer
 
 

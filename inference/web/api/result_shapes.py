@@ -1,4 +1,4 @@
-"""Mappings, measurements and predictions of experiments, as answers of the API have them."""
+"""Shapes of mappings, measurements and predictions in API answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from inference.web.validation import Id
 
 
 class AnyMappingOut(NamedOut):
-    """A mapping of schemes of one instruction set to what they occupy."""
+    """A port mapping or resource mapping of an instruction set."""
 
     isa: Ref
     machine: Ref | None
@@ -34,7 +34,7 @@ class AnyMappingOut(NamedOut):
 def described_schemes(
     row: PortMapping | ResourceMapping, parts: Manager[Any], q: str
 ) -> QuerySet[InstructionScheme]:
-    """The schemes that the mapping describes, in its `parts` (usages or loads), and the search `q` finds."""
+    """The mapping's schemes that match the search `q`; `parts` are its usages or loads."""
     described = Exists(parts.filter(scheme=OuterRef("pk")))
     return search_schemes(InstructionScheme.objects.filter(described, isa=row.isa_id), q)
 
@@ -59,7 +59,7 @@ class SchemeErrorOut(Schema):
 
 
 class PortLoad(Schema):
-    """The work on a port; `least` and `most` among all distributions that take no longer."""
+    """The load of a port; `least` and `most` over all optimal distributions of the µops."""
 
     port: str = Field(examples=["0"])
     cycles: float = Field(examples=[0.5])
@@ -68,7 +68,7 @@ class PortLoad(Schema):
 
 
 class PortPrediction(Schema):
-    """What a port mapping says of an experiment."""
+    """A port mapping's prediction for an experiment."""
 
     cycles: Cycles
     port_cycles: float = Field(description="What the ports alone would need.", examples=[0.5])
@@ -84,21 +84,21 @@ class PortPrediction(Schema):
 
 
 def read(text: str, isa: ISA, where: str) -> ExperimentValue:
-    """An experiment as it was typed. Raises `ProblemError` with the nearest names of unknown schemes."""
+    """Parse an experiment. Raises `ProblemError` (422), with similar names for unknown schemes."""
     typed = read_experiment(text.strip(), isa)
     if typed.experiment is None:
-        nearest = "; ".join(f"{each.name!r}: {each.nearest!r}?" for each in typed.suggestions[:5])
-        flaws = [Flaw(each, where, nearest) for each in typed.problems]
+        nearest = "; ".join(f"{name.name!r}: {name.nearest!r}?" for name in typed.suggestions[:5])
+        flaws = [Flaw(problem, where, nearest) for problem in typed.problems]
         raise ProblemError(422, "; ".join(typed.problems)[:500], flaws=flaws)
     return typed.experiment
 
 
-def prediction_json(found: Schedule) -> dict[str, Any]:
-    loads = zip(found.ports, found.loads, found.intervals, strict=True)
+def prediction_json(schedule: Schedule) -> dict[str, Any]:
+    loads = zip(schedule.ports, schedule.loads, schedule.intervals, strict=True)
     return fields_of(
-        found,
+        schedule,
         PortPrediction,
-        bottleneck=[found.ports[port] for port in found.bottleneck],
+        bottleneck=[schedule.ports[port] for port in schedule.bottleneck],
         loads=[
             {"port": port, "cycles": load, "least": interval.least, "most": interval.greatest}
             for port, load, interval in loads
@@ -125,26 +125,26 @@ class MeasurementOut(RowOut):
     counters: dict[str, float] = Field(description="Counted per execution.", examples=[{"uops": 2.0}])
 
 
-def measurements_json(found: Sequence[Measurement]) -> list[dict[str, Any]]:
-    """Rows as answers, in their order (two queries)."""
-    rows = Measurement.objects.filter(pk__in=[row.pk for row in found])
-    values = {each.id: each for each in measurements_of(rows)}
-    stored = [values[row.pk] for row in found if row.pk in values]
+def measurements_json(page_rows: Sequence[Measurement]) -> list[dict[str, Any]]:
+    """Rows in the shape of `MeasurementOut`, in the same order (two queries)."""
+    rows = Measurement.objects.filter(pk__in=[row.pk for row in page_rows])
+    values = {record.id: record for record in measurements_of(rows)}
+    records = [values[row.pk] for row in page_rows if row.pk in values]
     return [
         fields_of(
-            one.value,
+            entry.value,
             MeasurementOut,
-            id=one.id,
-            experiment_id=one.experiment_id,
-            experiment=str(one.value.experiment),
-            terms=dict(one.value.experiment.terms),
+            id=entry.id,
+            experiment_id=entry.experiment_id,
+            experiment=str(entry.value.experiment),
+            terms=dict(entry.value.experiment.terms),
         )
-        for one in stored
+        for entry in records
     ]
 
 
 class AccuracyJudgementOut(Schema):
-    """What predictions are fit for, by what repeating gives and by the best published tool."""
+    """A grade of predictions, compared with the repeatability of measurements and with published tools."""
 
     grade: Grade
     reasons: list[str] = Field(examples=[["off by 4.8 % on average, median 0.9 %, on 398 blocks"]])

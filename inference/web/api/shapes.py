@@ -1,4 +1,4 @@
-"""Pieces that answers of several families have in common."""
+"""Fields and shapes that operations of several features share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inference.core.mapping import Uops, ports_in
 from inference.models import Run
 from inference.runs.leases import busy_seconds
 from inference.storage.judging import allowed_result
-from inference.web.validation import Id, few_flaws
+from inference.web.validation import Id, limit_flaws
 
 Name = Annotated[str, Field(examples=["Zen 3, inferred"])]
 Note = Annotated[str, Field(examples=["measured with frequency scaling off"])]
@@ -40,31 +40,31 @@ parameter: Callable[..., Any] = functions.Query
 
 
 class Input(Schema):
-    """What a request brings: fields that nobody knows are an error, not ignored."""
+    """A request's body; unknown fields are an error."""
 
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="wrap")
     @classmethod
-    def _few_flaws(cls, given: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        return few_flaws(cls, given, validate)
+    def _few_flaws(cls, payload: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        return limit_flaws(cls, payload, validate)
 
 
 class RowOut(Schema):
-    """An answer that is read from attributes; a field that has another name there says so by its alias."""
+    """An answer read from attributes; the alias of a field is the path of its attribute."""
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
 
 
 class Ref(Schema):
-    """Something else with a page and a number of its own."""
+    """A reference to another row."""
 
     id: Id
     name: Name
 
 
 class Uop(Schema):
-    """µops of one kind: how many, and the ports that each can use."""
+    """`count` µops with the same ports."""
 
     count: int = Field(examples=[1])
     ports: list[str] = Field(examples=[["0", "1", "5"]])
@@ -80,7 +80,7 @@ Conflicts = Annotated[
 
 
 class WordOut(Schema):
-    """The strongest word that may be used of a result, and why it is no stronger."""
+    """The strongest claim that a result supports, and the reasons against a stronger one."""
 
     text: str = Field(examples=["best of 3, 12 experiments unexplained"])
     is_strong: bool = Field(
@@ -91,7 +91,7 @@ class WordOut(Schema):
 
 
 class Scores(Schema):
-    """How well predictions fit. Null where undefined: constant numbers, fewer than two."""
+    """Accuracy of predictions; null where undefined: constant numbers, or fewer than two."""
 
     n: int = Field(description="Measurements that were predicted.", examples=[1000])
     mape: float | None = Field(None, description="Mean absolute percentage error.", examples=[6.3])
@@ -100,23 +100,23 @@ class Scores(Schema):
 
 
 def fields_of(row: Any, shape: type[Schema], **computed: Any) -> dict[str, Any]:
-    """What `shape` is read from: `computed` fields, and for all others the attributes of a row or value."""
+    """Values of a shape's fields: `computed` ones, the others from attributes of the row."""
     paths = {name: str(field.validation_alias or name) for name, field in shape.model_fields.items()}
     return {name: attrgetter(path)(row) for name, path in paths.items() if name not in computed} | computed
 
 
 def ref(row: Any) -> dict[str, Any] | None:
-    """A row as `Ref`; None for none."""
+    """A row in the shape of `Ref`; None for None."""
     return None if row is None else {"id": row.pk, "name": str(row)}
 
 
 def uops_json(uops: Uops, ports: Sequence[str]) -> list[dict[str, Any]]:
-    """Each kind of µop with the names of its ports."""
+    """µops in the shape of `Uop`, with the names of their ports."""
     return [{"count": count, "ports": [ports[bit] for bit in ports_in(mask)]} for mask, count in uops]
 
 
 class FileProblemOut(Schema):
-    """One thing wrong with a file; `row` is a line, or the number of an entry in a list, from 1."""
+    """One problem of a file; `row` is a line, or the number of an entry in a list, from 1."""
 
     row: int | None = Field(examples=[3])
     column: str = Field(examples=["cycles"])

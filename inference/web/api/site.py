@@ -1,4 +1,4 @@
-"""The API put together: its operations, how bodies of requests are read, and the addresses it answers."""
+"""The API assembled from all routers: operations, the parser of bodies, and the addresses below `ROOT`."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from ninja.parser import Parser
 from inference import __version__
 from inference.formats.archived_parts import StrictJsonError, load
 from inference.web.api import errors
-from inference.web.api.access import ScopeRule, reading
+from inference.web.api.access import ScopeRule, read_access
 from inference.web.api.client import CLIENT_NAME, client_answer
 from inference.web.api.document import document_of
-from inference.web.api.errors import ProblemError, answer
+from inference.web.api.errors import ProblemError, problem_response
 from inference.web.contributions import routers
 
 ROOT = "/api/v1/"
 NAME = "api-v1"
-"""Of every address of the API: what somebody may do is asked of the token, not of the address."""
+"""URL name of every address of the API: permissions depend on the token, not on the address."""
 
-_MAKING = Lock()
-"""Requests come in several threads, and a router belongs to one API alone."""
+_BUILD_LOCK = Lock()
+"""Requests come in several threads, and a router can be added to one API only."""
 
 View = Callable[..., HttpResponseBase]
 
 
 class _Api(NinjaAPI):
     def get_openapi_operation_id(self, operation: Operation) -> str:
-        """As the function is called: clients that are generated have methods of these names."""
+        """The function's name: generated clients have methods of these names."""
         return operation.view_func.__name__
 
 
 def api() -> NinjaAPI:
-    """All operations. Made when the first of them is asked for, when all apps have added theirs."""
-    with _MAKING:
-        return _made()
+    """All operations. Built at the first request, when all apps have registered their routers."""
+    with _BUILD_LOCK:
+        return _build_api()
 
 
 @cache
-def _made() -> NinjaAPI:
-    made = _Api(
+def _build_api() -> NinjaAPI:
+    ninja_api = _Api(
         title="pmweb",
         version=__version__,
         description="Port mappings of processors, inferred from throughput measurements.",
@@ -58,26 +58,26 @@ def _made() -> NinjaAPI:
         parser=StrictParser(),
         urls_namespace="pmweb-api",
     )
-    errors.install(made)
+    errors.install(ninja_api)
     for router, heading in routers():
-        made.add_router("", router, tags=[heading])
-    return made
+        ninja_api.add_router("", router, tags=[heading])
+    return ninja_api
 
 
 @cache
 def resolver() -> URLResolver:
-    """What answers below `ROOT`: making it takes as long as all pages, so that only who asks waits."""
+    """Resolver of the addresses below `ROOT`. Built at the first request: it takes as long as all pages."""
     prefix = ROOT.removeprefix("/")
-    found = [
-        path(f"{prefix}{each.pattern}", _answering(each.callback), name=NAME)
-        for each in api().urls[0]
-        if str(each.pattern)  # ninja's own root has none
+    operation_paths = [
+        path(f"{prefix}{url.pattern}", _with_problems(url.callback), name=NAME)
+        for url in api().urls[0]
+        if str(url.pattern)  # ninja's own root has none
     ]
     addresses = [
         path(f"{prefix}openapi.json", openapi, name=NAME),
         path(f"{prefix}{CLIENT_NAME}", client_file, name=NAME),
-        *found,
-        re_path(rf"^{prefix}.*$", _nothing, name=NAME),
+        *operation_paths,
+        re_path(rf"^{prefix}.*$", _no_operation, name=NAME),
     ]
     return URLResolver(RegexPattern(r"^/"), addresses)
 
@@ -87,60 +87,60 @@ def document() -> dict[str, Any]:
 
 
 def openapi(request: HttpRequest) -> HttpResponse:
-    """The document, for whoever may read."""
+    """The OpenAPI document, with the scope "read"."""
     return _refusal(request) or JsonResponse(document())
 
 
 def client_file(request: HttpRequest) -> HttpResponse:
-    """The client in Python that is written from the document, for whoever may read."""
+    """The Python client, with the scope "read"."""
     return _refusal(request) or client_answer(document())
 
 
-def _answering(view: Any) -> View:
-    """The view with problems for unknown methods."""
+def _with_problems(view: Any) -> View:
+    """The view, with a problem document as the answer to other methods."""
 
-    def answering(request: HttpRequest, **named: Any) -> HttpResponseBase:
+    def wrapped(request: HttpRequest, **named: Any) -> HttpResponseBase:
         response: HttpResponseBase = view(request, **named)
         if isinstance(response, HttpResponseNotAllowed):
             allowed = response["Allow"]
-            return answer(
+            return problem_response(
                 405,
-                f"{request.method} is not for this address; it takes {allowed}",
+                f"This address does not accept {request.method}; it accepts {allowed}",
                 headers={"Allow": allowed},
             )
         return response
 
-    return answering
+    return wrapped
 
 
-def _nothing(request: HttpRequest) -> HttpResponse:
-    """Every other address below the root."""
-    return _refusal(request) or answer(
+def _no_operation(request: HttpRequest) -> HttpResponse:
+    """The answer at all other addresses below the root."""
+    return _refusal(request) or problem_response(
         404, f"There is no operation at {request.path[:200]}; /api/ lists all of them"
     )
 
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:
-    """Where nobody is let in; None for whoever may read."""
+    """The problem of a caller without the scope "read"; None for others."""
     try:
-        reading(request)
+        read_access(request)
     except ProblemError as error:
-        return answer(error.status, error.what, error.flaws, error.headers)
+        return problem_response(error.status, error.what, error.flaws, error.headers)
     return None
 
 
-MOST_VALUES = 50_000
-"""Values and keys of a body: were each of them a fault, the answer would take 50 MB of memory."""
-MORE_VALUES = {"/api/v1/core-models": 600_000}
-"""Of operations that take a document, by their address: several times what all schemes of x86-64 need."""
+MAX_VALUES = 50_000
+"""Values and keys of a body: if all were wrong, the answer would take 50 MB of memory."""
+MAX_VALUES_BY_PATH = {"/api/v1/core-models": 600_000}
+"""{address: limit} of operations that take a document; several times the values of all x86-64 schemes."""
 
 
 class StrictParser(Parser):
-    """JSON that can be stored, or a problem that says where it cannot."""
+    """Parses JSON that the database can store; the problem of other JSON names the place."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         try:
-            value = load(request.body, "body", MORE_VALUES.get(request.path_info, MOST_VALUES))
+            value = load(request.body, "body", MAX_VALUES_BY_PATH.get(request.path_info, MAX_VALUES))
         except StrictJsonError as error:
             raise ProblemError(400, str(error), where="body", right="an object {…}") from None
         if not isinstance(value, dict):

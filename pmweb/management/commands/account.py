@@ -33,11 +33,11 @@ class Command(DataCommand):
         log_out = ways.add_parser("log-out", help="end all sessions of somebody, who can log in again")
         log_out.add_argument("--links", action="store_true", help="log-in links that wait as well")
         log_out.add_argument("--tokens", action="store_true", help="API tokens as well")
-        for each in (invite, role, shut_out, let_in, sessions_of, log_out):
-            each.add_argument("name", metavar="NAME")
-        for each in (invite, role):
-            each.add_argument(
-                "--role", choices=Role.values, required=each is role, default=Role.OPERATOR.value
+        for subparser in (invite, role, shut_out, let_in, sessions_of, log_out):
+            subparser.add_argument("name", metavar="NAME")
+        for subparser in (invite, role):
+            subparser.add_argument(
+                "--role", choices=Role.values, required=subparser is role, default=Role.OPERATOR.value
             )
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -71,10 +71,10 @@ class Command(DataCommand):
             self.stdout.write(f"{user.get_username()}: {role_of(user).label}, {state}")
 
     def _sessions(self, user: User) -> None:
-        for row in sessions.of(user):
-            since, seen = (f"{at:%Y-%m-%d %H:%M} UTC" for at in (row.created, row.last_seen))
+        for row in sessions.sessions_of(user):
+            since, last_use = (f"{at:%Y-%m-%d %H:%M} UTC" for at in (row.created, row.last_seen))
             self.stdout.write(
-                f"{row.browser_name}, from {row.address or 'unknown'}, since {since}, last seen {seen} "
+                f"{row.browser_name}, from {row.address or 'unknown'}, since {since}, last seen {last_use} "
                 f"at {row.last_address or 'unknown'}"
             )
 

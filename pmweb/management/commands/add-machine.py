@@ -10,10 +10,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.models import Machine
-from inference.runs.machines.sessions import add_machine, agent_line, issue
+from inference.runs.machines.sessions import add_machine, agent_command, create_token
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
-from pmweb.launcher.instance import is_site_known, site_address
+from pmweb.launcher.instance import has_site_address, site_address
 
 
 class Command(DataCommand):
@@ -40,12 +40,12 @@ class Command(DataCommand):
         """Add it and print what its agent needs."""
         machine = self._machine(options["name"], new_token=options["new_token"])
         server = options["server"].rstrip("/") if options["server"] else site_address()
-        token = issue(machine, timedelta(days=options["days"]) if options["days"] else None)
+        token = create_token(machine, timedelta(days=options["days"]) if options["days"] else None)
         if options["json"]:
             self.stdout.write(json.dumps({"machine": machine.name, "server": server, "token": token}))
             return
-        self.stdout.write(agent_line(server, token))
-        if not (options["server"] or is_site_known()):
+        self.stdout.write(agent_command(server, token))
+        if not (options["server"] or has_site_address()):
             self.stderr.write("pmweb is not running with this data, so its address is a guess.")
 
     def _machine(self, name: str, *, new_token: bool) -> Machine:

@@ -51,7 +51,7 @@ class Command(DataCommand):
         self.stdout.write(plain)
 
     def _list(self, options: dict[str, Any]) -> None:
-        for token, matter in api_tokens.shown(ApiToken.objects.select_related("user")):
+        for token, matter in api_tokens.with_status(ApiToken.objects.select_related("user")):
             facts = {
                 "id": token.pk,
                 "user": token.user.get_username(),
@@ -62,11 +62,11 @@ class Command(DataCommand):
                 "last_used": token.last_used and token.last_used.isoformat(timespec="seconds"),
             }
             words = "{id}: {name}, {user}, {scope}, {state}, until {expires}, last used {last_used}"
-            said = {
+            texts = {
                 key: value or "never" if key == "last_used" else value or "no end"
                 for key, value in facts.items()
             }
-            self.stdout.write(json.dumps(facts) if options["json"] else words.format(**said))
+            self.stdout.write(json.dumps(facts) if options["json"] else words.format(**texts))
 
     def _revoke(self, options: dict[str, Any]) -> None:
         if not ApiToken.objects.filter(pk=options["id"]).exists():

@@ -44,7 +44,7 @@ class Command(DataCommand):
         size = target.stat().st_size / 2**20
         self.stdout.write(f"{target}: {sum(rows.values()):,} rows of {len(rows)} tables, {size:.1f} MiB")
         if options["keep"]:
-            for path in archive.thin_out(target.parent, options["keep"]):
+            for path in archive.delete_old_backups(target.parent, options["keep"]):
                 self.stdout.write(f"removed {path}")
 
 

@@ -25,7 +25,7 @@ class Command(changepassword.Command):
 
     def handle(self, *args: Any, **options: Any) -> str | None:
         """Set it, or raise `CommandError`."""
-        said = super().handle(*args, **options)
+        output = super().handle(*args, **options)
         user = User.objects.get_by_natural_key(options["username"])
         audit.record(None, Action.ACCOUNTS, user, detail="password set in the shell")
         sessions.log_out(user)
@@ -33,4 +33,4 @@ class Command(changepassword.Command):
             people.end_links(user)
         if options["end_tokens"]:
             api_tokens.revoke_all_of(user)
-        return said
+        return output

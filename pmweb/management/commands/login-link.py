@@ -7,7 +7,7 @@ from typing import Any
 
 from inference.web.data_command import DataCommand
 from pmweb.accounts import people
-from pmweb.launcher.instance import is_site_known, site_address
+from pmweb.launcher.instance import has_site_address, site_address
 
 
 class Command(DataCommand):
@@ -24,5 +24,5 @@ class Command(DataCommand):
         user = people.ensure_administrator() if name is None else people.active_user(name)
         token = people.issue_link_in_shell(user, "made in the shell")
         self.stdout.write(site_address() + people.link_path(token))
-        if not is_site_known():
+        if not has_site_address():
             self.stderr.write("pmweb is not running with this data; start it, then open the link.")

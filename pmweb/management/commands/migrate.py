@@ -9,9 +9,9 @@ from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as Migrate
 from django.db import connections
 
-from inference.runs.data_directory import claim
+from inference.runs.data_directory import make_private
 from inference.runs.errors import NotPrivateError
-from pmweb.launcher.prepare import tables_made
+from pmweb.launcher.prepare import create_tables
 
 _PARTLY = ("app_label", "migration_name", "fake", "plan", "check_unapplied", "prune")
 """Options with which not all migrations are carried out."""
@@ -23,7 +23,7 @@ class Command(Migrate):
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Make the directory before anything, checks included, looks for the database there."""
         try:
-            claim(settings.HOME)
+            make_private(settings.HOME)
         except NotPrivateError as error:
             raise CommandError(f"{error}.") from error
         except OSError as error:
@@ -38,6 +38,6 @@ class Command(Migrate):
         alias = options["database"]
         is_empty = not connections[alias].introspection.table_names()
         if is_empty and not any(options[option] for option in _PARTLY):
-            with tables_made(alias):
+            with create_tables(alias):
                 pass
         super().handle(*args, **options)

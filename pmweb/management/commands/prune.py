@@ -13,7 +13,7 @@ from django.utils import timezone
 from inference.runs.child import PARENT_VARIABLE, bind_to_parent
 from inference.web.data_command import DataCommand
 from pmweb.models import Pruning
-from pmweb.retention import BY_KEY, FOR_EVER, claim, prune
+from pmweb.retention import BY_KEY, FOREVER, claim, prune
 
 
 class Command(DataCommand):
@@ -26,7 +26,7 @@ class Command(DataCommand):
         parser.add_argument(
             "--keep",
             action="append",
-            type=_kept,
+            type=_trace_and_number,
             default=[],
             metavar="TRACE=N",
             help=f"instead of what the settings say; 0: for ever. Traces: {', '.join(BY_KEY)}",
@@ -48,7 +48,7 @@ class Command(DataCommand):
         keep = dict(options["keep"])
         self._tell(prune(row, keep))
         for key, days in {**settings.KEEP, **keep}.items():
-            if days == FOR_EVER:
+            if days == FOREVER:
                 self.stdout.write(f"{BY_KEY[key].title}: kept for ever")
         if options["vacuum"] and not row.dry and connection.vendor == "sqlite":
             with connection.cursor() as cursor:
@@ -57,13 +57,13 @@ class Command(DataCommand):
     def _tell(self, row: Pruning) -> None:
         verb = "would go" if row.dry else "removed"
         for line in row.report:
-            kept = f"{line['keep']:,} {line['unit']} kept"
+            retention = f"{line['keep']:,} {line['unit']} kept"
             amount = f"{line['rows']:,} rows, {_mebibytes(line['size'])}"
-            self.stdout.write(f"{line['title']}: {amount} {verb} ({kept})")
+            self.stdout.write(f"{line['title']}: {amount} {verb} ({retention})")
         self.stdout.write(f"Together: {row.rows:,} rows, {_mebibytes(row.size)} {verb}.")
 
 
-def _kept(text: str) -> tuple[str, int]:
+def _trace_and_number(text: str) -> tuple[str, int]:
     key, _, number = text.partition("=")
     if key not in BY_KEY or not number.isdecimal():
         raise ArgumentTypeError(f"{text!r}: TRACE=N is expected, TRACE one of {', '.join(BY_KEY)}")

@@ -11,11 +11,11 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 
-from inference.runs.data_directory import repair
+from inference.runs.data_directory import make_contents_private
 from inference.runs.errors import NotPrivateError
 from inference.web.data_command import DataCommand
 from pmweb.backup import archive, postgresql, sqlite
-from pmweb.backup.archive import BackupError, KeptWays
+from pmweb.backup.archive import BackupError, PreservedCredentials
 
 
 class Command(DataCommand):
@@ -38,7 +38,7 @@ class Command(DataCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Check everything, then put it in place."""
         path: Path = options["file"]
-        kept = KeptWays(tokens=options["keep_tokens"], passwords=options["keep_passwords"])
+        preserved = PreservedCredentials(tokens=options["keep_tokens"], passwords=options["keep_passwords"])
         try:
             manifest = archive.read_manifest(path)
             if manifest.database != connection.vendor:
@@ -46,24 +46,24 @@ class Command(DataCommand):
                     f"{path} is of a {manifest.database} database, and the configured one is "
                     f"{connection.vendor}"
                 )
-            repair(settings.HOME)
+            make_contents_private(settings.HOME)
             with tempfile.TemporaryDirectory(prefix=".restore-", dir=settings.HOME) as folder:
                 dump = Path(folder) / "database"
                 secret = archive.unpack(path, manifest, dump)
                 kind = sqlite if connection.vendor == "sqlite" else postgresql
-                note = kind.restore(dump, manifest, kept, replace=options["replace"])
+                note = kind.restore(dump, manifest, preserved, replace=options["replace"])
             if secret is not None:
-                _put_secret(settings.HOME / "secret-key", secret, replace=options["replace"])
+                _restore_secret(settings.HOME / "secret-key", secret, replace=options["replace"])
         except (BackupError, NotPrivateError, OSError) as error:
             raise CommandError(f"{error}.") from error
         rows = sum(manifest.rows.values())
         self.stdout.write(
             f"{rows:,} rows are back, as they were at {manifest.created}" + (f"; {note}" if note else "")
         )
-        self.stdout.write(f"{kept.summary()}.")
+        self.stdout.write(f"{preserved.summary()}.")
 
 
-def _put_secret(place: Path, secret: bytes, *, replace: bool) -> None:
+def _restore_secret(place: Path, secret: bytes, *, replace: bool) -> None:
     """The key that signed the sessions in the back-up; one that is there stays, unless all is replaced."""
     if place.exists() and not replace:
         return

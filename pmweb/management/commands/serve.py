@@ -20,4 +20,4 @@ class Command(UpCommand):
 
     def site(self, options: dict[str, Any]) -> Site:
         """A site without worker and agent."""
-        return Site(options["host"], options["port"], self._say, measures=False, works=False)
+        return Site(options["host"], options["port"], self._say, with_agent=False, with_worker=False)

@@ -14,12 +14,12 @@ from inference.features.publishing.site.request import item_named
 from inference.formats.problems import ExchangeError
 from inference.web.data_command import DataCommand
 from inference.web.published_page import PublishedKind
-from inference.web.validation import what_is_right, what_is_wrong
+from inference.web.validation import error_message, expected_value
 from pmweb import sharing
 from pmweb.accounts.people import ADMINISTRATOR, active_user
 from pmweb.launcher.instance import site_address
 from pmweb.models import SharedLink
-from pmweb.sharing import MOST_DAYS, USUAL_DAYS, ShareRequest
+from pmweb.sharing import DEFAULT_DAYS, MAX_DAYS, ShareRequest
 
 
 class Command(DataCommand):
@@ -35,7 +35,7 @@ class Command(DataCommand):
         make.add_argument(
             "name", metavar="NAME", help="of a mapping, core model, comparison's run or campaign"
         )
-        make.add_argument("--days", type=int, default=USUAL_DAYS, help=f"1 to {MOST_DAYS} ({USUAL_DAYS})")
+        make.add_argument("--days", type=int, default=DEFAULT_DAYS, help=f"1 to {MAX_DAYS} ({DEFAULT_DAYS})")
         make.add_argument("--title", default="", help="shown in place of its name")
         make.add_argument("--text", default="", help="shown below the title")
         make.add_argument("--user", default=ADMINISTRATOR, help=f"whose link it is ({ADMINISTRATOR})")
@@ -52,18 +52,18 @@ class Command(DataCommand):
         user = active_user(options["user"])
         try:
             item = item_named(PublishedKind(options["kind"]), options["name"])
-            asked = {name: options[name] for name in ("days", "title", "text")}
-            _, token = sharing.share(user, ShareRequest.model_validate({"items": [str(item)], **asked}))
+            parameters = {name: options[name] for name in ("days", "title", "text")}
+            _, token = sharing.share(user, ShareRequest.model_validate({"items": [str(item)], **parameters}))
         except ValidationError as error:
             first = error.errors()[0]
-            said = f"--{first['loc'][0]}: {what_is_wrong(first)}; right would be {what_is_right(first)}"
-            raise CommandError(said) from error
+            message = f"--{first['loc'][0]}: {error_message(first)}; right would be {expected_value(first)}"
+            raise CommandError(message) from error
         except (ExchangeError, ValueError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(site_address() + reverse("shared", "pmweb.sharing", [token]))
 
     def _list(self, options: dict[str, Any]) -> None:
-        for link in sharing.shown(SharedLink.objects.all()):
+        for link in sharing.listed_links(SharedLink.objects.all()):
             facts = {
                 "id": link.row.pk,
                 "item": link.row.item,

@@ -44,7 +44,7 @@ class Command(BaseCommand):
             options["host"],
             options["port"],
             self._say,
-            measures=not options["no_agent"],
+            with_agent=not options["no_agent"],
             sandboxed=not options["without_sandbox"],
         )
 

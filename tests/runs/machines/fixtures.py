@@ -22,7 +22,7 @@ from inference.runs.machines.board import DatabaseBoard
 from inference.storage.instruction_sets import new_isa
 from pmweb.launcher.address import BACKLOG
 from pmweb.launcher.site import DAPHNE
-from pmweb.launcher.supervisor import die_with
+from pmweb.launcher.supervisor import tie_to_parent
 from tests.runs.fixtures import Site, wait_for
 from tests.runs.machines.answering import FACTS
 
@@ -106,7 +106,7 @@ class Web:
             pass_fds=(number,),
             stdout=(self._site.home / "web-log").open("ab"),
             stderr=subprocess.STDOUT,
-            preexec_fn=partial(die_with, os.getpid()),  # noqa: PLW1509  nothing stays when tests are killed
+            preexec_fn=partial(tie_to_parent, os.getpid()),  # noqa: PLW1509  nothing stays when tests are killed
         )
 
     @property
@@ -129,7 +129,7 @@ class AgentProcess:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.runs.machines.answering", web.socket_address, token, *options],
             cwd=settings.BASE_DIR,
-            preexec_fn=partial(die_with, os.getpid()),  # noqa: PLW1509
+            preexec_fn=partial(tie_to_parent, os.getpid()),  # noqa: PLW1509
         )
 
     def stop(self) -> None:

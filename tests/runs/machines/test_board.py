@@ -14,7 +14,7 @@ from inference.models import Batch, Machine
 from inference.runs import leases
 from inference.runs.errors import LeaseLostError
 from inference.runs.machines import batches, board, sessions
-from inference.runs.machines.board import NONE, DatabaseBoard, WaitReason, WaitTeller
+from inference.runs.machines.board import NO_REASON, DatabaseBoard, WaitReason, WaitReporter
 from tests.runs.machines.answering import answers
 from tests.runs.machines.fixtures import batch_of, claim, connected, deadline, posting, state_of
 
@@ -37,14 +37,14 @@ def serve(machine, session=None, cycles=1.0) -> int:
     served = 0
     while leased := batches.lease(machine.pk, session.number):
         given = answers(leased.content, cycles)
-        assert batches.take_results(machine.pk, session.number, leased.batch, leased.fence, given)
+        assert batches.store_results(machine.pk, session.number, leased.batch, leased.fence, given)
         served += 1
     return served
 
 
 def take_over(lease):
     """The run's next attempt."""
-    leases.give_back(lease, "its process died", counts=True)
+    leases.requeue(lease, "its process died", is_attempt=True)
     return leases.claim("w", only=lease.run_id)
 
 
@@ -61,8 +61,8 @@ def test_results_come_under_the_number_of_their_batch(home, machine):
 
 
 def test_results_wake_the_run_by_the_bell(home, machine, monkeypatch):
-    monkeypatch.setattr("inference.runs.machines.board.LOOK_EVERY", 60.0)
-    monkeypatch.setattr("inference.runs.machines.board._SLICE", 30.0)
+    monkeypatch.setattr("inference.runs.machines.board.POLL_INTERVAL", 60.0)
+    monkeypatch.setattr("inference.runs.machines.board._PULSE_INTERVAL", 30.0)
     _, lease = claim(home)
     with posting(lease, machine) as board:
         board.post(batch_of("add R, R"))
@@ -71,14 +71,14 @@ def test_results_wake_the_run_by_the_bell(home, machine, monkeypatch):
             serve(machine)
             connection.close()
 
-        thread, rests, woken = threading.Thread(target=measure), board._rests, []
+        thread, rests, woken = threading.Thread(target=measure), board._wait_for_wakeup, []
 
         def rest_while_it_is_measured():
             thread.start()
             woken.append(rests())
             return woken[-1]
 
-        monkeypatch.setattr(board, "_rests", rest_while_it_is_measured)
+        monkeypatch.setattr(board, "_wait_for_wakeup", rest_while_it_is_measured)
         board.collect()
         thread.join()
     assert woken == [True]
@@ -122,7 +122,7 @@ def test_what_was_not_collected_is_withdrawn(home, machine):
         leased = batches.lease(machine.pk, session.number)
         assert leased.batch == measured
     assert [state_of(number) for number in (measured, waits)] == ["cancelled"] * 2
-    assert not batches.is_wanted(session.number, leased.batch, leased.fence)
+    assert not batches.is_awaited(session.number, leased.batch, leased.fence)
 
 
 def test_the_next_attempt_finds_the_results_and_withdraws_the_rest(home, machine):
@@ -152,14 +152,14 @@ def test_collected_results_stay_until_the_run_is_over(home, machine):
         board.collect()
     assert state_of(number) == "done"
     leases.finish(lease, lambda: ({}, []))
-    batches.sweep()
+    batches.delete_finished()
     assert not Batch.objects.exists()
 
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr("inference.runs.machines.board.LOOK_EVERY", 0.1)
-    monkeypatch.setattr(board, "PATIENCE", 0.0)
+    monkeypatch.setattr("inference.runs.machines.board.POLL_INTERVAL", 0.1)
+    monkeypatch.setattr(board, "REPORT_DELAY", 0.0)
 
 
 def test_a_machine_that_will_never_answer_is_an_error(home, machine, impatient):
@@ -167,10 +167,10 @@ def test_a_machine_that_will_never_answer_is_an_error(home, machine, impatient):
     with posting(lease, machine, pulse=Enough(100)) as board:
         board.post(batch_of("add R, R"))
         session = connected(machine)
-        sessions.beat(session, Beat("unfit", note="code pages are forbidden"))
+        sessions.record_beat(session, Beat("unfit", note="code pages are forbidden"))
         with pytest.raises(MeasuringError, match="lab cannot measure: code pages are forbidden"):
             board.collect()
-        sessions.beat(session, Beat("idle"))
+        sessions.record_beat(session, Beat("idle"))
         Batch.objects.update(state="failed", note="given up after 5 attempts")
         with pytest.raises(MeasuringError, match="given up after 5 attempts"):
             board.collect()
@@ -198,13 +198,13 @@ def test_the_user_hears_why_it_takes_long_and_when_that_is_over(home, machine, i
         leased = batches.lease(machine.pk, session.number)
         _waits(board)
         assert said[1:] == [("waiting for lab: it is measuring for 'the other run'", True)]
-        sessions.beat(session, Beat("contended", note="additions are 12 % slower"))
+        sessions.record_beat(session, Beat("contended", note="additions are 12 % slower"))
         _waits(board)
         why = "waiting for lab: it is disturbed by other work (additions are 12 % slower)"
         assert said[2:] == [(why, True)]
-        sessions.beat(session, Beat("measuring"))
+        sessions.record_beat(session, Beat("measuring"))
         given = answers(leased.content)
-        assert batches.take_results(machine.pk, session.number, leased.batch, leased.fence, given)
+        assert batches.store_results(machine.pk, session.number, leased.batch, leased.fence, given)
         serve(machine, session)
         board.collect()
         assert said[3:] == [("lab is back", False)]
@@ -219,23 +219,23 @@ def _waits(board):
 
 def test_a_reason_is_told_when_it_lasts_and_once():
     now, said = [0.0], []
-    teller = WaitTeller("lab", lambda text, waits: said.append(text), clock=lambda: now[0])
+    teller = WaitReporter("lab", lambda text, waits: said.append(text), clock=lambda: now[0])
     offline, disturbed = WaitReason("offline", "offline!"), WaitReason("disturbed", "disturbed!")
     for seconds, reason in (
         (1.0, offline),
-        (1.9, NONE),  # too short to be told
+        (1.9, NO_REASON),  # too short to be told
         (3.0, offline),
         (4.9, offline),
         (5.0, offline),
         (9.0, offline),
         (10.0, disturbed),
         (12.0, disturbed),
-        (13.0, NONE),
-        (15.0, NONE),
-        (20.0, NONE),
+        (13.0, NO_REASON),
+        (15.0, NO_REASON),
+        (20.0, NO_REASON),
     ):
         now[0] = seconds
-        teller.waits(reason)
+        teller.record_wait(reason)
     assert said == ["offline!", "disturbed!", "lab is back"]
-    teller.comes(NONE)
+    teller.record_results(NO_REASON)
     assert len(said) == 3

@@ -12,7 +12,7 @@ import pytest
 from django.utils import timezone
 
 from inference.formats.mapping_json import write_mapping_json
-from inference.measuring.remote import BATCH
+from inference.measuring.remote import BATCH_SIZE
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import Batch, ExperimentSet, Machine, Measurement, Run
 from inference.runs import lifecycle
@@ -37,7 +37,7 @@ def start_agent(home, machine, web):
     path = home.home / "truth.json"
     path.write_text(json.dumps(write_mapping_json(TRUTH, name="truth", isa=machine.isa.name)))
     token = home.home / "token"
-    token.write_text(sessions.issue(machine))
+    token.write_text(sessions.create_token(machine))
     token.chmod(0o600)
 
     def start(pace: float) -> subprocess.Popen:
@@ -124,7 +124,7 @@ def test_agent_run_worker_and_web_are_killed_and_nothing_is_lost_or_stored_twice
     asked = [result.experiment for result in results]
     assert [result.cycles for result in results] == [each.cycles for each in undisturbed.measure(asked)]
     kills = 4  # the agent keeps its batch when the web process dies, unless a busy computer is back too late
-    assert sum(watched.leases.values()) <= MIXES + kills * BATCH
+    assert sum(watched.leases.values()) <= MIXES + kills * BATCH_SIZE
 
 
 def test_a_run_waits_for_its_machine_and_ctrl_c_stops_the_agent_and_tells_what_is_kept(

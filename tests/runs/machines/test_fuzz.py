@@ -12,7 +12,7 @@ def test_a_server_survives_an_agent_that_talks_nonsense(home, machine, web):
     run, _ = claim(home)
     run.refresh_from_db()
     other = sessions.add_machine("another", new_isa("second toy", ["add R, R"], "by hand"))
-    survey = Server(web.socket_address, sessions.issue(machine), machine, other, run).fuzz(40, 3)
+    survey = Server(web.socket_address, sessions.create_token(machine), machine, other, run).fuzz(40, 3)
     assert not survey.failures
     assert web.process.poll() is None
     assert "Traceback" not in (home.home / "web-log").read_text()

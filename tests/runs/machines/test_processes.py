@@ -29,7 +29,7 @@ def start_agent(web):
     started = []
 
     def start(machine, *options: str) -> AgentProcess:
-        started.append(AgentProcess(web, sessions.issue(machine), *options))
+        started.append(AgentProcess(web, sessions.create_token(machine), *options))
         return started[-1]
 
     yield start
@@ -86,7 +86,7 @@ def test_two_machines_measure_at_the_same_time(home, machine, start_agent):
 
 @contextmanager
 def greeted(web, machine):
-    headers = {"Authorization": f"Bearer {sessions.issue(machine)}"}
+    headers = {"Authorization": f"Bearer {sessions.create_token(machine)}"}
     options = {"max_size": MAX_MESSAGE_BYTES, "proxy": None, "compression": None}
     with connect(web.socket_address, additional_headers=headers, **options) as socket:
         socket.send(hello())

@@ -29,7 +29,7 @@ def posted(home, machine):
 
 
 def take(session, leased, given):
-    return batches.take_results(session.machine_id, session.number, leased.batch, leased.fence, given)
+    return batches.store_results(session.machine_id, session.number, leased.batch, leased.fence, given)
 
 
 def lease_for(session):
@@ -85,7 +85,7 @@ def test_the_same_agent_takes_over_and_the_connection_before_can_do_nothing(mach
     new = connected(machine)
     assert new.number == old.number + 1
     with pytest.raises(SessionLostError):
-        sessions.beat(old, Beat("idle"))
+        sessions.record_beat(old, Beat("idle"))
     assert not take(old, leased, answers(leased.content))
     assert lease_for(old) is None
     sessions.close_session(old)
@@ -101,7 +101,7 @@ def test_an_agent_that_comes_back_keeps_its_batch(machine, posted):
     sessions.close_session(old)
     assert state_of(leased.batch) == "waiting"
     new = connected(machine, holds=(leased.batch, leased.fence))
-    assert new.keeps
+    assert new.lease_valid
     assert lease_for(new) is None
     assert take(new, leased, answers(leased.content))
     assert Batch.objects.get().attempts == 1
@@ -112,7 +112,7 @@ def test_an_agent_cannot_keep_what_it_does_not_hold(machine, posted, holds):
     number, _ = posted
     sessions.close_session(connected(machine))
     session = connected(machine, holds=(number if holds[0] == 1 else holds[0], holds[1]))
-    assert not session.keeps
+    assert not session.lease_valid
     assert lease_for(session).batch == number
 
 
@@ -123,13 +123,13 @@ def test_a_batch_that_somebody_else_was_given_meanwhile_is_not_kept(machine, pos
     second = connected(machine, "two")
     lease_for(second)
     sessions.close_session(second)
-    assert not connected(machine, "one", holds=(leased.batch, leased.fence)).keeps
+    assert not connected(machine, "one", holds=(leased.batch, leased.fence)).lease_valid
 
 
 def test_results_count_once_and_under_the_newest_lease_alone(machine, posted):
     session = connected(machine)
     leased = lease_for(session)
-    batches.give_back(machine.pk, "for a reason")
+    batches.requeue(machine.pk, "for a reason")
     newer = lease_for(session)
     assert not take(session, leased, answers(leased.content, 7.0))
     assert take(session, newer, answers(newer.content, 1.0))
@@ -201,11 +201,11 @@ def test_what_is_being_measured_is_wanted_until_the_run_is_over(machine, posted)
     session = connected(machine)
     leased = lease_for(session)
     wanted = (session.number, leased.batch, leased.fence)
-    assert batches.is_wanted(*wanted)
-    leases.give_back(lease, "its process died", counts=True)
-    assert batches.is_wanted(*wanted)
+    assert batches.is_awaited(*wanted)
+    leases.requeue(lease, "its process died", is_attempt=True)
+    assert batches.is_awaited(*wanted)
     lifecycle.cancel(Run.objects.get())
-    assert not batches.is_wanted(*wanted)
+    assert not batches.is_awaited(*wanted)
 
 
 def test_a_batch_that_never_comes_back_is_given_up(machine, posted):
@@ -222,7 +222,9 @@ def test_a_batch_that_never_comes_back_is_given_up(machine, posted):
 def test_a_sign_of_life_tells_how_the_machine_is_doing(machine):
     session = connected(machine)
     Machine.objects.update(last_seen=timezone.now() - timedelta(minutes=1))
-    sessions.beat(session, Beat("contended", noise=0.25, ghz=2.5, rate=80.0, note="add is slow\ud800\n"))
+    sessions.record_beat(
+        session, Beat("contended", noise=0.25, ghz=2.5, rate=80.0, note="add is slow\ud800\n")
+    )
     machine.refresh_from_db()
     assert (machine.state, machine.state_note) == ("contended", "add is slow?")
     assert (machine.noise, machine.ghz, machine.rate) == (0.25, 2.5, 80.0)
@@ -232,8 +234,8 @@ def test_a_sign_of_life_tells_how_the_machine_is_doing(machine):
 def test_readings_are_kept_every_ten_seconds(machine):
     session = connected(machine)
     for k in range(3):
-        sessions.beat(session, Beat("idle", noise=k / 100))
-        sessions.beat(session, Beat("idle", noise=0.99))
+        sessions.record_beat(session, Beat("idle", noise=k / 100))
+        sessions.record_beat(session, Beat("idle", noise=0.99))
         MachineReading.objects.update(at=timezone.now() - timedelta(seconds=11))
     assert list(machine.readings.values_list("noise", flat=True)) == [0.0, 0.01, 0.02]
 
@@ -247,7 +249,7 @@ def test_old_readings_become_sparse_keep_the_worst_and_end(machine):
         MachineReading.objects.bulk_create(
             MachineReading(machine=machine, at=at, state=states.get(now - at, "idle")) for at in times
         )
-        sessions.thin(machine.pk, now)
+        sessions.thin_readings(machine.pk, now)
         return machine.readings.filter(at__gte=times[0], at__lte=times[-1]).count()
 
     ten = timedelta(seconds=10)
@@ -263,14 +265,14 @@ def test_old_readings_become_sparse_keep_the_worst_and_end(machine):
 
 def test_the_answers_of_known_blocks_stand_among_the_facts(machine):
     session = connected(machine)
-    sessions.beat(session, Beat("idle", checks={"additions": (0.251, 0.25), "loads": (0.5, None)}))
+    sessions.record_beat(session, Beat("idle", checks={"additions": (0.251, 0.25), "loads": (0.5, None)}))
     machine.refresh_from_db()
     assert machine.facts == FACTS | {"checks": {"additions": [0.251, 0.25], "loads": [0.5, None]}}
 
 
 def test_a_machine_whose_agent_left_is_offline_and_keeps_what_it_last_said(machine):
     session = connected(machine)
-    sessions.beat(session, Beat("contended", note="busy"))
+    sessions.record_beat(session, Beat("contended", note="busy"))
     sessions.close_session(session)
     machine.refresh_from_db()
     assert not machine.is_online()
@@ -281,12 +283,12 @@ def test_batches_of_runs_that_are_over_are_swept(machine, posted):
     _, lease = posted
     session = connected(machine)
     leases.finish(lease, lambda: ({}, []))
-    sessions.beat(session, Beat("idle"))
+    sessions.record_beat(session, Beat("idle"))
     assert not Batch.objects.exists()
 
 
 def test_a_token_lets_in_until_it_is_revoked(machine):
-    plain = sessions.issue(machine)
+    plain = sessions.create_token(machine)
     assert plain not in str(machine.tokens.values())
     assert sessions.machine_of(plain) == machine
     assert sessions.machine_of(plain + "x") is None
@@ -295,14 +297,14 @@ def test_a_token_lets_in_until_it_is_revoked(machine):
     sessions.revoke(machine.tokens.get())
     assert sessions.machine_of(plain) is None
     with pytest.raises(SessionLostError):
-        sessions.require(session)
+        sessions.require_current(session)
 
 
 def test_a_machine_that_was_removed_speaks_no_more(machine):
     session = connected(machine)
     Machine.objects.all().delete()
     with pytest.raises(SessionLostError):
-        sessions.beat(session, Beat("idle"))
+        sessions.record_beat(session, Beat("idle"))
     assert open_session(machine, "one", FACTS) == AgentRefusal(
         "this machine has been removed from the site", False
     )
